@@ -15,7 +15,7 @@ from slow import SLOW
 # The first example compiles kernels, and machines are noisy: no time limits.
 settings.register_profile("argmetric", deadline=None, max_examples=100 if SLOW else 40)
 settings.load_profile("argmetric")
-QUICK_CASES = 12
+MANY_CASES, QUICK_CASES = 24, 12
 WHOLE_FOLDERS = {"browser", "cli", "house"}
 NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
@@ -23,8 +23,8 @@ NOTICE.given = True  # what tests read on stderr does not depend on the cache
 def pytest_collection_modifyitems(config, items):
     """Kernels first: workers compile different ones, and load each other's later.
 
-    Unless ARGMETRIC_SLOW is set, tests that take long are skipped, and of a product of
-    many parameters `QUICK_CASES` run.
+    Unless ARGMETRIC_SLOW is set, tests that take long are skipped, and of a test with
+    more than `MANY_CASES` cases `QUICK_CASES` run.
     """
     items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
     if not SLOW:
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def cases_left_out(items):
-    """The cases beyond `QUICK_CASES` of each parametrised test, always the same ones.
+    """The cases of tests with many parameters that do not run, always the same ones.
 
     Drawn at random and not evenly: even steps through a product of parameters can miss
     one of their values altogether. A case of scikit-learn's checks, of the command
@@ -55,7 +55,7 @@ def cases_left_out(items):
     return [
         case
         for name, of_test in cases.items()
-        if len(of_test) > QUICK_CASES
+        if len(of_test) > MANY_CASES
         for case in random.Random(name).sample(of_test, len(of_test) - QUICK_CASES)
     ]
 

@@ -86,6 +86,18 @@ STRUCTURES: dict[str, Call] = {
         {"p": CHANCES, "labels": LABELS, "scheme": "IOB2", "well_formed_only": True},
         {"labels": "label"},
     ),
+    "argmetric.sequence.decode_logits": Call(
+        sequence.decode_logits,
+        {
+            "logits": [CHANCES, CHANCES],
+            "labels": LABELS,
+            "metric": "f1",
+            "mask": [[1, 1, 1], [1, 1, 0]],
+            "word_ids": [[0, 1, 2], [0, 1, None]],
+            "scheme": "IOB2",
+        },
+        {"labels": "label", "logits": "p "},
+    ),
     "argmetric.sequence.span_marginals": of(
         sequence.span_marginals,
         model=[SENTENCE, SENTENCE],

@@ -15,6 +15,7 @@ from argmetric.sequence._expectation import (
     evaluate,
     expectation,
 )
+from argmetric.sequence._logits import decode_logits
 from argmetric.sequence._models import Independent, MarkovChain
 from argmetric.sequence._recalibrate import Recalibration, recalibrate
 from argmetric.sequence._segmentation import (
@@ -57,6 +58,7 @@ __all__ = [
     "WindowUtility",
     "ZeroOne",
     "decode",
+    "decode_logits",
     "decode_spans",
     "distribution",
     "evaluate",

@@ -17,6 +17,7 @@ from argmetric._results.display import Lines, Result
 from argmetric._results.pictures import drawing
 from argmetric._text.corpus.labels import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
+from argmetric.sequence._candidates import candidate_marginals
 from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps
 from argmetric.sequence._crf import LinearChainCRF, segment_sums
 from argmetric.sequence._recalibrate import Recalibration
@@ -62,6 +63,9 @@ class SpanDecision(Result):
     cut_length : int or None
         The length in tokens up to which all are candidates, the least of these
         sentences; None without one.
+    offsets : list of lists of pairs, or None
+        From `decode_logits`: the first character of every span, and the one after its
+        last.
     """
 
     spans: list[Any]
@@ -77,6 +81,7 @@ class SpanDecision(Result):
     scheme: SchemeName
     n_cut: int = 0
     cut_length: int | None = None
+    offsets: list[Any] | None = None
 
     def _lines(self) -> Lines:
         what = "E[F]" if self.method == "exact" else "F of expected counts"
@@ -125,10 +130,11 @@ _PROOF = 1e-12
 
 
 def decode_spans(
-    model: LinearChainCRF | Sequence[LinearChainCRF] | SpanMarginals,
+    model: LinearChainCRF | Sequence[LinearChainCRF] | SpanMarginals | None = None,
     tokens: Sequence[Any] | None = None,
     metric: str | Metric = "f1",
     *,
+    candidates: Any = None,
     scheme: SchemeName = "IOB2",
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
@@ -146,11 +152,16 @@ def decode_spans(
     Parameters
     ----------
     model : LinearChainCRF, sequence of them, or SpanMarginals
-        The sentences.
+        The sentences; None with `candidates`.
     tokens : sequence, optional
         Their words, for `Span.text`: a list for each sentence.
     metric : str or FBeta, default="f1"
         "f1", "f2" or any F-measure.
+    candidates : sequence of lists, optional
+        In place of a model: for every sentence the spans that a network proposes, as
+        (start, stop, type, probability), which may overlap. F of the
+        expected counts is maximised; the probabilities of all candidates add up to
+        the expected number of true spans.
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     level : {"corpus", "document"}, default="corpus"
@@ -205,6 +216,18 @@ def decode_spans(
         )
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
+    if candidates is not None:
+        if model is not None or documents is not None:
+            raise ValueError("candidates stand in place of a model and of documents")
+        if method == "exact" or chosen_metric.zero_division == 1.0:
+            raise ValueError(
+                "candidates have no law of their number: method='exact' and "
+                "zero_division=1 need a model"
+            )
+        method = "counts"
+        model = candidate_marginals(candidates, tokens, scheme)
+    elif model is None:
+        raise TypeError("pass a model, or candidates=[...]")
     single = isinstance(model, LinearChainCRF)
     if not isinstance(model, SpanMarginals):
         model = check_models(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +28,13 @@ from argmetric._text.corpus.labels import (
     well_formed,
 )
 from argmetric.sequence._crf import ChainBatch, LinearChainCRF, batch_of
+from argmetric.sequence._subwords import (
+    Subwords,
+    Words,
+    label_names,
+    on_host,
+    read_words,
+)
 
 MOST_SPANS = 200_000  # of a sentence
 
@@ -114,24 +122,42 @@ class SpanMarginals(Shown):
 
 def token_model(
     p: Any,
-    labels: Sequence[str],
+    labels: Sequence[str] | dict[Any, str],
     *,
     scheme: SchemeName = "IOB2",
     well_formed_only: bool = True,
-) -> LinearChainCRF:
+    logits: bool = False,
+    word_ids: Any = None,
+    mask: Any = None,
+    subwords: Subwords = "first",
+) -> Any:
     """A chain from the label probabilities of tokens, such as a tagger's softmax.
 
     Parameters
     ----------
-    p : array-like of shape (n, labels)
-        Probability of every label at every token.
-    labels : sequence of str
-        Names of the columns.
+    p : array or tensor of shape (n, labels) or (batch, n, labels)
+        Probability of every label at every token, of one sentence or of several.
+    labels : sequence of str, or dict
+        Names of the columns; also numbers with their names, as in `id2label`.
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     well_formed_only : bool, default=True
         Whether to exclude label sequences that are not well-formed (I-X without B-X
         before it). Apart from that, tokens are independent.
+    logits : bool, default=False
+        Whether `p` holds logits: their softmax is taken.
+    word_ids : sequence, optional
+        The word of every token, None for tokens that belong to no word; the chain is
+        then one of words. Tokenizers give it as `encoding.word_ids()`.
+    mask : array-like, optional
+        Whether a token counts, such as an attention mask.
+    subwords : {"first", "mean"}, default="first"
+        With `word_ids`, the first token of a word speaks for it, or the mean of the
+        probabilities of its tokens.
+
+    Returns
+    -------
+    LinearChainCRF, or a list with one for each sentence of a batch
 
     Examples
     --------
@@ -141,32 +167,51 @@ def token_model(
     array([[0.17, 0.83, 0.  ],
            [0.64, 0.11, 0.25]])
     """
-    labels = check_texts(labels, "labels", "a list of names")
+    names = check_texts(label_names(labels), "labels", "a list of names")
     check_choice(scheme, "scheme", SCHEMES)
     well_formed_only = check_flag(well_formed_only, "well_formed_only")
-    values = to_floats(p, "p")
+    logits = check_flag(logits, "logits")
+    values = to_floats(on_host(p), "p")
     if values.shape == (0,):  # a sentence without tokens
-        values = values.reshape(0, len(labels))
-    if values.ndim != 2 or values.shape[1] != len(labels):
+        values = values.reshape(0, len(names))
+    single = values.ndim == 2
+    if single and (word_ids is not None or mask is not None):
+        word_ids, mask = (None if x is None else [x] for x in (word_ids, mask))
+    if single and values.shape[1] != len(names):
         raise ValueError(
-            f"p has shape {values.shape}, not (n, {len(labels)}), as there are "
-            f"{len(labels)} labels"
+            f"p has shape {values.shape}, not (n, {len(names)}), as there are "
+            f"{len(names)} labels"
         )
-    values = check_scores(values, "p", logits=False)
-    sums = values.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-4)
-    if wrong.size:
-        at = int(wrong[0])
-        raise ValueError(f"p sums to {sums[at]:g} at row {at}, not to 1")
+    if single and not logits:
+        check_scores(values, "p", logits=False)
+    words = read_words(
+        values[None] if single else values,
+        len(names),
+        logits=logits,
+        word_ids=word_ids,
+        mask=mask,
+        subwords=subwords,
+        single=single,
+    )
+    models = models_of(words, names, scheme, well_formed_only=well_formed_only)
+    return models[0] if single else models
+
+
+def models_of(
+    words: Words, labels: list[str], scheme: SchemeName, *, well_formed_only: bool
+) -> list[LinearChainCRF]:
+    """The chain of every sentence; all share one table of transitions."""
     with np.errstate(divide="ignore"):
-        unary = np.log(values)
+        unary = np.log(words.p)
     pairwise = np.zeros((len(labels), len(labels)))
-    if well_formed_only and len(values):
+    if well_formed_only and len(unary):
         first, follow, last = well_formed(labels, scheme)
-        unary[0, ~first] = -np.inf
-        unary[-1, ~last] = -np.inf
+        there = np.diff(words.indptr) > 0
+        unary[np.ix_(words.indptr[:-1][there], ~first)] = -np.inf
+        unary[np.ix_(words.indptr[1:][there] - 1, ~last)] = -np.inf
         pairwise[~follow] = -np.inf
-    return LinearChainCRF(unary, pairwise, labels)
+    bounds = itertools.pairwise(words.indptr.tolist())
+    return [LinearChainCRF(unary[a:b], pairwise, labels) for a, b in bounds]
 
 
 def span_marginals(

@@ -1,0 +1,172 @@
+"""From the outputs of a network for sub-words to label probabilities of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.validation import check_choice, to_floats
+
+Subwords = Literal["first", "mean"]
+SUBWORDS: tuple[Subwords, ...] = ("first", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words of some sentences, one behind the other.
+
+    Attributes
+    ----------
+    p : ndarray of shape (words, labels)
+        Label probabilities.
+    indptr : ndarray of int
+        Where the words of each sentence begin, and their number.
+    first, last : ndarray of int
+        The first and the last sub-word of every word, counted over all sentences.
+    """
+
+    p: Floats
+    indptr: Integers
+    first: Integers
+    last: Integers
+
+
+def read_words(
+    p: Any,
+    n_labels: int,
+    *,
+    logits: bool = False,
+    word_ids: Any = None,
+    mask: Any = None,
+    subwords: Subwords = "first",
+    single: bool = False,
+) -> Words:
+    """Label probabilities of words.
+
+    Parameters
+    ----------
+    p : array or tensor of shape (batch, tokens, labels)
+        Probabilities or logits.
+    n_labels : int
+        How many labels there are.
+    logits : bool
+        Whether `p` holds logits.
+    word_ids : sequence, optional
+        The word of every token, None for tokens that belong to none.
+    mask : array-like, optional
+        Whether a token counts.
+    subwords : {"first", "mean"}
+        Which of the tokens of a word speak for it.
+    single : bool
+        Whether the batch is one sentence: messages name rows then.
+    """
+    check_choice(subwords, "subwords", SUBWORDS)
+    values = to_floats(on_host(p), "p")
+    if values.ndim != 3 or values.shape[2] != n_labels:
+        raise ValueError(
+            f"p has shape {values.shape}, not (batch, tokens, {n_labels}), as there "
+            f"are {n_labels} labels"
+        )
+    n, length = values.shape[:2]
+    kept = np.ones((n, length), dtype=bool)
+    if mask is not None:
+        kept &= _of_tokens(mask, "mask", (n, length)) > 0
+    word = np.broadcast_to(np.arange(float(length)), (n, length))
+    if word_ids is not None:
+        word = _of_tokens(word_ids, "word_ids", (n, length))
+        kept &= word >= 0  # which nan is not
+    token = np.flatnonzero(kept)
+    sentence = token // max(length, 1)
+    number = word.ravel()[token]
+    new = np.ones(token.size, dtype=bool)
+    new[1:] = (sentence[1:] != sentence[:-1]) | (number[1:] != number[:-1])
+    _refuse_unordered(number, sentence, new)
+    at = np.flatnonzero(new)
+    rows = values.reshape(-1, n_labels)[token]
+    wrong = np.flatnonzero(_wrong(rows, logits))
+    if wrong.size:
+        at_sentence, row = divmod(int(token[wrong[0]]), length)
+        place = f"row {row}" if single else f"sentence {at_sentence}, token {row}"
+        raise ValueError(_complaint(rows[wrong[0]], place))
+    if logits:
+        rows = np.exp(rows - rows.max(axis=1, keepdims=True))
+        rows /= rows.sum(axis=1, keepdims=True)
+    if subwords == "mean" and at.size:
+        sizes = np.diff(np.append(at, token.size))
+        of_words = np.add.reduceat(rows, at, axis=0) / sizes[:, None]
+    else:
+        of_words = rows[at]
+    last = token[np.append(at[1:], token.size) - 1] if at.size else token
+    counts = np.bincount(sentence[at], minlength=n)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return Words(of_words, indptr, token[at], last)
+
+
+def on_host(values: Any) -> Any:
+    """A tensor as an array of 64-bit floats on the host; anything else as it is."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        return values.detach().cpu().double().numpy()
+    return values
+
+
+def _of_tokens(values: Any, name: str, shape: tuple[int, int]) -> Floats:
+    """A number for every token, nan for None."""
+    array = to_floats(on_host(values), name)
+    if array.shape != shape:
+        raise ValueError(
+            f"{name} has shape {array.shape}, but p has {shape[0]} sentences of "
+            f"{shape[1]} tokens"
+        )
+    return array
+
+
+def _refuse_unordered(number: Floats, sentence: Integers, new: Booleans) -> None:
+    """The tokens of a word stand together, and words in order."""
+    back = np.flatnonzero(
+        (number[1:] < number[:-1]) & (sentence[1:] == sentence[:-1]) & new[1:]
+    )
+    if back.size:
+        at = int(back[0]) + 1
+        raise ValueError(
+            f"word_ids falls from {number[at - 1]:g} to {number[at]:g} in sentence "
+            f"{sentence[at]}: words must be in order, one text a sentence"
+        )
+
+
+def _wrong(rows: Floats, logits: bool) -> Booleans:
+    """Which tokens have no logits, or no probabilities."""
+    wrong = ~np.isfinite(rows).all(axis=1)
+    if not logits:
+        wrong |= (np.abs(rows.sum(axis=1) - 1.0) > 1e-4) | (rows < 0.0).any(axis=1)
+    return np.asarray(wrong)
+
+
+def _complaint(row: Floats, place: str) -> str:
+    if not np.isfinite(row).all():
+        return f"p is not finite at {place}"
+    hint = ": pass logits=True if these are logits"
+    if (row < 0.0).any():
+        return f"p is negative at {place}{hint}"
+    return f"p sums to {row.sum():g} at {place}, not to 1{hint}"
+
+
+def label_names(labels: Any) -> Sequence[str]:
+    """Names of labels in the order of columns; a dict of numbers and names, too."""
+    if not isinstance(labels, dict):
+        return labels  # type: ignore[no-any-return]
+    try:
+        by_number = {int(number): name for number, name in labels.items()}
+    except (TypeError, ValueError):
+        raise ValueError(
+            "labels must map the numbers of columns to names, as id2label does"
+        ) from None
+    if sorted(by_number) != list(range(len(by_number))):
+        raise ValueError(
+            f"labels must name the columns 0 to {len(by_number) - 1}, not "
+            f"{sorted(by_number)}"
+        )
+    return [by_number[number] for number in range(len(by_number))]
