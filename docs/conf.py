@@ -50,7 +50,9 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {page: [] for page in ("quickstart", "coming_from", "api", "api/*")}
+html_sidebars = {
+    page: [] for page in ("quickstart", "coming_from", "api", "api_rooms", "api/*")
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -114,7 +116,7 @@ def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
 
 
 def claim_directive() -> Any:
-    """`.. claim:: TEXT` opens to its content; papers.rst has one for each claim."""
+    """`.. claim:: VERDICT | PLACE | TEXT` opens to its content, for papers.rst."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
@@ -124,13 +126,16 @@ def claim_directive() -> Any:
         has_content = True
 
         def run(self) -> list[Any]:
-            said, problems = self.state.inline_text(self.arguments[0], self.lineno)
             inside = nodes.container()
             self.state.nested_parse(self.content, self.content_offset, inside)
-            tags = "<details><summary>", "</summary>", "</details>"
+            tags = '<details class="claim"><summary>', "</summary>", "</details>"
             start, middle, end = (nodes.raw("", x, format="html") for x in tags)
-            text = nodes.paragraph("", "", *said)
-            return [start, text, middle, *inside.children, end, *problems]
+            line, problems = [], []
+            for part in self.arguments[0].split(" | "):
+                said, wrong = self.state.inline_text(part, self.lineno)
+                line.append(nodes.paragraph("", "", *said))
+                problems += wrong
+            return [start, *line, middle, *inside.children, end, *problems]
 
     return Claim
 
@@ -144,8 +149,11 @@ def keys_directive() -> Any:
             name, _, others = self.arguments[0].partition(", with ")
             shared = ", ".join(f"``{other}``" for other in others.split(", ") if other)
             self.arguments = [f"``{name}``" + (shared and f", with {shared}")]
-            header = {"header": "key | type | meaning", "delim": "|"}
-            self.options |= header | {"widths": [24, 26, 50], "class": ["compact"]}
+            for i, line in enumerate(self.content):
+                key, kind, meaning = line.split(":", 2)
+                self.content[i] = f"``{key}``|{kind}|{meaning}"
+            self.options |= {"delim": "|", "stub-columns": 1}
+            self.options |= {"widths": [22, 30, 48], "class": ["compact", "keys"]}
             return list(super().run())
 
     return Keys

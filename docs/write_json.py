@@ -1,7 +1,7 @@
-"""Check docs/json.rst against what commands print with ``--json``, or mend it.
+"""Check docs/json*.rst against what commands print with ``--json``, or mend them.
 
-    python docs/write_json.py             # where the page is wrong
-    python docs/write_json.py --write     # mend its tables
+    python docs/write_json.py             # where the pages are wrong
+    python docs/write_json.py --write     # mend their tables
 
 Every command is called. The keys of a table and their types are those of the objects
 that were printed; when a key is null and what it means are the words of the page, which
@@ -26,7 +26,11 @@ import pyarrow.parquet as pq
 
 from argmetric.cli import main
 
-PAGE = Path(__file__).parent / "json.rst"
+PAGES = [
+    Path(__file__).parent / f"{name}.rst"
+    for name in ("json", "json_models", "json_text")
+]
+BREAK = "\f"  # between two pages
 TABLE = re.compile(
     r"^(\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n\n)((?:   .*\n)+)", re.MULTILINE
 )
@@ -108,7 +112,7 @@ CALLS: tuple[tuple[str, str], ...] = (
 class Key(NamedTuple):
     """A row of a table: the key, its type, when it is null, what it means.
 
-    A type that ends with a question mark is null where it is undefined or not finite.
+    A type that ends with a question mark may be null: undefined or not asked for.
     """
 
     name: str
@@ -118,7 +122,7 @@ class Key(NamedTuple):
 
 
 class Page:
-    """The tables of the page, each with the keys of those that it names."""
+    """The tables of all pages, each with the keys of those that it names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -220,19 +224,25 @@ class Page:
             list(self.problems(v, kind, "", key.meaning)) for v in there
         ):
             kind = " or ".join(dict.fromkeys(observed(value)[0] for value in there))
-        if null == "never" and len(there) < len(values):
-            if kind == "number":
-                kind = "number?"
-            elif not kind.endswith("?"):
-                null = "sometimes"
+        if null == "never" and len(there) < len(values) and not kind.endswith("?"):
+            kind += "?"
         null = "" if null == "never" else f"; null {null}"
-        return f"   ``{key.name}`` | {kind} | {key.meaning}{null}\n"
+        return f"   {key.name}: {kind}: {key.meaning}{null}\n"
 
 
 def _key(line: str) -> Key:
-    name, kind, meaning = map(str.strip, line.split("|"))
-    meaning, _, null = meaning.partition("; null ")
-    return Key(name.strip("`"), kind, null or "never", meaning)
+    name, kind, meaning = line.strip().split(":", 2)
+    meaning, _, null = meaning.strip().partition("; null ")
+    return Key(name, kind.strip(), null or "never", meaning)
+
+
+def read() -> str:
+    return BREAK.join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def write(text: str) -> None:
+    for page, part in zip(PAGES, text.split(BREAK), strict=True):
+        page.write_text(part, encoding="utf-8")
 
 
 def _names(text: str) -> list[str]:
@@ -325,10 +335,10 @@ def make_files(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        page, answers = Page(PAGE.read_text()), print_all(Path(made))
+        page, answers = Page(read()), print_all(Path(made))
     wrong = list(compared(page, answers))
     if "--write" in sys.argv:
-        PAGE.write_text(page.mended())
+        write(page.mended())
     else:
-        print("\n".join(wrong) or "docs/json.rst is up to date")
+        print("\n".join(wrong) or "docs/json*.rst are up to date")
         sys.exit(bool(wrong))

@@ -41,31 +41,22 @@ The papers, run again
 
 ``argmetric papers run`` re-runs the claims of five papers and reports which hold. Each
 claim was declared with its checks: a figure, and what it has to be. **Click on a
-claim** to see them. ``argmetric papers run NAME`` runs it again and prints further
-figures (:doc:`command_line`).
+claim** to see its result and its name. ``argmetric papers run NAME`` runs it again and
+prints every figure, the data and the samples (:doc:`command_line`).
 
-.. list-table::
+.. csv-table::
    :widths: 22 78
    :class: compact
 
-   * - **holds**
-     - Every check passes (✓).
-   * - **in part**
-     - Some checks pass; others fail (✗) or stay open (?).
-   * - **does not hold**
-     - Every check fails.
-   * - **open**
-     - No check passes, and a 95 % interval contains both answers.
-   * - **not a claim**
-     - The paper does not claim it; the reason is given.
-   * - **fast: not decided**
-     - A run with ``--fast`` left a check out (–) or open.
+   "**holds**","Every check passes (✓)."
+   "**in part**","Some checks pass; others fail (✗) or stay open (?)."
+   "**does not hold**","Every check fails."
+   "**open**","No check passes, and a 95 % interval contains both answers."
 
 A result is our value, the 95 % interval of a check in brackets, and the paper's value.
 Where a paper's data cannot be obtained, other data stand in: then the claim is checked,
-not the paper's values. We read the papers in machine-converted text, so a wrong symbol
-may come from the conversion. :doc:`errata` lists corrections, and
-:doc:`papers_differences` our own systems.
+not the paper's values. :doc:`errata` lists corrections, and :doc:`papers_differences`
+our own systems.
 """
 TABLE_1_HEAD = """\
 Systems of Daumé et al.'s Table 1
@@ -147,7 +138,8 @@ def page(
         notes = _notes(mine)
         lines = [title, "-" * len(title), ""]
         lines += [f"- {mark}: {_plain(text)}" for text, mark in notes.items()]
-        parts.append("\n".join([*lines, "", *_table(mine, notes)]) + "\n")
+        lines += [""] if notes else []
+        parts.append("\n".join([*lines, *(_claim(one, notes) for one in mine)]))
     if systems:
         parts += [TABLE_1_HEAD, "\n".join(_systems(systems)) + "\n"]
     return "\n".join(parts)
@@ -160,7 +152,7 @@ def _counts(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
         mine = [one for one in found if one["paper"].startswith(paper)]
         numbers = [sum(one["verdict"] == verdict for one in mine) for verdict in shown]
         rows.append([title.split(":")[0], *map(str, numbers), str(len(mine))])
-    return "\n".join(_list_table(rows, widths="30" + " 12" * (len(shown) + 1))) + "\n"
+    return "\n".join(_csv_table(rows)) + "\n"
 
 
 def _notes(found: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -171,38 +163,56 @@ def _notes(found: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _words(one: dict[str, Any]) -> list[str]:
-    """The data of a claim, how they were drawn, and the sentences of its remark."""
-    texts = [f"Data: {one['data']}."]
-    texts += [f"Samples: {one['seeds']}."] if one["seeds"] != "none" else []
+    """The data of a claim, unless generated, and the sentences of its remark."""
+    texts = [] if one["data"].startswith("generated") else [f"Data: {one['data']}."]
     if not one["fast"]:
         texts = [re.sub(r" \(fast: [^)]*\)", "", text) for text in texts]
     return [*texts, *re.split(r"(?<=\.) (?=[A-ZΘθ])", one["remark"])]
 
 
-def _table(found: Sequence[dict[str, Any]], notes: dict[str, str]) -> list[str]:
-    """A line for each claim, which opens to its checks."""
-    rows = [["Place", "Claim", "Verdict"]]
-    for one in found:
-        facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
-        claim = f".. claim:: {_plain(one['says'])}\n\n{facts}"
-        rows.append([_plain(one["place"]), claim, one["verdict"]])
-    return _list_table(rows, widths="16 72 12", kind="claims")
+def _claim(one: dict[str, Any], notes: dict[str, str]) -> str:
+    """A line, which opens to the result."""
+    facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
+    line = " | ".join([one["verdict"], _plain(one["place"]), _plain(one["says"])])
+    return f".. claim:: {line}\n\n{facts}\n"
 
 
 def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
     """What opens below a claim, a paragraph each."""
     if one["verdict"] in ("not run", "failed", "not a claim"):
         yield f"{one['verdict'].capitalize()}: {_plain(one['why'])}"
-    if figures := "\n".join(_figures(one)):
+    if one["verdict"] == "holds":
+        yield _passed(one)
+    elif figures := "\n".join(_figures(_not_passed(one))):
         yield figures
+    passed = [*one["answers"].values()].count("so")
+    if passed and one["verdict"] != "holds":
+        yield f"✓ {passed} of {len(one['answers'])} checks pass."
     if extra := "\n".join(_only_printed(one)):
         yield extra
     words = [text for text in _words(one) if text]
     marks = [notes[text] for text in words if text in notes]
     told = [_plain(text) for text in words if text not in notes]
+    if one["verdict"] == "holds":
+        told = [text for text in told if re.search("errat|count|means", text)]
     told += ["Note" + "s" * (len(marks) > 1) + f" {', '.join(marks)}."] if marks else []
     told += ["Fast run."] if one["fast"] else []
     yield " ".join([*told, f"``{one['name']}``"])
+
+
+def _passed(one: dict[str, Any]) -> str:
+    """A claim that holds, in a line: a figure that the paper prints, or the first."""
+    asked = [name for name in one["asked"] if name in one["ours"]]
+    shown = next((name for name in asked if name in one["printed"]), asked[0])
+    more = f"; {len(asked)} checks" if len(asked) > 1 else ""
+    return _told(one, shown, named=True) + more
+
+
+def _not_passed(one: dict[str, Any]) -> dict[str, Any]:
+    """The result without checks that pass, unless the paper prints their figures."""
+    passed = {name for name, answer in one["answers"].items() if answer == "so"}
+    kept = {k: x for k, x in one["ours"].items() if k not in passed - {*one["printed"]}}
+    return {**one, "ours": kept}
 
 
 def _figures(one: dict[str, Any]) -> Iterator[str]:
@@ -268,19 +278,12 @@ def _crossed(one: dict[str, Any], cells: dict[tuple[str, str], str]) -> list[str
         down = dict.fromkeys(columns, "")
     ends = {row.rpartition(", ")[2] for row in rows}
     end = ends.pop() if len(ends) == 1 < len(rows) else ""
-    lines = [".. csv-table::", "   :header-rows: 1", ""]
-    lines.append(_csv([_plain(end), *(f"{_plain(y)}{down[y]}" for y in columns)]))
+    table = [[_plain(end), *(f"{_plain(y)}{down[y]}" for y in columns)]]
     for row in rows:
         names = [cells.get((row, y), "") for y in columns]
         told = [name and _told(one, name, ruled=in_cells) for name in names]
-        lines.append(
-            _csv([f"{_plain(row.removesuffix(f', {end}'))}{along[row]}", *told])
-        )
-    return lines
-
-
-def _csv(cells: Sequence[str]) -> str:
-    return "   " + ",".join(f'"{cell}"' for cell in cells)
+        table.append([f"{_plain(row.removesuffix(f', {end}'))}{along[row]}", *told])
+    return _csv_table(table)
 
 
 def _rule(one: dict[str, Any], names: Sequence[str]) -> str | None:
@@ -316,7 +319,7 @@ def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
     table = [["System", *map(_plain, tasks)]]
     for system in systems:
         table.append([_plain(system), *(cells.get((system, x), "") for x in tasks)])
-    return _list_table(table, widths="24" + " 12" * len(tasks))
+    return _csv_table(table)
 
 
 def _system(row: dict[str, Any]) -> dict[str, Any]:
@@ -355,16 +358,9 @@ def _digits(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _list_table(
-    rows: Sequence[Sequence[str]], *, widths: str, kind: str = "compact"
-) -> list[str]:
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}"]
-    lines += [f"   :class: {kind}", ""]
-    for row in rows:
-        for i, cell in enumerate(row):
-            body = textwrap.indent(cell, " " * 7).lstrip()
-            lines.append(f"   {'*' if i == 0 else ' '} - {body}".rstrip())
-    return lines
+def _csv_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [".. csv-table::", "   :header-rows: 1", "   :class: compact", ""]
+    return lines + ["   " + ",".join(f'"{cell}"' for cell in row) for row in rows]
 
 
 if __name__ == "__main__":

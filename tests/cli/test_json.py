@@ -1,4 +1,4 @@
-"""What ``--json`` prints: as docs/json.rst tells it, for every command."""
+"""What ``--json`` prints: as docs/json*.rst tell it, for every command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture
 def page() -> Any:
-    return page_script.Page(page_script.PAGE.read_text())
+    return page_script.Page(page_script.read())
 
 
 @pytest.mark.parametrize(("call", "kind"), page_script.CALLS)

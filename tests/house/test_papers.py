@@ -384,11 +384,11 @@ def test_results_of_files_are_taken_in_and_judged_again(
     ]
     page = writer.PAGE.read_text()
     assert "- ✗ share (≥ 0.5): 0.4\n" in page
-    assert "- CRF\n     - 93.50 ± 0.04 (5)\n" in page
+    assert '"CRF","93.50 ± 0.04 (5)"\n' in page
     assert [list(one) for one in writer.table_1()] == [
         ["task", "system", "score", "error", "seconds", "seeds"]
     ] * 2
-    assert "- MEMM\n     - 93.50 (1)\n" in page
+    assert '"MEMM","93.50 (1)"\n' in page
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
 
 
@@ -406,7 +406,7 @@ def test_figures_that_share_parts_of_their_names_are_a_table(writer: Any) -> Non
     rules = {"gain, a9a": ">= 0", "gain, w8a": ">= 0", "loss, a9a": "<= 1", "all": ""}
     assert told(rules | {"loss, w8a": "<= 1"}, {"loss, w8a": "3"}, **values) == (
         "- ✓ all: 5 [5, 10]\n\n"
-        ".. csv-table::\n   :header-rows: 1\n\n"
+        ".. csv-table::\n   :header-rows: 1\n   :class: compact\n\n"
         '   "","a9a","w8a"\n'
         '   "gain (≥ 0)","✓ 1 [1, 2]","✓ 2 [2, 4]"\n'
         '   "loss (≤ 1)","✓ 3 [3, 6]","✓ 4 [4, 8], paper 3"'
