@@ -29,7 +29,7 @@ def paths_in_contributing():
 
 
 def paths_of_the_page():
-    page = text_of("docs/architecture.rst")
+    page = text_of("docs/architecture.rst") + text_of("docs/where_is.rst")
     return sorted(set(re.findall(r"``([\w./]+(?:\.py|\.toml|/))``", page)))
 
 
