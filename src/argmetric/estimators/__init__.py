@@ -1,4 +1,4 @@
-"""The scikit-learn skin: any classifier, decided for the metric it is judged by."""
+"""Estimators for scikit-learn: any classifier, tuned for the metric you report."""
 
 from argmetric.estimators._classifier import MetricClassifier
 from argmetric.estimators._scorer import OptimalScorer, optimal_scorer

@@ -68,21 +68,20 @@ class MetricClassifier(
         scores as they are.
     route : {"tune", "decide", "half", "auto"}, default="tune"
         Where the threshold comes from. "tune": the best on the labels. "decide": the
-        best in expectation by the calibrated probabilities. "half": 0.5, as the
-        estimator itself. "auto": the one that does best out of fold, as
-        `calibration_check` advises on the held-out scores; see `route_`.
+        best in expectation by the calibrated probabilities. "half": 0.5, like the
+        estimator itself. "auto": the route that `calibration_check` advises on the
+        out-of-fold scores; see `route_`.
     cv : int, splitter or iterable of splits, default=5
-        Folds of the out-of-fold scores. A number means stratified folds, of whole
-        groups where `fit` gets groups, and fewer of them where the rarest class has
-        fewer rows.
+        Folds of the out-of-fold scores. A number means stratified folds. They keep
+        groups whole if `fit` gets groups, and are fewer if the rarest class has fewer
+        rows.
     choice : {"best", "one_se"}, default="best"
         The best threshold, or the one with the fewest positives within one standard
         error of it, which costs 0.4 to 1.6 points on unseen rows: see `tune`.
     min_precision, min_recall : float, optional
         Minimum precision and recall on the out-of-fold scores.
     max_positives : int or float, optional
-        At most so many rows, or this share of the rows, predicted positive on the
-        out-of-fold scores.
+        Largest number or share of rows predicted positive on the out-of-fold scores.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean of the metric over the groups given to `fit`, or for all rows
         pooled, which is the default. Either way rows of a group stay in one fold.
@@ -95,16 +94,15 @@ class MetricClassifier(
     n_jobs : int, optional
         Folds fitted at a time.
     random_state : int, RandomState or None, default=None
-        Seed of what is drawn: the bootstrap behind the intervals of `rule_`, restarts
-        with more than two classes. The best threshold of two classes has no chance in
-        it.
+        Seed of the bootstrap behind the intervals of `rule_`, and of the restarts with
+        more than two classes. With two classes the threshold does not depend on it.
 
     Attributes
     ----------
     estimator_ : classifier
         The classifier fitted on all rows.
     calibrator_ : Calibrator or None
-        From its scores to probabilities.
+        The map from its scores to probabilities.
     rule_ : Rule or MultiClassRule
         The frozen rule on the estimator's own scores (with more than two classes, on
         the calibrated probabilities), with the score to expect, its interval and the
@@ -133,8 +131,7 @@ class MetricClassifier(
     the threshold, so its sign is the decision and meta-estimators that look at the
     sign, such as OneVsRestClassifier, keep the rule. `predict_proba` is calibrated: a
     row may be predicted positive at a probability below one half. `score` is the
-    accuracy, as of every classifier in scikit-learn; pass ``scoring=`` to score
-    otherwise.
+    accuracy, as in every scikit-learn classifier; pass ``scoring=`` for another score.
 
     Examples
     --------
@@ -192,14 +189,14 @@ class MetricClassifier(
         groups: Any = None,
         **params: Any,
     ) -> Self:
-        """Fit, calibrate out of fold, tune, and fit again on all rows.
+        """Tune and calibrate on out-of-fold scores, then fit on all rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The rows; whatever the estimator takes.
         y : array-like of shape (n_samples,)
-            AnyArray of two or more classes.
+                Labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the estimator, the calibration and the rule.
         groups : array-like of shape (n_samples,), optional
@@ -249,7 +246,7 @@ class MetricClassifier(
         return self
 
     def predict(self, X: Any) -> AnyArray:
-        """The class of each row by the frozen rule.
+        """Predict the class of each row with the tuned rule.
 
         Parameters
         ----------
@@ -288,7 +285,7 @@ class MetricClassifier(
         return columns(p, self._positive)
 
     def decision_function(self, X: Any) -> Floats:
-        """How far each row lies beyond the rule.
+        """Return the signed distance of each row from the threshold.
 
         Parameters
         ----------
@@ -314,7 +311,7 @@ class MetricClassifier(
         )
 
     def get_metadata_routing(self) -> Any:
-        """Where parameters of `fit` go: to the estimator, the splitter, and here."""
+        """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         return (
@@ -336,7 +333,7 @@ class MetricClassifier(
         return tags
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
-        """The estimator's scores of the positive class, or of all; whether margins."""
+        """Scores of the positive class, or of all, and whether they are margins."""
         check_is_fitted(self)
         check_features(X)
         method = response_method(self.estimator_)

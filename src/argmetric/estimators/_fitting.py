@@ -72,10 +72,10 @@ def is_flat_map(calibrator: Calibrator) -> bool:
 
 
 def _fit(problem: Problem, held_out: HeldOut, method: Method) -> Calibrator:
-    """A map of these scores; where they rank backwards, the best that does not fall.
+    """Fit a map; if the scores rank backwards, the best one that never decreases.
 
-    `calibrate` refuses such scores, as they may be those of the other class. Here they
-    are the estimator's own: on noise they rank backwards out of fold as often as not.
+    `calibrate` refuses such scores, because they may belong to the other class. Here
+    they are the estimator's own, and on noise half of all scores rank backwards.
     """
     scores = held_out.scores
     weights = problem.part(held_out.rows)["sample_weight"]
@@ -98,7 +98,7 @@ LIMITS = ("min_precision", "min_recall", "max_positives")
 
 
 def check_settings(classifier: MetricClassifier) -> Metric:
-    """Refuse words that no option has; the metric as an object."""
+    """Refuse unknown option values, and return the metric as an object."""
     if classifier.calibration is not None:
         check_choice(classifier.calibration, "calibration", METHODS)
     check_choice(classifier.choice, "choice", ("best", "one_se"))
@@ -111,7 +111,7 @@ def check_settings(classifier: MetricClassifier) -> Metric:
 
 
 def _refuse_beside_route(classifier: MetricClassifier) -> None:
-    """Floors, budgets and another choice are those of a tuned cut."""
+    """Refuse minimums, budgets and `choice` for a route without a tuned threshold."""
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
     if classifier.choice != "best":
         given.append("choice")
@@ -127,7 +127,7 @@ def _refuse_beside_route(classifier: MetricClassifier) -> None:
 
 
 def base_estimator(estimator: Any) -> Any:
-    """The estimator, or the one that stands for None."""
+    """The estimator, or the default if it is None."""
     if estimator is not None:
         return estimator
     default = LogisticRegression(max_iter=1000)
@@ -187,7 +187,7 @@ def routed(
     problem: Problem,
     params: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What goes to the estimator's `fit`, and what to the splitter's `split`."""
+    """Parameters for the estimator's `fit`, and those for the splitter's `split`."""
     own = {"sample_weight": problem.weights, "groups": problem.groups}
     given = {name: value for name, value in own.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
@@ -211,7 +211,7 @@ def routed(
 
 @dataclass(frozen=True)
 class Fitted:
-    """What is learned from held-out scores: the map, the rule, and why that rule."""
+    """What the held-out scores give: the map, the rule, and the reason for the rule."""
 
     calibrator: Calibrator | None
     rule: Any
@@ -223,9 +223,9 @@ class Fitted:
 def calibrate_and_tune(
     classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
 ) -> Fitted:
-    """The map, and the rule on the scores as the estimator gives them.
+    """Fit the map, and tune the rule on the scores as the estimator gives them.
 
-    The rule does not sit on mapped scores: maps of different folds have their steps in
+    The rule is not tuned on mapped scores: the maps of different folds have steps in
     different places, and a threshold may fall between them.
     """
     seed = int(check_random_state(classifier.random_state).randint(2**31 - 1))
@@ -335,8 +335,8 @@ def _fit_classes(
 ) -> Fitted:
     """One temperature, and weights of the classes on the probabilities it gives.
 
-    Batches are decided by expectations, which need a closer map: a matrix, unless the
-    temperature was asked for.
+    `decide` works with expectations, which need a more flexible map: a matrix, unless
+    the user asked for "temperature".
     """
     calibrator, scores = None, held_out.scores
     batch_map: Calibrator | None = None

@@ -36,7 +36,7 @@ def distance(
     probabilities: bool,
     positive: int,
 ) -> Floats:
-    """How far a row lies inside of the second class: > 0 exactly where it is chosen.
+    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
 
     The log-odds of the probability minus those of the threshold; for margins the plain
     difference. At a threshold of ±∞, where all rows fall to one side, the order of the
@@ -92,9 +92,9 @@ class Problem:
 class HeldOut:
     """Scores of rows by models fitted without them.
 
-    A row stands here as often as the splitter tests it: not at all in a time series'
-    first part, several times in repeated folds. In the order of the rows. `refitted`:
-    the scores of new rows come from another model, which learns from these rows too.
+    A row occurs as often as the splitter tests it: never in the first part of a time
+    series, several times in repeated folds. The order is that of the rows. `refitted`
+    says that another model, which also learns from these rows, scores new rows.
     """
 
     rows: Integers
@@ -109,7 +109,7 @@ class HeldOut:
 
     @property
     def checked(self) -> Probabilities:
-        """The scores, without NaN; a model that gives 0 and 1 alone may."""
+        """Refuse NaN among the scores, and return them."""
         scores = check_scores(self.scores, "p", logits=self.margins)
         return Probabilities(scores, self.margins, scale_is_known=True)
 
@@ -129,7 +129,7 @@ def split_rows(
 
 
 def _given_splits(cv: Any, n: int) -> list[Split]:
-    """Splits that were made by hand: pairs of row numbers."""
+    """Splits that the user made: pairs of row numbers."""
     rows = np.arange(n)
     try:
         splits = [(rows[train], rows[test]) for train, test in cv]
@@ -148,8 +148,8 @@ def stratified(
 ) -> list[Split]:
     """Folds with the same shares of the classes, of whole groups if there are any.
 
-    Shuffled where there is a seed; fewer than asked for where the rarest class, or the
-    groups, are fewer.
+    They are shuffled if there is a seed, and fewer than asked for if the rarest class
+    has fewer rows or there are fewer groups.
     """
     counts = np.bincount(codes)
     counts = np.where(counts == 0, codes.size, counts)

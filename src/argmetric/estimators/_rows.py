@@ -1,4 +1,4 @@
-"""Rows of whatever the user hands in: checked once, then taken by number."""
+"""Rows of any container: checked once, then taken by number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from argmetric.metrics import CustomMetric, Metric
 
 
 def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
-    """X that rows can be taken from, and one label per row as an array."""
+    """Return X in a form that can be indexed by row, and the labels as an array."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if getattr(X, "ndim", None) == 2 and X.shape[1] == 0:
@@ -109,7 +109,7 @@ def _one_per_row(value: Any, n: int) -> bool:
 
 
 class BatchDecisions:
-    """What a fitted classifier can say about rows that belong together."""
+    """Decisions and forecasts of a fitted classifier for a batch of rows."""
 
     metric: Any
     average: Any
@@ -132,18 +132,18 @@ class BatchDecisions:
     def decide(
         self, X: Any, groups: Any = None, average: Average | None = None, **options: Any
     ) -> Any:
-        """Label a batch jointly: the best expected metric of these rows together.
+        """Choose the labels of a batch with the best expected metric.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The batch.
         groups, average
-            As for `argmetric.decide`; `average` of the classifier where it is None.
+            As for `argmetric.decide`; by default the classifier's `average`.
         **options
-            Further options of `argmetric.decide`. The floors and the zero division of
-            the classifier hold unless given here; a budget counts rows of this batch
-            and is given here, as ``max_positives``.
+            Further options of `argmetric.decide`. The classifier's minimums and
+            `zero_division` apply unless given here. A budget counts rows of this
+            batch; pass it here as ``max_positives``.
 
         Returns
         -------
@@ -170,14 +170,14 @@ class BatchDecisions:
     def forecast(
         self, X: Any, labels: Any = None, groups: Any = None, **options: Any
     ) -> Any:
-        """The score to expect on a batch before its labels are known.
+        """Forecast the score of a batch before its labels are known.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The batch.
         labels : Decision, ClassDecision or array-like, optional
-            What is handed in: classes, or a decision; by default what `predict` gives.
+            The labels to score: classes, or a decision; by default those of `predict`.
         groups : array-like, optional
             As for `argmetric.forecast`.
         **options
@@ -208,7 +208,7 @@ class BatchDecisions:
         return forecast(scores, chosen, self.metric, **given | options)
 
     def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
-        """Scores as the estimator gives them, and the map to read them by."""
+        """Scores of the positive class, and the map that calibrates them."""
         if not hasattr(self, "predict_proba"):
             raise ValueError(
                 f"{verb} needs probabilities, and the estimator has margins only: set "
@@ -218,7 +218,7 @@ class BatchDecisions:
         return scores, {"calibrator": self.calibrator_, "logits": logits}
 
     def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
-        """Scores of several classes, and how to read them."""
+        """Scores of several classes, and the map that calibrates them."""
         if isinstance(self.metric, CustomMetric) or (
             callable(self.metric) and not isinstance(self.metric, Metric)
         ):

@@ -78,7 +78,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            Larger is better: the value is negated for a metric of which less is better.
+                Larger is better: a metric that is minimised is negated.
         """
         metric = get_metric(self.metric, zero_division=self.zero_division)
         check_label(self.pos_label)
@@ -103,7 +103,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
 def _best_of_two(
     y: Any, scores: Floats, metric: Metric, limits: RuleLimits, sample_weight: Any
 ) -> float:
-    """The best of all cuts; a fold without a positive has a value here too."""
+    """The best score over all cuts, defined also for a fold without a positive."""
     weights = check_weight(sample_weight, y.shape, "y")
     cuts = count_cuts(sort_rows(scores, y, weights))
     values = metric.value(cuts.tp, cuts.k, cuts.t, cuts.n)
@@ -133,7 +133,7 @@ def optimal_scorer(
     max_positives: int | float | None = None,
     zero_division: float | None = None,
 ) -> OptimalScorer:
-    """A scorer for model selection: the metric at the best of all thresholds.
+    """Make a scorer for model selection: the metric at the best threshold.
 
     If the threshold will be tuned, choose the model by its score after tuning, not at
     0.5. Every threshold is tried, with one sort per call. The value is slightly
@@ -149,7 +149,7 @@ def optimal_scorer(
     min_precision, min_recall : float, optional
         Minimum precision and recall.
     max_positives : int or float, optional
-        At most so many rows, or this share of them, predicted positive.
+        Largest number or share of rows predicted positive.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
 

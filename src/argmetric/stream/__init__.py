@@ -1,4 +1,4 @@
-"""Follow a stream: model and threshold learned in one pass, for the metric.
+"""Learn a model and the best threshold for a metric in one pass over a stream.
 
 Names resolve at their first use, so that the rules load neither scikit-learn nor river.
 """

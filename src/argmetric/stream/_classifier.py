@@ -44,10 +44,10 @@ from argmetric.stream._rules import RuleName, undecided
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Logistic regression and the threshold that is best for a metric, in one pass.
+    """Learn a logistic regression and the best threshold for a metric in one pass.
 
-    Rows come in blocks (`partial_fit`, `progressive`: one compiled call for all of
-    them) or one by one (`learn_one`); a block equals its rows one by one, bit for bit.
+    Pass rows in blocks (`partial_fit`, `progressive`: one compiled call per block) or
+    one by one (`learn_one`). The block size does not change the result, bit for bit.
 
     Parameters
     ----------
@@ -58,27 +58,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "fixed", or a rule with options of its own, such as `FOFORule(n=10_000)`. The
         learners "stamp" and "omcsl" decide without a threshold and take no rule.
     learner : {"mixture", "sgd", "adagrad", "stamp", "omcsl"}, default="mixture"
-        How the probability is learned. The mixture needs no step to be tuned.
+        How the probability is learned. The mixture needs no tuned step.
     step : float, optional
         Step size c: SGD moves by c/√t, AdaGrad by c; by default 1. It scales all steps
         of a mixture.
     average : {"polynomial", "suffix"}, optional
         For "sgd" and "adagrad": predict with an average of the iterates.
     memory : float, optional
-        Rows that the learner remembers, where the stream drifts.
+        Number of rows that the learner remembers; set it if the stream drifts.
     fit_intercept : bool, default=True
         Whether there is a constant feature.
     hash_bits : int, optional
         Hash all features into 2**hash_bits columns: rows may then have any width.
     detector : object, optional
-        Has `update(value)` and `drift_detected`. It is fed 1 for every error and 0 for
-        every hit; at a drift the rule starts anew and the learner takes large steps
-        again. A copy of it is used, `detector_`, which `get_state` leaves out.
+        An object with `update(value)` and `drift_detected`. It gets 1 for every error
+        and 0 for every hit; at a drift the rule starts anew and the learner takes large
+        steps again. A copy is used, `detector_`, which `get_state` leaves out.
     waiting : int, default=10_000
         Rows of `predict_id` that may wait for their labels.
     expired : {"drop", "negative"}, default="drop"
-        What becomes of a row that waited too long: it is forgotten, or learned from as
-        a negative.
+        A row that waited too long is forgotten, or learned as a negative.
     pos_label : optional
         The positive class; by default the larger one.
     random_state : int, RandomState or None
@@ -98,7 +97,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_seen_ : int
         Rows learned from.
     n_drifts_, n_expired_, n_late_ : int
-        Drifts found, rows that waited too long, labels that came after that.
+        Drifts found, rows that waited too long, labels that arrived too late.
     detector_ : object or None
         The drift detector in use, a copy of the one passed.
     classes_ : ndarray of shape (2,)
@@ -194,11 +193,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of two labels, optional
-            Needed at the first call if the block may hold one class alone and labels
-            are not 0 and 1. With them the first block may be empty, `X[:0]`: for
+            Needed at the first call if the block may contain one class only and labels
+            are not 0 and 1. The first block may then be empty, `X[:0]`, to call
             `predict_id` before any label is known.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; rows of weight 0 are passed over.
+            Weights of the rows; rows of weight 0 are skipped.
         """
         self._learn(X, y, classes, sample_weight)
         return self
@@ -310,7 +309,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         int
-            Rows learned from; labels of expired rows come too late and are passed over.
+            Rows learned from; labels of expired rows are ignored.
         """
         check_is_fitted(self)
         wanted = to_numpy(ids if np.iterable(ids) else [ids], "ids")
@@ -329,7 +328,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         x : dict
             Numbers by name; text counts as the feature "name=text" of value 1. New
-            names are taken up, missing ones are 0.
+            names are added, missing ones are 0.
         y : bool, or a label
             Its label.
         """
@@ -424,8 +423,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything learned, as plain arrays (for `numpy.savez`).
 
-        A model with the same parameters that is given them by `set_state` goes on
-        exactly as this one would.
+        A model with the same parameters continues from them exactly (`set_state`).
         """
         check_is_fitted(self)
         model, names = self._model, getattr(self, "feature_names_in_", None)

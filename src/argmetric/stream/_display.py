@@ -77,7 +77,7 @@ class StreamDisplay(Display):
         metric : str, Metric or callable, default="f1"
             What predictions are judged by.
         thresholds : array-like of shape (n_samples,), optional
-            The threshold that each row met.
+            The threshold that was used for each row.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """
@@ -103,7 +103,7 @@ class StreamDisplay(Display):
         Parameters
         ----------
         estimator : OnlineClassifier or RiverClassifier
-            What has seen some rows: it remembers up to 512 moments.
+            A model that has seen some rows; it remembers up to 512 moments.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """

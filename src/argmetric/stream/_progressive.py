@@ -23,7 +23,7 @@ class ProgressiveScore(Shown):
     metric : str, Metric or callable, default="f1"
         Any metric of the counts.
     window : int, optional
-        Of the last `window` rows alone.
+        Score only the last `window` rows.
     fading : float, optional
         Every row counts 1 - 1/fading as much as the one after it.
 
@@ -64,7 +64,7 @@ class ProgressiveScore(Shown):
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n_samples,), or one label each
-            Blocks of all sizes lead to the same counts.
+            The size of the blocks does not change the counts.
         """
         true = clear_labels(_column(y_true), "y_true")
         pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")

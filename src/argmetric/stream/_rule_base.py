@@ -1,4 +1,4 @@
-"""What every threshold rule over a stream of probabilities shares: state and run."""
+"""Base of all threshold rules over a stream of probabilities: state and run."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ class ThresholdRule(Shown):
         y : array-like of shape (n_samples,)
             Labels 0 and 1.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; a row of weight 0 is decided and not learned from.
+            Weights; a row of weight 0 is decided but not learned.
         logits : bool, default=False
             Whether the scores are log-odds.
 
         Returns
         -------
         RuleRun
-            `labels`, and the `thresholds` on probabilities that they met.
+            `labels`, and the `thresholds` on probabilities that were used.
         """
         from argmetric.stream.kernels import rules as kernels
 

@@ -52,8 +52,8 @@ class FixedRule(ThresholdRule):
 class OFORule(ThresholdRule):
     """The level at the counts so far; for F1 half the running F (Busa-Fekete 2015).
 
-    θ = (tp + a) / (k + t + b) for F1. The bare rule, `prior=(0, 0)`, starts at 0 and is
-    a weak baseline: one unlucky start holds it near 0 for long.
+    θ = (tp + a) / (k + t + b) for F1. The published rule, `prior=(0, 0)`, starts at 0
+    and is a weak baseline: an unlucky start keeps it near 0 for long.
 
     Parameters
     ----------
@@ -240,14 +240,15 @@ class HistogramRule(ThresholdRule):
     S_b = n_b·e_b·(P_b + a)/(n_b·e_b + a),  G_c = Σ_{b ≥ c} (S_b - L·n_b), and the cut
     is the median of exp(κ·G_c - λ·abs(z_c - logit θ)) over the edges z_c; θ is that of
     Newton.
-    The bins remember m = max(forget, t/4) positives: at each they fade by 1/(1 + 1/m);
-    t counts them since the stream last changed. It did where the labels of the rows
-    within 2 of the cut are five standard deviations from what bins of more than eight
-    rows let expect; then bins are left with forget/4 positives.
-    Where the rows between the cut and logit θ hold Δ positives more than expected, with
+    The bins remember m = max(forget, t/4) positives: each positive fades them by
+    1/(1 + 1/m), and t counts the positives since the last change of the stream. A
+    change is assumed if the labels within 2 of the cut differ by five standard
+    deviations from the rates of bins with more than eight rows; the bins then keep
+    forget/4 positives.
+    If the rows between the cut and logit θ have Δ positives more than expected, with
     variance V, the cut goes (1 - forget/m)·min(1, V/Δ²) of the way back to logit θ:
     with a long memory, a calibrated model keeps θ.
-    The cut is computed anew every min(256, 1 + n/32) rows, n those so far.
+    The cut is recomputed every min(256, 1 + n/32) rows, where n counts the rows so far.
 
     Parameters
     ----------
@@ -262,15 +263,15 @@ class HistogramRule(ThresholdRule):
     prior : float, default=40.0
         Pseudo-counts behind the level.
     forget : float or None, default=500.0
-        The bins remember at least so many positives; None: all of them.
+        Smallest number of positives that the bins remember; None: all of them.
     grow : bool, default=True
-        Whether the memory grows while the stream does not change, by which the cut
-        converges; False: it holds `forget` positives always.
+        Whether the memory grows while the stream does not change, so that the cut
+        converges; False: it always holds `forget` positives.
     window : int, optional
-        Bins of the last `window` rows alone, in place of `forget`.
+        Bins of the last `window` rows only, instead of `forget`.
     recent : bool, default=False
-        Whether the counts behind the level fade too: for the score of late rather than
-        of the whole stream. Needs `forget`.
+        Whether the counts behind the level fade too, to optimise the recent score
+        instead of that of the whole stream. Needs `forget`.
 
     Examples
     --------
@@ -366,6 +367,6 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
 
 
 def undecided(rule: RuleName | ThresholdRule, metric: MetricLike) -> bool:
-    """What a rule that has seen nothing says of a row of probability ½."""
+    """The decision of an untrained rule for a row with probability ½."""
     found = get_rule(rule)
     return bool(found.decide(found.init_state(metric), [0.5])[0])

@@ -1,4 +1,4 @@
-"""A threshold rule around a model that somebody else has written."""
+"""A threshold rule around any online model."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _BLOCK = 256  # rows of `fit` between two steps of the model
 
 
 class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Any online classifier, with the threshold that is best for a metric.
+    """Add the best threshold for a metric to any online classifier.
 
-    Every row is first scored by the model, then decided by the rule, and only then
-    learned from by both. The model itself is not changed in any way.
+    The model scores each row, the rule decides it, and then both learn from its label.
+    The model itself does not change.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[labels])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels under the model and the threshold as they stand."""
+        """Labels by the current model and threshold."""
         check_is_fitted(self, "model_")
         logits = self._logits(X)
         labels = self._rule.decide(self._rule_state, logits, logits=True)

@@ -37,8 +37,8 @@ def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> Trainin
 def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
     """The intercept moved so that 0 is the best threshold of the margins.
 
-    An exact scan over all cuts between distinct margins; as it stands where no cut
-    that leaves rows on both sides has a value.
+    An exact scan over all cuts between distinct margins. The intercept stays if no cut
+    with rows on both sides has a value.
     """
     z = rows.margins(theta)
     order = np.argsort(-z)
@@ -219,7 +219,7 @@ def climb(
 
 @dataclass(frozen=True)
 class Fit:
-    """The best optimum, and the value on all rows that each start came to."""
+    """The best optimum, and the value on all rows that each start reached."""
 
     best: Optimum
     values: Floats

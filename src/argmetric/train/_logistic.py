@@ -66,17 +66,15 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     metric : str, Metric, callable or a list of these, default="f1"
-        A name, a `Metric` or a function of (tp, k, t, n). A metric that is minimised
-        is minimised. A list asks for several operating points of one model: the
-        coefficients maximise the mean of the metrics, each of which has an intercept
-        of its own (see `at`); `predict` is for the first.
+        A name, a `Metric` or a function of (tp, k, t, n). With a list, one model has
+        several operating points: the coefficients maximise the mean of the metrics, and
+        each metric has its own intercept (see `at`); `predict` uses the first.
     objective : {"soft", "expected"}, default="soft"
         "soft" takes any metric; "expected" takes F-measures.
     C : float, default=10.0
         Inverse strength of the penalty, on the scale of scikit-learn's
-        `LogisticRegression` (a metric of size 1 in the place of the mean loss). The
-        default is ten times weaker than there: a metric between 0 and 1 has smaller
-        slopes than the log-loss, so the same penalty would weigh more. May be
+        `LogisticRegression`. The default penalty is ten times weaker than there,
+        because a metric between 0 and 1 has smaller slopes than the log-loss. May be
         infinite.
     gamma : float, default=1.0
         Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C,
@@ -90,11 +88,11 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         all rows.
     init : {"likelihood", "random"}, default="likelihood"
         Where the search starts. "random" draws all initial values at random, from a
-        standard normal law in standardised columns, and climbs on all rows every time;
+        standard normal distribution in standardised columns, and uses all rows;
         with ``solver="bfgs"`` and ``C=inf`` this is the training that Jansche (2005)
         published. "likelihood" finds better optima, see the user guide.
     solver : {"lbfgs", "bfgs"}, default="lbfgs"
-        How to climb. "bfgs" keeps a full matrix, for at most 5,000 columns.
+        The optimiser. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional
         Weights of the classes, multiplied with `sample_weight`.
     random_state : int, RandomState instance or None, default=None
@@ -105,11 +103,11 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     warm_start : bool, default=False
         Whether the first start is the solution of the last call of `fit`.
     max_iter : int, default=1000
-        Iterations of each climb, at most; a `ConvergenceWarning` where the
-        best climb needed more. Rare binary columns take a few hundred, others a few
-        dozen.
+        Maximum number of iterations from each start. A `ConvergenceWarning` says that
+        the best start needed more. Rare binary columns take a few hundred iterations,
+        others a few dozen.
     tol : float, default=1e-4
-        A climb ends when no slope, in standardised columns, exceeds it, or when an
+        A search ends when no slope, in standardised columns, exceeds it, or when an
         iteration gains less than a thousandth of it.
     pos_label : label, optional
         The label the metric calls positive; by default the greater one.
@@ -131,7 +129,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     restarts_ : ndarray of shape (n_restarts,)
         The objective on all rows for each start; the best is `objective_`.
     n_iter_ : ndarray of shape (1,)
-        Iterations of the best climb.
+        Iterations of the best start.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -144,8 +142,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     Notes
     -----
     `predict_proba` is the smooth label 1/(1+exp(-gamma·x·θ)) that the objective
-    counted. It ranks rows, but is no calibrated probability: use
-    :func:`argmetric.calibrate` where one is needed.
+    counted. It ranks rows but is not calibrated: use :func:`argmetric.calibrate` if you
+    need probabilities.
 
     The search runs on standardised columns, so features of different scales do no
     harm; the penalty stays on the coefficients of the columns as they are. Sparse rows
@@ -327,7 +325,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Smooth labels of both classes, no calibrated probabilities; see the notes.
+        """Smooth labels of both classes, not calibrated probabilities; see the notes.
 
         Parameters
         ----------
@@ -433,7 +431,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return fit(build, rows, settings, rng, previous)
 
     def _warn(self, found: Fit, rows: SummedRows) -> None:
-        """One warning at most, on what the caller can change."""
+        """Give at most one warning, on something that the caller can change."""
         if not found.best.converged:
             warnings.warn(
                 f"the best climb stopped after max_iter={self.max_iter} iterations, "

@@ -21,7 +21,7 @@ UNDEFINED = -2.0  # below every value of an objective over its scale
 
 
 class Objective(Protocol):
-    """A function of θ that is to be made large."""
+    """A function of θ to maximise."""
 
     @property
     def rows(self) -> SummedRows: ...

@@ -27,7 +27,7 @@ class TrainingClasses:
 
 
 def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
-    """The classes of y; anything but two is refused."""
+    """The two classes of y; any other number is refused."""
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     check_classification_targets(y)
@@ -42,7 +42,7 @@ def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
 def read_weights(
     y: npt.NDArray[Any], labels: TrainingClasses, sample_weight: Any, class_weight: Any
 ) -> Floats:
-    """Weights of the rows times those of their classes; both classes must weigh."""
+    """Row weights times class weights; both classes need some weight."""
     weight = _sample_weights(sample_weight, y.shape[0])
     second = y == labels.classes[1]
     sizes = np.array([weight[~second].sum(), weight[second].sum()])
