@@ -116,7 +116,7 @@ def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
 
 
 def claim_directive() -> Any:
-    """`.. claim:: VERDICT | PLACE | TEXT` opens to its content, for papers.rst."""
+    """`.. claim:: VERDICT; PLACE; TEXT` opens to its content, for papers.rst."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
@@ -131,7 +131,7 @@ def claim_directive() -> Any:
             tags = '<details class="claim"><summary>', "</summary>", "</details>"
             start, middle, end = (nodes.raw("", x, format="html") for x in tags)
             line, problems = [], []
-            for part in self.arguments[0].split(" | "):
+            for part in self.arguments[0].split("; ", 2):
                 said, wrong = self.state.inline_text(part, self.lineno)
                 line.append(nodes.paragraph("", "", *said))
                 problems += wrong

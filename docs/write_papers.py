@@ -173,7 +173,7 @@ def _words(one: dict[str, Any]) -> list[str]:
 def _claim(one: dict[str, Any], notes: dict[str, str]) -> str:
     """A line, which opens to the result."""
     facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
-    line = " | ".join([one["verdict"], _plain(one["place"]), _plain(one["says"])])
+    line = "; ".join([one["verdict"], _plain(one["place"]), _plain(one["says"])])
     return f".. claim:: {line}\n\n{facts}\n"
 
 
@@ -201,11 +201,14 @@ def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
 
 
 def _passed(one: dict[str, Any]) -> str:
-    """A claim that holds, in a line: a figure that the paper prints, or the first."""
+    """A claim that holds, in a line: a measured figure, and how many checks pass."""
     asked = [name for name in one["asked"] if name in one["ours"]]
-    shown = next((name for name in asked if name in one["printed"]), asked[0])
+    measured = [name for name in asked if one["ours"][name]["interval"] is not None]
+    shown = [name for name in asked if name in one["printed"]] or measured
+    if not shown:
+        return f"✓ {len(asked)} check{'s' * (len(asked) > 1)}."
     more = f"; {len(asked)} checks" if len(asked) > 1 else ""
-    return _told(one, shown, named=True) + more
+    return _told(one, shown[0], named=True) + more
 
 
 def _not_passed(one: dict[str, Any]) -> dict[str, Any]:
