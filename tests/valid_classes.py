@@ -9,6 +9,7 @@ from valid_calls import Call, of
 
 CLASS_P = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
 CLASS_Y = np.array(["a", "c", "b", "b"])
+CLASS_CHECK = am.calibration_check(CLASS_Y, CLASS_P, one_label=True, n_bootstrap=3)
 CLASS_DECISION = am.decide(CLASS_P, classes=["a", "b", "c"])
 
 CALLS: dict[str, Call] = {
@@ -43,6 +44,20 @@ CALLS: dict[str, Call] = {
     "argmetric.calibrate, one label": of(
         am.calibrate, y=CLASS_Y, p=CLASS_P, method="matrix", classes=["a", "b", "c"]
     ),
+    "argmetric.calibration_check, one label": of(
+        am.calibration_check,
+        y=CLASS_Y,
+        p=CLASS_P,
+        metric="f1",
+        classes=["a", "b", "c"],
+        average="macro",
+        method="temperature",
+        n_bins=3,
+        n_bootstrap=3,
+        random_state=0,
+        zero_division=0.0,
+    ),
+    "ClassCalibrationCheck.to_frame": of(CLASS_CHECK.to_frame, backend="pandas"),
     "ClassDecision.forecast": of(
         CLASS_DECISION.forecast,
         coverage=0.8,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from argmetric._calibration_check import (
         CalibrationCostDisplay as CalibrationCostDisplay,
     )
+    from argmetric._calibration_check import (
+        ClassCalibrationCheck as ClassCalibrationCheck,
+    )
     from argmetric._calibration_check import calibration_check as calibration_check
     from argmetric._classes import ActualClassScore as ActualClassScore
     from argmetric._classes import ClassDecision as ClassDecision
@@ -88,6 +91,7 @@ _ROOMS = {
     "argmetric._calibration_check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",
+        "ClassCalibrationCheck",
         "calibration_check",
     ),
     "argmetric._tune": (

@@ -17,7 +17,6 @@ from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
 from argmetric._calibration_check._bins import (
     Line,
 )
-from argmetric._calibration_check._result import Quality
 from argmetric._calibration_check._routes import (
     Judged,
     Route,
@@ -26,6 +25,7 @@ from argmetric._calibration_check._routes import (
     loses_ranking,
     routes_of,
 )
+from argmetric._calibration_check._verdicts import Quality
 from checked import expit, f1, queries, times
 
 # What it is for

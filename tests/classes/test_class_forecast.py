@@ -115,3 +115,15 @@ def test_actual_scores_know_their_table():
 def test_labels_outside_of_the_classes_are_told():
     with pytest.raises(ValueError, match="label 'd' in row 1, which is not among"):
         am.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
+
+
+def test_a_score_outside_of_the_interval_is_a_surprise():
+    p = few_rows(3, n=60)
+    labels = p.argmax(axis=1)
+    f = am.forecast(p, labels, one_label=True)
+    assert f.surprise(f.mean) is None
+    assert "calibration_check(y, p, one_label=True)" in f.surprise(-1.0)
+    wrong = (labels + 1) % 3
+    with pytest.warns(UserWarning, match="the actual macro f1 is 0.0000, outside"):
+        am.evaluate(wrong, labels, one_label=True, forecast=f)
+    assert f.plot().get_xlabel() == "macro F1"

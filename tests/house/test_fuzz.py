@@ -22,7 +22,14 @@ N_CALLS = 20_000 if SLOW else 400
 ROOMS = "", ".report", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {
     *("ActualScore", "ActualClassScore", "ClassDecision", "ClassForecast"),
-    *("CalibrationCheck", "Calibrator", "Decision", "Forecast", "MetricSurfaceDisplay"),
+    *(
+        "CalibrationCheck",
+        "ClassCalibrationCheck",
+        "Calibrator",
+        "Decision",
+        "Forecast",
+        "MetricSurfaceDisplay",
+    ),
     *("MultiClassRule", "MultiLabelRule", "Rule", "RankingPrinciple"),
     *("Expectation", "VectorExpectation", "SequenceDecision"),
     *("Span", "SpanDecision", "SpanMarginals"),

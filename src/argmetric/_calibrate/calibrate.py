@@ -194,7 +194,11 @@ def calibrate(
         check_choice(method, "method", (*METHODS, "matrix"))
     logits = check_flag(logits, "logits")
     if is_multi_class(y, p):
-        _check_multi_class(method, pos_label)
+        if pos_label is not None:
+            raise ValueError(
+                "pos_label goes with the scores of one class: pass that column alone"
+            )
+        check_class_method(method)
         return _calibrate_classes(y, p, method, classes, sample_weight, logits=logits)
     if classes is not None or method == "matrix":
         what = "classes" if classes is not None else "method='matrix'"
@@ -366,11 +370,8 @@ def is_multi_class(y: Any, p: Any) -> bool:
     return sizes == [1, 2]
 
 
-def _check_multi_class(method: str | None, pos_label: Any) -> None:
-    if pos_label is not None:
-        raise ValueError(
-            "pos_label goes with the scores of one class: pass that column alone"
-        )
+def check_class_method(method: str | None) -> None:
+    """Refuse a method that takes the scores of one class."""
     if method not in (None, "auto", *CLASS_METHODS):
         raise ValueError(
             f"method={method!r} takes the scores of one class; for a matrix of class "

@@ -2,13 +2,20 @@
 
 from argmetric._calibration_check._bins import ReliabilityBins
 from argmetric._calibration_check._check import calibration_check
+from argmetric._calibration_check._class_result import (
+    ClassCalibrationCheck,
+    ClassReliability,
+)
 from argmetric._calibration_check._plot import CalibrationCostDisplay
-from argmetric._calibration_check._result import CalibrationCheck, reworded
+from argmetric._calibration_check._result import CalibrationCheck
 from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._calibration_check._verdicts import reworded
 
 __all__ = [
     "CalibrationCheck",
     "CalibrationCostDisplay",
+    "ClassCalibrationCheck",
+    "ClassReliability",
     "ReliabilityBins",
     "Route",
     "RouteName",

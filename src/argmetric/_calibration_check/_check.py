@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from argmetric._calibration_check._bins import (
     calibration_line,
     reliability_bins,
 )
-from argmetric._calibration_check._result import CalibrationCheck, Quality
+from argmetric._calibration_check._result import CalibrationCheck
 from argmetric._calibration_check._routes import (
     ROUTES,
     Case,
@@ -31,9 +31,16 @@ from argmetric._calibration_check._routes import (
     tuned_labels,
     units_of,
 )
+from argmetric._calibration_check._verdicts import Quality
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
-from argmetric._input.arguments import check_count, check_flag, check_seed
+from argmetric._input.arguments import (
+    check_count,
+    check_flag,
+    check_seed,
+    refuse_binary_options,
+    refuse_class_options,
+)
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import binary_labels
 from argmetric._input.layout import Average, lay_out
@@ -42,13 +49,17 @@ from argmetric._input.odds import expit
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import Probabilities, check_choice, check_weight
 from argmetric._results.discrete import dot
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import ClassAverage, MetricLike, get_metric
+
+if TYPE_CHECKING:
+    from argmetric._calibration_check._class_result import ClassCalibrationCheck
 
 HISTOGRAM = 40
 N_FOLDS = 5
 MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
+@overload
 def calibration_check(
     y: Any,
     p: Any,
@@ -58,13 +69,56 @@ def calibration_check(
     average: Average | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
-    method: Method = DEFAULT,
+    method: Method | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
     random_state: int | None = 0,
     logits: bool = False,
     zero_division: float | None = None,
-) -> CalibrationCheck:
+    one_label: Literal[False] = False,
+    classes: None = None,
+) -> CalibrationCheck: ...
+
+
+@overload
+def calibration_check(
+    y: Any,
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    one_label: bool = True,
+    classes: Any = None,
+    groups: Any = None,
+    average: ClassAverage | None = None,
+    method: Literal["matrix", "temperature"] | None = None,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+    zero_division: float | None = None,
+    cost: Any = None,
+) -> ClassCalibrationCheck: ...
+
+
+def calibration_check(
+    y: Any,
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | ClassAverage | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    method: Method | Literal["matrix"] | None = None,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+    zero_division: float | None = None,
+    one_label: bool = False,
+    classes: Any = None,
+    cost: Any = None,
+) -> CalibrationCheck | ClassCalibrationCheck:
     """Check whether probabilities are good enough to decide and to forecast with.
 
     Labels are chosen in four ways, none of them fitted on the rows that it labels:
@@ -90,8 +144,9 @@ def calibration_check(
         them.
     pos_label : object, optional
         The label that counts as positive.
-    method : str, default="spline"
-        How to recalibrate, as for `calibrate`.
+    method : str, optional
+        How to recalibrate, as for `calibrate`: by default "spline", and "matrix" with
+        one label per row.
     n_bins : int, default=10
         Bins of equal mass for the reliability table.
     n_bootstrap : int, default=200
@@ -102,10 +157,17 @@ def calibration_check(
         Whether `p` holds log-odds.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
+    one_label : bool, default=False
+        Whether each row has exactly one of several classes, as for `decide`: then `p`
+        is a matrix of class probabilities. Tuned weights (up
+        to 30 classes) and the most probable class take the place of the two cuts, and
+        every class has a verdict of its own.
+    classes, cost
+        As for `decide` with one label per row.
 
     Returns
     -------
-    CalibrationCheck
+    CalibrationCheck, or ClassCalibrationCheck with one label per row
 
     Examples
     --------
@@ -121,14 +183,41 @@ def calibration_check(
     >>> check.fit_to_decide, check.route, check.fit_to_forecast
     ('no', 'recalibrate', 'recalibrated')
     """
-    metric = get_metric(metric, zero_division=zero_division)
-    check_choice(method, "method", METHODS)
+    if method is not None:
+        check_choice(method, "method", (*METHODS, "matrix"))
     n_bins = check_count(n_bins, "n_bins", low=2, high=MOST_BINS_OR_SAMPLES)
     n_bootstrap = check_count(
         n_bootstrap, "n_bootstrap", low=2, high=MOST_BINS_OR_SAMPLES
     )
     check_seed(random_state)
     logits = check_flag(logits, "logits")
+    several = one_label is not False and check_flag(one_label, "one_label")
+    if several or classes is not None:
+        refuse_binary_options(
+            sample_weight=sample_weight is not None, pos_label=pos_label is not None
+        )
+        from argmetric._calibration_check._class_check import check_classes
+
+        return check_classes(
+            y,
+            p,
+            metric,
+            classes=classes,
+            groups=groups,
+            average=average,
+            zero_division=zero_division,
+            cost=cost,
+            method=method,
+            n_bins=n_bins,
+            n_bootstrap=n_bootstrap,
+            random_state=random_state,
+            logits=logits,
+        )
+    if cost is not None:
+        refuse_class_options(cost=cost)
+    if method == "matrix":
+        raise ValueError("method='matrix' needs one_label=True and a matrix p")
+    metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
     scores = check_score_array(p, logits=logits)
@@ -142,12 +231,13 @@ def calibration_check(
     reference = check_reference(positive, checked, weight, logits=logits)
     if groups is not None and scores.ndim == 1:
         groups = code_groups(groups, scores.size)
-    layout = lay_out(checked, groups=groups, average=average, logits=logits)
+    by: Any = average  # checked with the layout
+    layout = lay_out(checked, groups=groups, average=by, logits=logits)
     is_known = isinstance(p, Probabilities) and p.scale_is_known
     problem = LabelledScores(
         scores, positive, weight, groups, layout, metric, logits, is_known
     )
-    chosen = choose_method(reference, method)
+    chosen = choose_method(reference, method or DEFAULT)
     mended = calibrate_out_of_fold(
         positive,
         checked,

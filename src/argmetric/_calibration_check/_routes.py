@@ -169,14 +169,23 @@ def _mean(values: Floats, there: Booleans) -> Floats:
         return np.asarray(total / defined.sum(axis=1))
 
 
-RouteName = Literal["recalibrate", "decide", "tune", "half"]
+RouteName = Literal["recalibrate", "decide", "tune", "half", "weights", "most_probable"]
 # The first is best where nothing else is known; another one has to show it.
 ROUTES: tuple[RouteName, ...] = ("recalibrate", "decide", "tune", "half")
+CLASS_ROUTES: tuple[RouteName, ...] = (
+    "recalibrate",
+    "decide",
+    "weights",
+    "most_probable",
+)
+TUNED: tuple[RouteName, ...] = ("tune", "weights")
 IN_WORDS: dict[RouteName, str] = {
     "recalibrate": "decide, recalibrated",
     "decide": "decide, as it stands",
     "tune": "one tuned cut",
     "half": "cut at 0.5",
+    "weights": "tuned weights",
+    "most_probable": "most probable class",
 }
 
 CLEARLY = 2.0  # standard errors
@@ -189,9 +198,10 @@ class Route:
 
     Attributes
     ----------
-    name : {"recalibrate", "decide", "tune", "half"}
+    name : {"recalibrate", "decide", "tune", "half", "weights", "most_probable"}
         `decide` with recalibrated scores, or with the scores as they stand; a cut that
-        was tuned; the cut at one half. What is fitted was fitted on other rows.
+        was tuned; the cut at one half; of several classes, weights that were tuned, or
+        the most probable class. What is fitted was fitted on other rows.
     score, standard_error : float
         What its labels score.
     gain, gain_standard_error : float
@@ -333,8 +343,9 @@ def best_route(
     may depend on each other, or where the map lost some of the ranking.
     """
     best = names.index("recalibrate" if mended else "decide")
-    if cuts and "tune" in names:
-        tune, score = names.index("tune"), sign * judged.scores
+    tuned = [one for one in TUNED if one in names]
+    if cuts and tuned:
+        tune, score = names.index(tuned[0]), sign * judged.scores
         if score[tune] - score[best] > CLEARLY * judged.difference_error(tune, best):
             best = tune
     return names[best]

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from argmetric._classes._prepare import codes_of
-from argmetric._input.groups import code_groups
+from argmetric._input.groups import Groups, code_groups
 from argmetric._input.labels import (
     distinct,
     label_array,
     plain_label,
     refuse_missing,
 )
-from argmetric._input.types import Floats
+from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_length
-from argmetric._results.display import table
+from argmetric._results.display import metric_title, table
 from argmetric._results.pictures import drawing
 from argmetric._results.saving import plain, shown_number
 from argmetric.metrics import ClassMetric, ClassRatio, MetricLike, get_class_metric
@@ -125,7 +125,7 @@ class ActualClassScore(float):
         return ax
 
     def _title(self) -> str:
-        return f"Actual {self.metric.name}: {float(self):.3f}"
+        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
 
     def _repr_html_(self) -> str:
         interval, lines = self.interval, []
@@ -200,9 +200,7 @@ def evaluate_classes(
         value = float(of_metric.score(total.astype(np.float64)))
     else:
         coded = code_groups(groups, truth.size)
-        cells = coded.codes * (count * count) + cell
-        tables = np.bincount(cells, minlength=coded.count * count * count)
-        values = of_metric.score(tables.reshape(-1, count, count).astype(np.float64))
+        values = group_scores(of_metric, cell, coded, count)
         scores = values[~np.isnan(values)]
         n_groups = int(scores.size)
         value = float(scores.mean()) if n_groups else float("nan")
@@ -211,3 +209,12 @@ def evaluate_classes(
     result.confusion = total.astype(np.float64)
     result.n_groups, result._group_scores = n_groups, scores
     return result
+
+
+def group_scores(
+    metric: ClassMetric, cell: Integers, groups: Groups, count: int
+) -> Floats:
+    """Score of every group, nan where undefined; cell = true·count + predicted."""
+    cells = groups.codes * (count * count) + cell
+    tables = np.bincount(cells, minlength=groups.count * count * count)
+    return metric.score(tables.reshape(-1, count, count).astype(np.float64))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from argmetric._classes._prepare import ClassBatch, codes_of, read_batch
 from argmetric._classes._values import expected_metric
 from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
-from argmetric._results.discrete import DiscreteLaw
-from argmetric._results.display import Lines, Result
+from argmetric._results.discrete import ScoreLaw
+from argmetric._results.display import Lines, Result, metric_title
 from argmetric._results.pictures import draw_law, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
@@ -29,7 +29,7 @@ ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by co
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassForecast(Result, DiscreteLaw):
+class ClassForecast(Result, ScoreLaw):
     """The distribution of the score of labels, one of several classes per row.
 
     Attributes
@@ -73,6 +73,8 @@ class ClassForecast(Result, DiscreteLaw):
     n_groups: int | None
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    _check: ClassVar[str] = "calibration_check(y, p, one_label=True)"
 
     def _lines(self) -> Lines:
         low, high = self.interval
@@ -124,7 +126,8 @@ class ClassForecast(Result, DiscreteLaw):
         -------
         matplotlib Axes
         """
-        words = {"xlabel": self.metric.name, "title": f"Forecast: {self.mean:.3f}"}
+        name = metric_title(self.metric.name)
+        words = {"xlabel": name, "title": f"Forecast: {self.mean:.3f}"}
         with drawing(ax, (6.4, 3.8), **words) as ax:
             draw_law(ax, self, self.interval, self.coverage)
         return ax

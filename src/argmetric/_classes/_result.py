@@ -253,7 +253,7 @@ class ClassDecision(Result):
         names = ("decided", "most probable class") if means else ("decided", "expected")
         what = metric_title(self.metric.name.rpartition(" ")[2])
         label = f"Expected {what}" if means else "Rows"
-        title = f"Expected {self.metric.name}: {self.expected:.3f}"
+        title = f"Expected {metric_title(self.metric.name)}: {self.expected:.3f}"
         size = bars_size(len(self.classes) * 2)
         with drawing(ax, size, xlabel=label, title=title) as ax:
             places = np.arange(len(self.classes))

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from argmetric._input.arguments import check_number
 from argmetric._input.types import Floats
-from argmetric._results.discrete import ROUNDING, DiscreteLaw
+from argmetric._results.discrete import ScoreLaw
 from argmetric._results.display import Result
 from argmetric.metrics import Metric
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Forecast(Result, DiscreteLaw):
+class Forecast(Result, ScoreLaw):
     """The distribution of the score of labels, before the true labels are known.
 
     Attributes
@@ -83,25 +82,6 @@ class Forecast(Result, DiscreteLaw):
             high - low for low, high in (self.interval, self.interval_given_map)
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
-
-    def surprise(self, score: float) -> str | None:
-        """Return a message if the interval does not contain the score, else None.
-
-        Parameters
-        ----------
-        score : float
-            The actual score.
-        """
-        if isinstance(score, float) and math.isnan(score):  # undefined
-            return None
-        score, (low, high) = check_number(score, "score"), self.interval
-        if low - ROUNDING <= score <= high + ROUNDING:
-            return None
-        return (
-            f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
-            "chance: check the probabilities with calibration_check(y, p)"
-        )
 
     def _lines(self) -> list[tuple[str, str]]:
         low, high = self.interval

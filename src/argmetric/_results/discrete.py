@@ -8,6 +8,7 @@ values that differ by rounding are one value, a value is reached that is missed 
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,3 +77,31 @@ def central_interval(
     last = np.searchsorted(below, below[-1] - rest - ROUNDING)
     size = values.size - 1
     return float(values[min(first, size)]), float(values[min(last, size)])
+
+
+class ScoreLaw(DiscreteLaw):
+    """The law of a score, with the interval that was forecast."""
+
+    metric: Any
+    interval: tuple[float, float]
+    coverage: float
+    _check: ClassVar[str] = "calibration_check(y, p)"
+
+    def surprise(self, score: float) -> str | None:
+        """Return a message if the interval does not contain the score, else None.
+
+        Parameters
+        ----------
+        score : float
+            The actual score.
+        """
+        if isinstance(score, float) and math.isnan(score):  # undefined
+            return None
+        score, (low, high) = check_number(score, "score"), self.interval
+        if low - ROUNDING <= score <= high + ROUNDING:
+            return None
+        return (
+            f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
+            f"chance: check the probabilities with {self._check}"
+        )

@@ -109,7 +109,10 @@ _METRIC_TITLES = {
 
 
 def metric_title(name: str) -> str:
-    """The name of a metric on an axis or a card: "F1" for "f1", "MCC" for "mcc"."""
+    """The name of a metric on an axis or a card: "macro F1" for "macro f1"."""
+    mean, _, own = name.partition(" ")
+    if mean in ("macro", "weighted"):
+        return f"{mean} {metric_title(own)}"
     if re.fullmatch(r"f[\d.]+", name):
         return name.upper()
     return _METRIC_TITLES.get(name, name.replace("_", " "))

@@ -3,7 +3,7 @@
 from argmetric._tune._binary import Settings, can_hold_the_best, tune_cuts
 from argmetric._tune._checks import Cost, one_metric
 from argmetric._tune._limits import RuleLimits, check_tune_limits
-from argmetric._tune._matrix import MultiLabelRule
+from argmetric._tune._matrix import MultiLabelRule, tuned_class_labels
 from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._plot import ThresholdDisplay
 from argmetric._tune._rule import Rule
@@ -30,4 +30,5 @@ __all__ = [
     "sort_rows",
     "tune",
     "tune_cuts",
+    "tuned_class_labels",
 ]

@@ -18,7 +18,7 @@ from argmetric._input.labels import (
 )
 from argmetric._input.layout import column_names
 from argmetric._input.likely_slips import refuse_two_classes
-from argmetric._input.types import Booleans, Floats
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import (
     check_choice,
     check_scores,
@@ -31,9 +31,15 @@ from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
-from argmetric._tune._multiclass import MultiClassRule, tune_classes
+from argmetric._tune._limits import objective_of
+from argmetric._tune._multiclass import (
+    ClassRows,
+    MultiClassRule,
+    labels_by_folds,
+    tune_classes,
+)
 from argmetric._tune._rule import Rule, SavedRule
-from argmetric.metrics import Metric
+from argmetric.metrics import CustomMetric, Metric, MetricLike, get_metric
 
 SHOWN = 8  # labels in the printed form
 
@@ -313,3 +319,28 @@ def _refuse_other_order(of_y: Any, of_p: Any) -> None:
             f"column {first} of y is {labels[first]!r} but that of p is "
             f"{scores[first]!r}: bring them into the same order, as by y[p.columns]"
         )
+
+
+def tuned_class_labels(
+    code: Integers,
+    p: Floats,
+    metric: MetricLike,
+    fold: Integers,
+    *,
+    average: str | None = None,
+    zero_division: float | None = None,
+) -> Integers | None:
+    """Column of each row's class, by weights that were tuned on the other folds.
+
+    Classes that are absent are left out of the mean by default. None for a metric that
+    has no weights: quadratic kappa, and functions of the table of counts.
+    """
+    absent = math.nan if zero_division is None else zero_division
+    if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
+        return None
+    found = get_metric(metric, zero_division=absent)
+    if isinstance(found, CustomMetric):
+        return None
+    objective = objective_of(found, by_support=average == "weighted")
+    rows = ClassRows(p, code, None, objective, 1.0)
+    return labels_by_folds(rows, fold, np.random.default_rng(0))

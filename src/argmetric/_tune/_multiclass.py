@@ -471,9 +471,15 @@ def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> Integers
     folds = min(cv, int(counts[counts > 0].min()))
     if folds < 2:
         return None
-    fold = deal(rng, rows.true, folds)
+    return labels_by_folds(rows, deal(rng, rows.true, folds), rng)
+
+
+def labels_by_folds(
+    rows: ClassRows, fold: Integers, rng: np.random.Generator
+) -> Integers:
+    """Classes of rows by weights found on the other folds."""
     predicted = np.empty(fold.size, dtype=np.int64)
-    for f in range(folds):
+    for f in range(int(fold.max()) + 1):
         inside = np.flatnonzero(fold != f)
         if inside.size > MANY_ROWS:  # a smaller sample flatters more: a safe estimate
             inside = rng.permutation(inside)[:MANY_ROWS]

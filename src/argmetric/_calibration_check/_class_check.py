@@ -1,0 +1,269 @@
+"""calibration_check for one label per row: routes, forecast, and every class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.calibrate import check_class_method, deal
+from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
+from argmetric._calibrate.class_maps import ClassMap, log_softmax
+from argmetric._calibrate.reference import Reference
+from argmetric._calibration_check._bins import (
+    Line,
+    calibration_line,
+    reliability_bins,
+    wilson,
+)
+from argmetric._calibration_check._class_result import (
+    ClassCalibrationCheck,
+    ClassReliability,
+)
+from argmetric._calibration_check._routes import (
+    CLASS_ROUTES,
+    MOST_CELLS,
+    Judged,
+    RouteName,
+    best_route,
+    routes_of,
+)
+from argmetric._calibration_check._verdicts import FEW_ROWS_OF_A_CLASS, Quality
+from argmetric._classes._climb import most_probable
+from argmetric._classes._decide import decide_batch
+from argmetric._classes._evaluate import group_scores
+from argmetric._classes._forecast import forecast_batch
+from argmetric._classes._prepare import ClassBatch, read_batch
+from argmetric._input.classes import check_class_probabilities, class_codes
+from argmetric._input.groups import Groups, code_groups
+from argmetric._input.types import Floats, Integers
+from argmetric._tune import tuned_class_labels
+from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+
+N_FOLDS = 5
+MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
+
+
+def check_classes(
+    y: Any,
+    p: Any,
+    metric: MetricLike,
+    *,
+    classes: Any = None,
+    groups: Any = None,
+    average: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    method: Any = None,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+) -> ClassCalibrationCheck:
+    """Check class probabilities; parameters as for `calibration_check`."""
+    check_class_method(method)
+    scores = check_class_probabilities(p, logits=logits)
+    if scores.shape[0] == 0:
+        raise ValueError("p is empty: there is nothing to check")
+    code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
+    coded = None if groups is None else code_groups(groups, code.size)
+    found = get_class_metric(
+        metric,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        n_classes=len(names),
+    )
+    fold = _folds(code, coded, random_state)
+    plain_p = np.exp(log_softmax(scores)) if logits else scores
+    mended = np.empty(scores.shape)
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        fitted = _fit(code[~inside], scores[~inside], method, logits, draw=False)
+        mended[inside] = _through(fitted, scores[inside], logits)
+    before = decide_batch(ClassBatch(plain_p, names, coded), found, {})
+    after = decide_batch(ClassBatch(mended, names, coded), found, {})
+    tuned = None
+    if cost is None and len(names) <= MOST_CLASSES_TUNED:
+        tuned = tuned_class_labels(
+            code, plain_p, metric, fold, average=average, zero_division=zero_division
+        )
+    given: dict[RouteName, Integers | None] = {
+        "recalibrate": after.codes,
+        "decide": before.codes,
+        "weights": tuned,
+        "most_probable": most_probable(plain_p),
+    }
+    labels = {name: one for name in CLASS_ROUTES if (one := given[name]) is not None}
+    routes, rng = tuple(labels), np.random.default_rng(random_state)
+    judged = judge_classes(
+        found, code, [*labels.values()], len(names), coded, n_bootstrap, rng
+    )
+    as_is = _quality(plain_p, code, n_bins)
+    again = _quality(mended, code, n_bins)
+    better = again.log_loss <= as_is.log_loss
+    whole = _fit(code, scores, method, logits, classes=names)
+    batch = read_batch(p, classes=names, groups=coded, logits=logits, calibrator=whole)
+    return ClassCalibrationCheck(
+        route=best_route(judged, routes, 1.0, mended=better, cuts=True),
+        routes=tuple(routes_of(judged, routes, 1.0)),
+        expected=before.expected,
+        expected_recalibrated=after.expected,
+        as_is=as_is,
+        recalibrated=again,
+        per_class=tuple(
+            _reliability(name, plain_p[:, c], code == c, len(names), n_bins)
+            for c, name in enumerate(names)
+        ),
+        method=whole.method,
+        metric=found,
+        n=code.size,
+        n_groups=None if coded is None else coded.count,
+        forecast=forecast_batch(batch, after.codes, found),
+    )
+
+
+def _fit(
+    code: Integers,
+    scores: Floats,
+    method: str | None,
+    logits: bool,
+    *,
+    classes: Any = None,
+    draw: bool = True,
+) -> ClassMap:
+    if method == "temperature":
+        return fit_class_temperature(code, scores, logits=logits, strict=False)
+    return fit_class_matrix(
+        code, scores, logits=logits, classes=classes, strict=False, draw=draw
+    )
+
+
+def _through(fitted: ClassMap, scores: Floats, logits: bool) -> Floats:
+    return np.exp(fitted._map(scores)) if logits else fitted._map_p(scores)
+
+
+def _folds(code: Integers, groups: Groups | None, seed: int | None) -> Integers:
+    """Number of the fold of every row: classes dealt evenly, or whole groups."""
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        return deal(rng, code, min(N_FOLDS, code.size))
+    if groups.count < 2:
+        raise ValueError("out-of-fold calibration needs two groups or more")
+    dealt = deal(
+        rng, np.zeros(groups.count, dtype=np.int64), min(N_FOLDS, groups.count)
+    )
+    return np.asarray(dealt[groups.codes])
+
+
+def judge_classes(
+    metric: ClassMetric,
+    true: Integers,
+    labels: list[Integers],
+    count: int,
+    groups: Groups | None,
+    n_bootstrap: int,
+    rng: np.random.Generator,
+) -> Judged:
+    """Scores of sets of labels, which stay fixed while rows or groups are drawn again.
+
+    Rows with the same truth and the same labels are drawn together: how many of each
+    kind come is multinomial.
+    """
+    cells = [true * count + one for one in labels]
+    if groups is not None:
+        each = [group_scores(metric, one, groups, count) for one in cells]
+        values = np.stack(each, axis=1)
+        defined = ~np.isnan(values)
+        values = np.where(defined, values, 0.0)
+        share = np.full(groups.count, 1.0 / groups.count)
+        drawn = rng.multinomial(groups.count, share, n_bootstrap)
+        with np.errstate(invalid="ignore"):
+            samples = (drawn @ values) / (drawn @ defined)
+            return Judged(values.sum(axis=0) / defined.sum(axis=0), samples)
+    kind = true
+    for one in labels:
+        kind = np.unique(kind * count + one, return_inverse=True)[1]
+    sizes = np.bincount(kind)
+    first = np.empty(sizes.size, dtype=np.int64)
+    first[kind] = np.arange(kind.size)
+    scores = _table_scores(metric, sizes[None], cells, first, count)[0]
+    step = max(1, MOST_CELLS // max(count * count, sizes.size))
+    parts = []
+    for begin in range(0, n_bootstrap, step):
+        here = min(step, n_bootstrap - begin)
+        drawn = rng.multinomial(true.size, sizes / true.size, here)
+        parts.append(_table_scores(metric, drawn, cells, first, count))
+    return Judged(scores, np.concatenate(parts))
+
+
+def _table_scores(
+    metric: ClassMetric,
+    drawn: Integers,
+    cells: list[Integers],
+    first: Integers,
+    count: int,
+) -> Floats:
+    """Scores by sample and set of labels, from how often each kind of row was drawn."""
+    samples, size = drawn.shape[0], count * count
+    offset = np.arange(samples)[:, None] * size
+    columns = []
+    for one in cells:
+        where = (offset + one[first]).ravel()
+        tables = np.bincount(where, drawn.ravel(), samples * size)
+        stack = tables.reshape(samples, count, count).astype(np.float64, copy=False)
+        columns.append(metric.score(stack))
+    return np.stack(columns, axis=1)
+
+
+def _quality(p: Floats, code: Integers, n_bins: int) -> Quality:
+    own = p[np.arange(code.size), code]
+    with np.errstate(divide="ignore"):
+        loss = float(-np.log(own).mean())
+    brier = float((p * p).sum(axis=1).mean() - 2.0 * own.mean() + 1.0)
+    ece = [
+        reliability_bins(p[:, c], code == c, None, n_bins).ece
+        for c in range(p.shape[1])
+    ]
+    return Quality(float(np.mean(ece)), brier, loss, int((own == 0.0).sum()))
+
+
+def _reliability(
+    name: Any, p: Floats, is_true: Any, n_classes: int, n_bins: int
+) -> ClassReliability:
+    """Share and log-odds of one class; with few rows, of its share alone."""
+    n, count = p.size, int(is_true.sum())
+    few = min(count, n - count) < FEW_ROWS_OF_A_CLASS
+    line = Line(math.nan, math.nan, math.nan, math.nan, math.nan)
+    if not few:
+        rows = Reference(p, is_true, None, False)
+        line = calibration_line(rows.x, rows.y, None, None)
+    chance = line.p_value
+    if math.isnan(chance):
+        chance = _chance_of_count(count, float(p.sum()))
+    share = np.array([count / n])
+    low, high = wilson(share, np.array([float(n)]))
+    return ClassReliability(
+        name=name,
+        n=count,
+        forecast_share=float(p.mean()),
+        share=count / n,
+        share_low=float(low[0]),
+        share_high=float(high[0]),
+        slope=line.slope,
+        ece=reliability_bins(p, is_true, None, n_bins).ece,
+        p_value=min(1.0, n_classes * chance),
+        few=few,
+    )
+
+
+def _chance_of_count(count: int, expected: float) -> float:
+    """Chance of a count this far from what was expected, on both sides.
+
+    Poisson's law is wider than that of independent rows: this errs on the safe side.
+    """
+    from scipy.special import pdtr, pdtrc
+
+    above = pdtrc(count - 1, expected) if count else 1.0
+    return float(min(1.0, 2.0 * min(pdtr(count, expected), above)))

@@ -1,0 +1,310 @@
+"""The check of class probabilities: verdicts for the metric and for every class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._calibration_check._verdicts import (
+    CHANCE,
+    FEW_ROWS_OF_A_CLASS,
+    CheckedRoutes,
+    Quality,
+    Verdict,
+)
+from argmetric._results.display import Lines, as_frame, metric_title
+from argmetric._results.pictures import MOST_BARS, bars_size, drawing
+from argmetric._results.saving import plain, shown_number
+from argmetric.metrics import ClassMetric
+
+SHOWN = 6  # classes in the printed form
+FIGURES = (
+    "loss",
+    "loss_standard_error",
+    "gap",
+    "score_as_is",
+    "score_recalibrated",
+    "score_standard_error",
+    "expected",
+    "expected_recalibrated",
+    "p_value",
+    "ece",
+    "brier",
+    "log_loss",
+)
+COLOURS = {"no": "C3", "too few rows to say": "C7", "yes": "C0"}
+
+
+@dataclass(frozen=True)
+class ClassReliability:
+    """Whether the probability of one class is reliable.
+
+    Attributes
+    ----------
+    name : object
+        The class.
+    n : int
+        Rows of this class.
+    forecast_share : float
+        Mean probability of the class.
+    share, share_low, share_high : float
+        Actual share of its rows, and Wilson's 95 % interval.
+    slope : float
+        Of the log-odds: below 1 where p is too sure of itself.
+    ece : float
+        Expected calibration error.
+    p_value : float
+        Chance of such labels if the probability were right, times the number of
+        classes, as all of them are looked at.
+    few : bool
+        Whether fewer than 20 rows are of this class, or of the others.
+    """
+
+    name: Any
+    n: int
+    forecast_share: float
+    share: float
+    share_low: float
+    share_high: float
+    slope: float
+    ece: float
+    p_value: float
+    few: bool
+
+    @property
+    def reliable(self) -> Verdict:
+        """Whether the probability of this class is right on average and in slope."""
+        if self.p_value < CHANCE:
+            return "no"
+        return "too few rows to say" if self.few else "yes"
+
+    @property
+    def words(self) -> str:
+        """Forecast and actual share, and what is wrong."""
+        text = (
+            f"forecast {self.forecast_share:.2%} of the rows, actual {self.share:.2%} "
+            f"({self.share_low:.2%} to {self.share_high:.2%})"
+        )
+        inside = self.share_low <= self.forecast_share <= self.share_high
+        if self.reliable == "no" and inside:
+            text += f", {'too' if self.slope < 1.0 else 'not'} sure"
+            text += "" if self.slope < 1.0 else " enough"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        figures = {
+            name: shown_number(value)
+            for name, value in vars(self).items()
+            if name not in ("name", "few", "n")
+        }
+        name = plain(self.name, "a class")
+        return {"class": name, "reliable": self.reliable, "n": self.n, **figures}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassCalibrationCheck(CheckedRoutes):
+    """Whether class probabilities are reliable, for the metric and class by class.
+
+    Attributes
+    ----------
+    route : {"recalibrate", "decide", "weights"}
+        The advised way to choose labels.
+    routes : tuple of Route
+        All ways that were tried, with their scores on rows that they were not fitted
+        on.
+    expected, expected_recalibrated : float
+        The expected score of the labels of `decide`, with `p` as it is and
+        recalibrated.
+    as_is, recalibrated : Quality
+        Calibration error (mean over the classes), Brier score and log-loss.
+    per_class : tuple of ClassReliability
+        Verdict of each class, in the order of the columns.
+    method : str
+        How the probabilities were recalibrated, out of fold.
+    metric : ClassMetric
+        The metric that scored the labels, with its convention for absent classes.
+    n : int
+        Number of rows.
+    n_groups : int or None
+        Number of groups that the score is the mean over.
+    forecast : ClassForecast
+        The forecast for `decide` with `p` recalibrated, on as many new rows.
+    """
+
+    route: RouteName
+    routes: tuple[Route, ...]
+    expected: float
+    expected_recalibrated: float
+    as_is: Quality
+    recalibrated: Quality
+    per_class: tuple[ClassReliability, ...]
+    method: str
+    metric: ClassMetric
+    n: int
+    n_groups: int | None
+    forecast: Any
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The class of each column."""
+        return tuple(one.name for one in self.per_class)
+
+    @property
+    def worst(self) -> tuple[ClassReliability, ...]:
+        """Classes that are not reliable first, then by p-value."""
+        order = list(COLOURS)
+        return tuple(
+            sorted(self.per_class, key=lambda x: (order.index(x.reliable), x.p_value))
+        )
+
+    @property
+    def p_value(self) -> float:
+        """Chance of such labels if the probabilities of all classes were right."""
+        return min(one.p_value for one in self.per_class)
+
+    @property
+    def _n_rarer(self) -> int:
+        return self.n - max(one.n for one in self.per_class)
+
+    @property
+    def _rows(self) -> str:
+        return f"{self.n:,} rows of {len(self.per_class)} classes"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides."""
+        wrong = self.as_is.n_certain_and_wrong
+        if not wrong:
+            return ()
+        text = f"{wrong:,} rows had p = 0 for their own class: the log-loss is infinite"
+        return (text,)
+
+    def _why_not(self, route: Route) -> str:
+        return "not advised" + (
+            ": not clearly better" if route.name == "weights" else ""
+        )
+
+    def _class_lines(self) -> Lines:
+        verdicts = [one.reliable for one in self.per_class]
+        counts = f"{verdicts.count('yes')} of {len(verdicts)}"
+        few = verdicts.count("too few rows to say")
+        if few:
+            counts += f"; {few} with fewer than {FEW_ROWS_OF_A_CLASS} rows"
+        lines = [("reliable classes", counts)]
+        for one in self.worst[:SHOWN]:
+            lines.append((f"  {one.name}", f"{one.reliable}; {one.words}"))
+        if len(verdicts) > SHOWN:
+            lines.append(("  ...", f"{len(verdicts) - SHOWN} more classes"))
+        return lines
+
+    def _lines(self) -> Lines:
+        told = self.metric.convention
+        over = "" if self.n_groups is None else f", mean over {self.n_groups:,} groups"
+        return [
+            *self._verdict_lines(),
+            ("metric", self.metric.name + over + (f"; {told}" if told else "")),
+            *self._route_lines(),
+            *self._quality_lines(),
+            ("rows", f"{self.n:,}"),
+            *self._class_lines(),
+        ]
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.advice, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        after = self.recalibrated
+        return {
+            "fit_to_decide": self.fit_to_decide,
+            "fit_to_forecast": self.fit_to_forecast,
+            "advice": list(self.advice),
+            "route": self.route,
+            "routes": self._routes_as_dict(),
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "convention": self.metric.convention,
+            "expected_error": shown_number(self.expected_error),
+            "error_interval": [shown_number(x) for x in self.error_interval],
+            **{name: shown_number(getattr(self, name)) for name in FIGURES},
+            "ece_recalibrated": after.ece,
+            "brier_recalibrated": after.brier,
+            "log_loss_recalibrated": shown_number(after.log_loss),
+            "method": self.method,
+            "n": self.n,
+            "n_groups": self.n_groups,
+            "per_class": [one.to_dict() for one in self.per_class],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Classes as rows, with verdict, shares and calibration error.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        rows = [one.to_dict() for one in self.per_class]
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        return as_frame(columns, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw forecast and actual share of every class, the worst 40 classes first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+
+        def percent(share: float, _: Any) -> str:
+            return f"{100 * share:.3g}%"
+
+        shown = self.worst[:MOST_BARS]
+        more = len(self.per_class) - len(shown)
+        words = {
+            "xlabel": "Share of the rows" + (f" ({more} more classes)" if more else ""),
+            "title": f"Actual {metric_title(self.metric.name)}: {self.score_as_is:.3f} "
+            f"with p as given, {self.score_recalibrated:.3f} recalibrated",
+        }
+        forecast, share, low, high = np.array(
+            [
+                (one.forecast_share, one.share, one.share_low, one.share_high)
+                for one in shown
+            ]
+        ).T
+        known = np.concatenate([forecast, share])
+        least = known.min(initial=1.0, where=known > 0.0) / 2.0
+        with drawing(ax, bars_size(len(shown)), **words) as ax:
+            for verdict, colour in COLOURS.items():
+                rows = [i for i, one in enumerate(shown) if one.reliable == verdict]
+                if not rows:
+                    continue
+                at = np.maximum(share[rows], least)
+                ends = at - np.maximum(low[rows], least), high[rows] - at
+                ax.errorbar(
+                    at,
+                    rows,
+                    xerr=np.maximum(ends, 0.0),
+                    fmt="o",
+                    color=colour,
+                    capsize=2,
+                    label=f"actual, 95% interval; reliable: {verdict}",
+                )
+            places = np.maximum(forecast, least), range(len(shown))
+            ax.plot(*places, "k|", markersize=12, label="forecast: mean of p")
+            ax.set_xscale("log", subs=[2, 5])
+            ax.xaxis.set_major_formatter(percent)
+            ax.xaxis.set_minor_formatter(percent)
+            ax.set_yticks(range(len(shown)), [str(one.name) for one in shown])
+            ax.invert_yaxis()
+        return ax

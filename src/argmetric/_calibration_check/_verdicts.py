@@ -1,0 +1,308 @@
+"""The verdicts of a check, and the ways to decide that it compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._results.discrete import dot
+from argmetric._results.display import Lines, Result
+from argmetric._results.saving import shown_number
+
+Verdict = Literal["yes", "no", "too few rows to say"]
+Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
+
+SURE = 2.0  # standard errors from which a loss is not chance
+WORTH = 0.005  # share of the score from which a loss is worth a word
+MATTERS = 0.05  # share of the score from which a loss matters
+FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
+KEPT = 0.015  # gap, its error counted, up to which a promise is kept
+CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
+OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
+HOW = {
+    "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
+    "tune": "take the cut of tune(y, p)",
+    "half": "cut at 0.5",
+    "weights": "take the weights of tune(y, p)",
+    "most_probable": "take the most probable class",
+}
+
+
+def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
+    """The advice where labels are found by other means than these functions."""
+    how = HOW["recalibrate"]
+    words = {
+        how: recalibrate,
+        how.replace("decide", "forecast"): recalibrate,
+        HOW["tune"]: tune,
+    }
+    for function, other in words.items():
+        advice = tuple(line.replace(function, other) for line in advice)
+    return advice
+
+
+def decides(check: CheckedRoutes) -> tuple[Verdict, str]:
+    """Whether `p` as it stands is fit to decide with, and advice.
+
+    A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
+    sample that could hide a loss of 5 % of the score is too small to acquit.
+    """
+    loss, error, name = check.loss, check.loss_standard_error, check.metric.name
+    size = abs(check.score_as_is + loss)
+    figures = f"{loss:.4f} ± {error:.4f} of {name}"
+    if loss > max(SURE * error, WORTH * size):
+        advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
+        return "no", advice
+    hidden = loss + SURE * error
+    if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= MATTERS * size:
+        return "too few rows to say", (
+            f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
+        )
+    if check.route == "decide" or loss <= 0.0:
+        return "yes", f"no other way to decide does better here in {name}"
+    return "yes", f"another way would gain {figures}: {HOW[check.route]}"
+
+
+def forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
+    """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
+
+    As it stands `p` counts as fit where nothing speaks against it and the gap between
+    forecast and actual score, its error included, is below 1.5 points: the interval of
+    a forecast knows nothing of errors of p, and on real models even small ones break
+    it. Recalibrated, the interval holds the uncertainty of the map: it is a "no" only
+    where the score of rows that the map has not seen leaves the 99 % interval.
+    """
+    how = HOW["recalibrate"].replace("decide", "forecast")
+    error = check.score_standard_error
+    said = (
+        f"as p stands, forecast {check.expected:.4f}, actual {check.score_as_is:.4f} "
+        f"(± {error:.4f})"
+    )
+    law = check.forecast
+    if law is None:
+        return "too few rows to say", "forecasts do not support weights of rows"
+    scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
+    consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
+    if consistent and abs(check.gap) + error <= KEPT * scale:
+        return "yes", said
+    low, high = check.error_interval
+    again = (
+        f"recalibrated, forecast {law.mean:.4f}, actual "
+        f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
+        f"{abs(low):.4f} below to {high:.4f} above the forecast"
+    )
+    held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
+    slack = 1e-9 * scale
+    if held[0] - slack <= check.score_recalibrated <= held[1] + slack:
+        return "recalibrated", f"{said}; {again}: {how}"
+    return "no", f"{said}; {again}, but it is further off on these rows already"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Scores of probabilities that know of no decision; lower is better.
+
+    Attributes
+    ----------
+    ece : float
+        Expected calibration error over bins of equal mass.
+    brier : float
+        Mean of (p - y)².
+    log_loss : float
+        Mean of -log of the probability of the true label; infinite where a row was
+        certain and wrong.
+    n_certain_and_wrong : int
+        Rows with p = 0 that were positive, or p = 1 that were not.
+    """
+
+    ece: float
+    brier: float
+    log_loss: float
+    n_certain_and_wrong: int
+
+
+class CheckedRoutes(Result):
+    """Ways to decide, their scores, and the verdicts that follow from them.
+
+    A check has these attributes, the p-value of its probabilities, and says how many
+    rows are of the rarer kind, and which rows these are.
+    """
+
+    route: RouteName
+    routes: tuple[Route, ...]
+    expected: float
+    expected_recalibrated: float
+    as_is: Quality
+    recalibrated: Quality
+    method: str
+    metric: Any
+    n: int
+    forecast: Any
+
+    @property
+    def p_value(self) -> float:
+        """Chance of such probabilities if they were calibrated."""
+        raise NotImplementedError
+
+    @property
+    def _n_rarer(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _rows(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def expected_error(self) -> float:
+        """Mean error to expect of a forecast for as many new rows, recalibrated."""
+        if self.forecast is None:
+            return math.nan
+        values, chances = self.forecast.values, self.forecast.probabilities
+        return dot(chances, np.abs(values - self.forecast.mean))
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """How far the score may come out below and above such a forecast, in 90 %."""
+        if self.forecast is None:
+            return math.nan, math.nan
+        low, high = self.forecast.interval
+        return low - self.forecast.mean, high - self.forecast.mean
+
+    @property
+    def fit_to_decide(self) -> Verdict:
+        """Whether `decide` loses little by believing `p`."""
+        return decides(self)[0]
+
+    @property
+    def fit_to_forecast(self) -> Promise:
+        """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
+        return forecasts(self)[0]
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """Both verdicts in a sentence each, with what to do."""
+        return decides(self)[1], forecasts(self)[1]
+
+    def _route(self, name: RouteName) -> Route:
+        return next(one for one in self.routes if one.name == name)
+
+    @property
+    def loss(self) -> float:
+        """What the advised route gains over `decide` with `p` as it stands."""
+        return self._route(self.route).gain
+
+    @property
+    def loss_standard_error(self) -> float:
+        """Standard error of the loss."""
+        return self._route(self.route).gain_standard_error
+
+    @property
+    def gap(self) -> float:
+        """What `p` promised for its decision, minus what that got."""
+        return self.expected - self.score_as_is
+
+    @property
+    def score_as_is(self) -> float:
+        """What `decide` scores with `p` as it stands."""
+        return self._route("decide").score
+
+    @property
+    def score_standard_error(self) -> float:
+        """Standard error of `score_as_is`."""
+        return self._route("decide").standard_error
+
+    @property
+    def recalibrated_standard_error(self) -> float:
+        """Standard error of `score_recalibrated`."""
+        return self._route("recalibrate").standard_error
+
+    @property
+    def score_recalibrated(self) -> float:
+        """What `decide` scores with `p` recalibrated out of fold."""
+        return self._route("recalibrate").score
+
+    @property
+    def realised(self) -> float:
+        """The score that labels decided with `p` as it stands got."""
+        return self.score_as_is
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error of `p` as it stands."""
+        return self.as_is.ece
+
+    @property
+    def brier(self) -> float:
+        """Brier score of `p` as it stands."""
+        return self.as_is.brier
+
+    @property
+    def log_loss(self) -> float:
+        """Log-loss of `p` as it stands."""
+        return self.as_is.log_loss
+
+    def _mark(self, route: Route) -> str:
+        """Whether a route is advised; why not, where it scored better than that one."""
+        if route.name == self.route:
+            return "advised"
+        if not route.gain > self._route(self.route).gain:
+            return ""
+        if route.name == "recalibrate":
+            return "not advised: the log-loss is higher"
+        return self._why_not(route)
+
+    def _why_not(self, route: Route) -> str:
+        return "not advised: on new rows a cut does no better"
+
+    def _verdict_lines(self) -> Lines:
+        return [
+            ("reliable for decisions?", self.fit_to_decide),
+            ("reliable for forecasts?", self.fit_to_forecast),
+        ]
+
+    def _route_lines(self) -> Lines:
+        expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        lines = [
+            (one.words, _route_line(one, expected.get(one.name), self._mark(one)))
+            for one in self.routes
+        ]
+        if self.forecast is not None:
+            lines.append(("forecast error", _error_line(self)))
+        return lines
+
+    def _quality_lines(self) -> Lines:
+        before, after = self.as_is, self.recalibrated
+        how = f"({self.method}, out of fold)"
+        return [
+            ("log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f} {how}"),
+            ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
+            ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
+        ]
+
+    def _routes_as_dict(self) -> dict[str, Any]:
+        return {
+            one.name: {
+                name: shown_number(value)
+                for name, value in vars(one).items()
+                if name != "name"
+            }
+            for one in self.routes
+        }
+
+
+def _error_line(check: CheckedRoutes) -> str:
+    low, high = check.error_interval
+    return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"
+
+
+def _route_line(route: Route, expected: float | None, mark: str) -> str:
+    text = f"{route.score:.4f}"
+    if expected is not None:
+        text += f", expected {expected:.4f}"
+    if route.name != "decide":
+        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+    return f"{text}, {mark}" if mark else text

@@ -1,0 +1,221 @@
+"""calibration_check of class probabilities, held to counts row by row."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric._calibration_check._class_check import judge_classes
+from argmetric._calibration_check._class_result import ClassReliability
+from argmetric._input.groups import code_groups
+from argmetric.metrics import get_class_metric
+
+NAMES = ["ok", "late", "lost"]
+
+
+def rows_of(n, seed=0, count=3):
+    """Class probabilities that are right, and classes drawn from them."""
+    rng = np.random.default_rng(seed)
+    shape = np.geomspace(3.0, 0.4, count)
+    p = rng.dirichlet(shape, size=n)
+    code = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return code, p
+
+
+def sure(p, power=3.0):
+    raised = p**power
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def right():
+    code, p = rows_of(20_000, seed=1)
+    return am.calibration_check(np.array(NAMES)[code], p, classes=NAMES), code, p
+
+
+@pytest.fixture(scope="module")
+def too_sure():
+    code, p = rows_of(20_000, seed=1)
+    return am.calibration_check(code, sure(p), one_label=True)
+
+
+def test_right_probabilities_are_reliable(right):
+    check = right[0]
+    assert [one.reliable for one in check.per_class] == ["yes"] * 3
+    assert check.fit_to_decide == "yes"
+    assert check.fit_to_forecast == "yes"
+    assert check.classes == tuple(NAMES)
+
+
+def test_probabilities_that_are_too_sure_are_not(right, too_sure):
+    assert [one.reliable for one in too_sure.per_class] == ["no"] * 3
+    assert all(one.slope < 0.6 for one in too_sure.per_class)
+    assert too_sure.fit_to_forecast == "recalibrated"
+    assert too_sure.route == "recalibrate"
+    assert too_sure.gap > 0.1
+    assert too_sure.score_recalibrated == pytest.approx(right[0].score_as_is, abs=0.01)
+
+
+def test_figures_are_those_of_the_functions_themselves(right):
+    check, code, p = right
+    y = np.array(NAMES)[code]
+    d = am.decide(p, classes=NAMES)
+    assert check.expected == d.expected
+    actual = am.evaluate(y, d.labels, classes=NAMES)
+    assert check.score_as_is == pytest.approx(float(actual), abs=1e-12)
+    plain = am.evaluate(y, np.array(NAMES)[p.argmax(axis=1)], classes=NAMES)
+    last = check.routes[-1]
+    assert (last.name, last.score) == ("most_probable", pytest.approx(float(plain)))
+    own = p[np.arange(code.size), code]
+    assert check.log_loss == pytest.approx(-np.log(own).mean())
+    one_hot = np.eye(3)[code]
+    assert check.brier == pytest.approx(((p - one_hot) ** 2).sum(axis=1).mean())
+    for c, one in enumerate(check.per_class):
+        assert one.share == pytest.approx((code == c).mean())
+        assert one.forecast_share == pytest.approx(p[:, c].mean())
+        assert one.share_low < one.share < one.share_high
+        binary = am.calibration_check(code[:2000] == c, p[:2000, c], n_bootstrap=2)
+        few = am.calibration_check(code[:2000], p[:2000], one_label=True, n_bootstrap=2)
+        assert few.per_class[c].slope == pytest.approx(binary.slope)
+        assert few.per_class[c].ece == pytest.approx(binary.ece)
+        assert few.per_class[c].p_value == pytest.approx(min(1, 3 * binary.p_value))
+
+
+def slow_bootstrap(metric, code, labels, n, rng):
+    scores, n_rows = [], code.size
+    for _ in range(n):
+        drawn = rng.integers(n_rows, size=n_rows)
+        table = np.zeros((3, 3))
+        np.add.at(table, (code[drawn], labels[drawn]), 1)
+        scores.append(float(metric.score(table)))
+    return np.std(scores, ddof=1)
+
+
+def test_standard_errors_are_those_of_rows_drawn_again():
+    code, p = rows_of(150, seed=3)
+    labels = [p.argmax(axis=1), np.arange(150) % 3]
+    metric = get_class_metric("f1", n_classes=3)
+    rng = np.random.default_rng(0)
+    judged = judge_classes(metric, code, labels, 3, None, 2000, rng)
+    for i, one in enumerate(labels):
+        slow = slow_bootstrap(metric, code, one, 2000, rng)
+        assert judged.error(i) == pytest.approx(slow, rel=0.08)
+        score = am.evaluate(code, one, one_label=True)
+        assert judged.scores[i] == pytest.approx(float(score))
+
+
+def test_groups_are_drawn_whole_and_averaged():
+    code, p = rows_of(300, seed=4)
+    groups = np.arange(300) // 10
+    labels = p.argmax(axis=1)
+    metric = get_class_metric("accuracy", n_classes=3)
+    coded = code_groups(groups, 300)
+    judged = judge_classes(
+        metric, code, [labels], 3, coded, 2000, np.random.default_rng(0)
+    )
+    means = (code == labels).reshape(30, 10).mean(axis=1)
+    assert judged.scores[0] == pytest.approx(means.mean())
+    assert judged.error(0) == pytest.approx(means.std() / 30**0.5, rel=0.08)
+    check = am.calibration_check(code, p, "accuracy", one_label=True, groups=groups)
+    assert check.n_groups == 30
+    with pytest.raises(ValueError, match="two groups or more"):
+        am.calibration_check(code, p, one_label=True, groups=np.zeros(300))
+
+
+def test_a_rare_class_is_judged_by_its_count():
+    rare = {"forecast_share": 0.01, "share": 0.001, "share_low": 0.0}
+    one = ClassReliability(
+        "x", 5, **rare, share_high=0.1, slope=math.nan, ece=0.0, p_value=0.2, few=True
+    )
+    assert one.reliable == "too few rows to say"
+    code, p = rows_of(800, seed=5)
+    p[:, 2] = 0.2  # far more than are there
+    p[:, :2] *= 0.8 / p[:, :2].sum(axis=1, keepdims=True)
+    code[code == 2] = 0
+    code[:3] = 2
+    found = am.calibration_check(code, p, one_label=True, n_bootstrap=5).worst[0]
+    assert (found.name, found.reliable, found.n) == (2, "no", 3)
+    assert found.few
+
+
+def test_a_hundred_classes_fit_on_a_screen():
+    code, p = rows_of(1500, seed=6, count=100)
+    moved = p.copy()
+    moved[:, 40] = 0.3
+    moved /= moved.sum(axis=1, keepdims=True)
+    check = am.calibration_check(
+        code, moved, one_label=True, classes=range(100), n_bootstrap=5
+    )
+    text = repr(check).splitlines()
+    assert len(text) < 28
+    assert check.worst[0].name == 40
+    assert "weights" not in [route.name for route in check.routes]
+    assert any("  40 " in line and "no; forecast" in line for line in text)
+    assert "more classes" in repr(check)
+    json.dumps(check.to_dict())
+    ax = check.plot()
+    assert len(ax.get_yticklabels()) == 40
+    assert ax.get_yticklabels()[0].get_text() == "40"
+
+
+def test_results_are_shown_and_plain(right):
+    check = right[0]
+    values = json.loads(json.dumps(check.to_dict()))
+    assert [one["class"] for one in values["per_class"]] == NAMES
+    assert values["routes"]["decide"]["score"] == check.score_as_is
+    assert list(check.to_frame()["reliable"]) == ["yes"] * 3
+    assert "macro F1" in check.plot().get_title()
+    assert "reliable classes" in repr(check)
+
+
+@pytest.mark.parametrize("name", ["quadratic_kappa", "mcc", "gmean"])
+def test_other_metrics_and_maps(name):
+    code, p = rows_of(300, seed=7)
+    check = am.calibration_check(
+        code,
+        np.log(p),
+        name,
+        one_label=True,
+        logits=True,
+        method="temperature",
+        n_bootstrap=5,
+    )
+    names = [route.name for route in check.routes]
+    assert ("weights" in names) == (name != "quadratic_kappa")
+    assert check.method == "temperature"
+    assert check.log_loss == pytest.approx(-np.log(p[np.arange(300), code]).mean())
+
+
+def test_a_cost_matrix_is_checked_too():
+    code, p = rows_of(300, seed=8)
+    cost = [[0, 1, 1], [5, 0, 1], [9, 1, 0]]
+    check = am.calibration_check(code, p, one_label=True, cost=cost, n_bootstrap=5)
+    labels = am.decide(p, one_label=True, cost=cost).labels
+    paid = np.array(cost)[code, labels].mean()
+    assert check.score_as_is == pytest.approx(-paid)
+
+
+def test_wrong_input():
+    code, p = rows_of(60, seed=9)
+    with pytest.raises(ValueError, match="sums to"):
+        am.calibration_check(code, p / 2, one_label=True)
+    with pytest.raises(ValueError, match="not among classes"):
+        am.calibration_check(code, p, classes=[0, 1, 5])
+    with pytest.raises(ValueError, match="sample_weight cannot be used"):
+        am.calibration_check(code, p, one_label=True, sample_weight=np.ones(60))
+    with pytest.raises(ValueError, match="takes the scores of one class"):
+        am.calibration_check(code, p, one_label=True, method="spline")
+    with pytest.raises(ValueError, match="needs one_label=True"):
+        am.calibration_check(code == 1, p[:, 1], method="matrix")
+    with pytest.raises(ValueError, match="needs one_label=True"):
+        am.calibration_check(code == 1, p[:, 1], cost=[[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="only"):
+        am.calibration_check(np.zeros(60, int), p, one_label=True)
+    with pytest.raises(ValueError, match="empty"):
+        am.calibration_check(code[:0], p[:0], one_label=True)
+    wrong = p.copy()
+    wrong[0] = np.eye(3)[(code[0] + 1) % 3]
+    check = am.calibration_check(code, wrong, one_label=True, n_bootstrap=5)
+    assert "1 rows had p = 0" in check.notes[0]
