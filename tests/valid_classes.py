@@ -58,6 +58,13 @@ CALLS: dict[str, Call] = {
         zero_division=0.0,
     ),
     "ClassCalibrationCheck.to_frame": of(CLASS_CHECK.to_frame, backend="pandas"),
+    "argmetric.adjust_prior, one label": of(
+        am.adjust_prior,
+        p=CLASS_P,
+        prevalence=[0.2, 0.3, 0.5],
+        reference_prevalence=[0.3, 0.4, 0.3],
+        classes=["a", "b", "c"],
+    ),
     "ClassDecision.forecast": of(
         CLASS_DECISION.forecast,
         coverage=0.8,

@@ -204,7 +204,13 @@ class Calibrator(Saved["Calibrator"], Result):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         # Any kind may be in a file, and one is known once its module is loaded
-        from argmetric._calibrate import class_maps, maps, prior, spline  # noqa: F401
+        from argmetric._calibrate import (  # noqa: F401
+            class_maps,
+            class_shares,
+            maps,
+            prior,
+            spline,
+        )
 
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")

@@ -66,7 +66,7 @@ class ClassMap(Calibrator):
         return [("method", self.method), ("map", self.formula), ("reference", rows)]
 
 
-def _check_columns(x: Floats, count: int) -> None:
+def check_class_columns(x: Floats, count: int) -> None:
     """Refuse what is not one row of so many classes per item."""
     if x.ndim != 2 or x.shape[1] != count:
         raise ValueError(
@@ -98,7 +98,7 @@ class ClassTemperatureMap(ClassMap):
         check_finite("n_classes", self.n_classes, 2)
 
     def _map(self, x: Floats) -> Floats:
-        _check_columns(x, self.n_classes)
+        check_class_columns(x, self.n_classes)
         return log_softmax(x / self.temperature)
 
     @property
@@ -190,7 +190,7 @@ class ClassMatrixMap(ClassMap):
         for name, shape in (shapes | {"shares": (count,)}).items():
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, _finite_array(value, name, shape))
+                object.__setattr__(self, name, finite_array(value, name, shape))
         if self.classes is not None:
             names = map(plain_label, given_classes(list(self.classes), count))
             object.__setattr__(self, "classes", tuple(names))
@@ -218,7 +218,7 @@ class ClassMatrixMap(ClassMap):
         return int(self.biases.size)
 
     def _map(self, x: Floats) -> Floats:
-        _check_columns(x, self.n_classes)
+        check_class_columns(x, self.n_classes)
         x = log_softmax(x)
         if self.floor is None:
             return log_softmax(self._logits(x, None))
@@ -226,7 +226,7 @@ class ClassMatrixMap(ClassMap):
         return log_softmax(self._logits(np.maximum(x, low), x <= low))
 
     def _map_p(self, p: Floats) -> Floats:
-        _check_columns(p, self.n_classes)
+        check_class_columns(p, self.n_classes)
         floor = NEAREST if self.floor is None else self.floor
         mapped = np.empty(p.shape)
         for part in row_blocks(p.shape[0]):
@@ -298,7 +298,7 @@ class ClassMatrixMap(ClassMap):
         return ax
 
 
-def _finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
     array = np.asarray(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers of shape {shape}")

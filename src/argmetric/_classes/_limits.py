@@ -2,68 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from argmetric._classes._climb import Rows, most_probable, sums_of
-from argmetric._input.arguments import check_items, check_number, shown
-from argmetric._input.label_words import listed
-from argmetric._input.labels import plain_label
+from argmetric._input.arguments import shown
+from argmetric._input.classes import of_each_class
 from argmetric._input.types import Floats, Integers
 
 ROUNDS = 10  # in which rows are moved until all limits are kept
-
-
-def of_each_class(
-    value: Any, classes: tuple[Any, ...], name: str, otherwise: float
-) -> Floats:
-    """One number per class: from a number, a sequence, or a dict by class.
-
-    Parameters
-    ----------
-    value : number, sequence, mapping or None
-        What the user gave.
-    classes : tuple
-        The class of each column.
-    name : str
-        What messages call it.
-    otherwise : float
-        For classes that are not named.
-    """
-    count = len(classes)
-    if value is None:
-        return np.full(count, otherwise)
-    if isinstance(value, Mapping):
-        found = np.full(count, otherwise)
-        place = {one: i for i, one in enumerate(classes)}
-        for key, one in value.items():
-            label = plain_label(key)
-            if label not in place:
-                raise ValueError(
-                    f"{name} names the class {shown(label)}, which is not among "
-                    f"{listed(classes)}"
-                )
-            found[place[label]] = _number(one, name)
-        return found
-    if isinstance(value, Real):
-        return np.full(count, _number(value, name))
-    values = check_items(
-        value, name, "a number, one for each class, or a dict by class"
-    )
-    if len(values) != count:
-        raise ValueError(
-            f"{name} must have one value for each of the {count} classes, not "
-            f"{len(values)}"
-        )
-    return np.array([_number(one, name) for one in values])
-
-
-def _number(value: Any, name: str) -> float:
-    return check_number(value, name, low=0.0, infinite=True)
 
 
 def with_limits(

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from argmetric._classes._climb import Rows
-from argmetric._classes._limits import of_each_class
 from argmetric._input.arguments import check_flag, shown
-from argmetric._input.classes import check_class_probabilities, given_classes
+from argmetric._input.classes import (
+    check_class_probabilities,
+    check_shares,
+    class_names,
+)
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.label_words import listed
 from argmetric._input.labels import label_array, missing_labels, plain_label
-from argmetric._input.layout import column_names
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_length
 
@@ -132,7 +134,7 @@ def _at_shares(
     p: Floats, prior: Any, names: tuple[Any, ...], reference: Floats | None
 ) -> tuple[Floats, str]:
     """Probabilities whose classes have the shares that are known or estimated."""
-    from argmetric._classes._shares import at_shares, estimated_shares
+    from argmetric._calibrate.class_shares import at_shares, estimated_shares
 
     if isinstance(prior, str):
         if prior != "estimate":
@@ -148,12 +150,7 @@ def _at_shares(
         moved = p * np.where(reference > 0, shares / np.maximum(reference, 1e-12), 1.0)
         moved /= moved.sum(axis=1, keepdims=True)
     else:
-        shares = of_each_class(prior, names, "prior", 0.0)
-        if abs(shares.sum() - 1.0) > 1e-6:
-            raise ValueError(
-                f"prior sums to {shares.sum():.4g}, not to 1: it is the share of every "
-                "class"
-            )
+        shares = check_shares(prior, names, "prior")
         moved = at_shares(p, shares)
     pairs = zip(names[:8], shares, strict=False)
     listing = ", ".join(f"{name} {share:.3g}" for name, share in pairs)
@@ -162,14 +159,6 @@ def _at_shares(
 
 def _mapped(found: Any, scores: Floats, logits: bool) -> Floats:
     return check_class_probabilities(found.apply(scores, logits=logits), "calibrated p")
-
-
-def class_names(p: Any, count: int, given: Any) -> tuple[Any, ...]:
-    """The class of each column: as given, as a frame names it, or its number."""
-    if given is not None:
-        return tuple(map(plain_label, given_classes(given, count)))
-    names = column_names(p)
-    return tuple(range(count)) if names is None else tuple(map(plain_label, names))
 
 
 def codes_of(

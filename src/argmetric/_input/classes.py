@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import check_items, check_number, shown
 from argmetric._input.label_words import listed, one_class
 from argmetric._input.labels import label_array, plain_label, refuse_missing
 from argmetric._input.layout import column_names
@@ -82,6 +84,14 @@ def class_codes(
         "a class does not occur in y, pass classes=, the class of each column, or a "
         "frame whose columns are named like the classes"
     )
+
+
+def class_names(p: Any, count: int, given: Any) -> tuple[Any, ...]:
+    """The class of each column: as given, as a frame names it, or its number."""
+    if given is not None:
+        return tuple(map(plain_label, given_classes(given, count)))
+    names = column_names(p)
+    return tuple(range(count)) if names is None else tuple(map(plain_label, names))
 
 
 def given_classes(given: Any, count: int) -> list[Any]:
@@ -178,3 +188,62 @@ def _wrong_sum(total: Floats, wrong: Integers, name: str) -> str:
         f"{name}.sum(axis=1, keepdims=True). For several labels per row, y is a matrix "
         "of 0 and 1; for scores before a softmax, pass logits=True"
     )
+
+
+def of_each_class(
+    value: Any, classes: tuple[Any, ...], name: str, otherwise: float
+) -> Floats:
+    """One number per class: from a number, a sequence, or a dict by class.
+
+    Parameters
+    ----------
+    value : number, sequence, mapping or None
+        What the user gave.
+    classes : tuple
+        The class of each column.
+    name : str
+        What messages call it.
+    otherwise : float
+        For classes that are not named.
+    """
+    count = len(classes)
+    if value is None:
+        return np.full(count, otherwise)
+    if isinstance(value, Mapping):
+        found = np.full(count, otherwise)
+        place = {one: i for i, one in enumerate(classes)}
+        for key, one in value.items():
+            label = plain_label(key)
+            if label not in place:
+                raise ValueError(
+                    f"{name} names the class {shown(label)}, which is not among "
+                    f"{listed(classes)}"
+                )
+            found[place[label]] = _number(one, name)
+        return found
+    if isinstance(value, Real):
+        return np.full(count, _number(value, name))
+    values = check_items(
+        value, name, "a number, one for each class, or a dict by class"
+    )
+    if len(values) != count:
+        raise ValueError(
+            f"{name} must have one value for each of the {count} classes, not "
+            f"{len(values)}"
+        )
+    return np.array([_number(one, name) for one in values])
+
+
+def _number(value: Any, name: str) -> float:
+    return check_number(value, name, low=0.0, infinite=True)
+
+
+def check_shares(value: Any, classes: tuple[Any, ...], name: str) -> Floats:
+    """The share of every class, from a sequence or a dict by class; they sum to 1."""
+    shares = of_each_class(value, classes, name, 0.0)
+    if not abs(shares.sum() - 1.0) <= 1e-6:
+        raise ValueError(
+            f"{name} sums to {shares.sum():.4g}, not to 1: it is the share of every "
+            "class"
+        )
+    return shares
