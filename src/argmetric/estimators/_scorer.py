@@ -8,7 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from argmetric._input.arguments import check_label
+from argmetric._decide import decide, evaluate
+from argmetric._input.arguments import (
+    check_flag,
+    check_label,
+    refuse_binary_options,
+    refuse_class_options,
+)
 from argmetric._input.responses import (
     class_number,
     estimator_labels,
@@ -31,7 +37,13 @@ from argmetric._tune import (
     sort_rows,
     tune,
 )
-from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.metrics import (
+    ClassAverage,
+    Metric,
+    MetricLike,
+    get_class_metric,
+    get_metric,
+)
 
 
 class OptimalScorer(BaseEstimator):  # type: ignore[misc]
@@ -48,6 +60,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         min_recall: float | None = None,
         max_positives: int | float | None = None,
         zero_division: float | None = None,
+        one_label: bool = False,
+        average: Any = None,
     ) -> None:
         self.metric = metric
         self.pos_label = pos_label
@@ -55,6 +69,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         self.min_recall = min_recall
         self.max_positives = max_positives
         self.zero_division = zero_division
+        self.one_label = one_label
+        self.average = average
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
@@ -80,6 +96,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         float
                 Larger is better: a metric that is minimised is negated.
         """
+        if check_flag(self.one_label, "one_label"):
+            return self._decided(estimator, X, y, sample_weight)
         metric = get_metric(self.metric, zero_division=self.zero_division)
         check_label(self.pos_label)
         limits = check_tune_limits(
@@ -98,6 +116,28 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             chosen = np.asarray(y == classes[positive])
             best = _best_of_two(chosen, scores, metric, limits, sample_weight)
         return best if metric.greater_is_better else -best
+
+    def _decided(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        """The actual score of the labels that `decide` gives the batch."""
+        refuse_binary_options(
+            pos_label=self.pos_label is not None,
+            min_precision=self.min_precision is not None,
+            min_recall=self.min_recall is not None,
+            max_positives=self.max_positives is not None,
+            sample_weight=sample_weight is not None,
+        )
+        if not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                "one_label=True needs class probabilities, but "
+                f"{type(estimator).__name__} has no predict_proba"
+            )
+        how: dict[str, Any] = {
+            "classes": estimator.classes_,
+            "average": self.average,
+            "zero_division": self.zero_division,
+        }
+        found = decide(estimator.predict_proba(X), self.metric, **how)
+        return float(evaluate(y, found.labels, self.metric, **how))
 
 
 def _best_of_two(
@@ -132,6 +172,8 @@ def optimal_scorer(
     min_recall: float | None = None,
     max_positives: int | float | None = None,
     zero_division: float | None = None,
+    one_label: bool = False,
+    average: ClassAverage | None = None,
 ) -> OptimalScorer:
     """Make a scorer for model selection: the metric at the best threshold.
 
@@ -143,7 +185,8 @@ def optimal_scorer(
     ----------
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
-        its mean over the classes at the best weights.
+        its mean over the classes at the best weights, or with `one_label=True` the
+        score of the labels of `decide`.
     pos_label : int, float, bool or str, optional
         The positive one of two classes; not needed for 0/1, -1/1 and booleans.
     min_precision, min_recall : float, optional
@@ -152,6 +195,12 @@ def optimal_scorer(
         Largest number or share of rows predicted positive.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
+    one_label : bool, default=False
+        Whether batches will be decided with `decide(..., one_label=True)`: the score
+        is then the actual score of these labels. It sees no label before it scores, so
+        it is not optimistic; models need `predict_proba`.
+    average : {"macro", "weighted"}, optional
+        As for `decide` with one label per row.
 
     Returns
     -------
@@ -170,7 +219,13 @@ def optimal_scorer(
     >>> bool((best >= half).all())
     True
     """
-    get_metric(metric, zero_division=zero_division)
+    if check_flag(one_label, "one_label"):
+        get_class_metric(
+            metric, average=average, zero_division=zero_division, n_classes=2
+        )
+    else:
+        refuse_class_options(average=average)
+        get_metric(metric, zero_division=zero_division)
     return OptimalScorer(
         metric,
         pos_label=pos_label,
@@ -178,4 +233,6 @@ def optimal_scorer(
         min_recall=min_recall,
         max_positives=max_positives,
         zero_division=zero_division,
+        one_label=one_label,
+        average=average,
     )
