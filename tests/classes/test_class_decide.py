@@ -83,7 +83,7 @@ def test_decisions_are_no_worse_than_the_most_probable_class(
 
 
 @pytest.mark.parametrize("absent", CONVENTIONS)
-@pytest.mark.parametrize("name", ["f1", "f2", "precision"])
+@pytest.mark.parametrize("name", ["f1", "f2", "precision", "jaccard"])
 def test_no_labels_pass_the_bound(name, absent):
     for seed in range(4):
         p = few_rows(seed, n=3)
@@ -92,23 +92,46 @@ def test_no_labels_pass_the_bound(name, absent):
         assert best_by_enumeration(p, score) <= d.upper_bound + 1e-7
 
 
-def test_the_bound_is_near_on_real_sizes():
+@pytest.mark.parametrize(("name", "most"), [("f1", 0.01), ("jaccard", 0.02)])
+def test_the_bound_is_near_on_real_sizes(name, most):
     rng = np.random.default_rng(0)
-    for n in (200, 3000):  # exact expectations, and the ratio of sums
+    for n in (200, 3000):
         p = rng.dirichlet(np.array([4, 2, 1, 0.5, 0.3]), size=n)
-        d = am.decide(p, "f1", one_label=True, zero_division=0.0, certificate=True)
-        assert 0.0 <= d.gap < 0.01
+        d = am.decide(p, name, one_label=True, zero_division=0.0, certificate=True)
+        assert 0.0 <= d.gap < most
 
 
-def test_both_sides_of_the_exact_climb_agree(monkeypatch):
-    from argmetric._classes import _climb
-
+@pytest.mark.parametrize("absent", [0.0, math.nan])
+@pytest.mark.parametrize("limit", [1000, 100])  # rows: exact climbs, further starts
+def test_labels_on_both_sides_of_a_limit_are_as_good(limit, absent):
     rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.array([4, 2, 1, 0.5, 0.3]), size=900)
-    exact = am.decide(p, "f1", one_label=True, zero_division=0.0)
-    monkeypatch.setattr(_climb, "EXACT_ROWS", 10)
-    ratio = am.decide(p, "f1", one_label=True, zero_division=0.0)
-    assert ratio.expected == pytest.approx(exact.expected, abs=5e-4)
+    p = rng.dirichlet(np.repeat([4, 2, 1, 0.5, 0.3], 2) / 2, size=limit + 1)
+    p[-1] = np.eye(10)[0]  # a row that is sure changes little
+    how = {"metric": "f1", "one_label": True, "zero_division": absent}
+    below, above = am.decide(p[:-1], **how), am.decide(p, **how)
+    same = am.forecast(p, np.append(below.codes, 0), **how)
+    assert above.expected == pytest.approx(same.mean, abs=5e-4)
+    shorter = am.forecast(p[:-1], above.codes[:-1], **how)
+    assert below.expected >= shorter.mean - 5e-4
+
+
+def test_the_expected_score_of_many_rows_is_exact():
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.array([3, 1, 0.05]), size=1500)
+    d = am.decide(p, "f1", one_label=True, zero_division=0.0)
+    below, values = np.arange(1501.0), []
+    for c in range(3):
+        own = d.codes == c
+        # the laws of hits and misses, row by row
+        hits, others = np.ones(1), np.ones(1)
+        for one in p[own, c]:
+            hits = np.convolve(hits, [1 - one, one])
+        for one in p[~own, c]:
+            others = np.convolve(others, [1 - one, one])
+        tp, fn = below[: hits.size, None], below[: others.size]
+        values.append(hits @ (2 * tp / (own.sum() + tp + fn)) @ others)
+    assert d.is_exact
+    assert d.expected == pytest.approx(np.mean(values), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["kappa", "quadratic_kappa", "mcc", "gmean"])

@@ -34,17 +34,16 @@ def test_the_law_is_that_of_all_truths():
     assert weights[(values >= f.interval[0]) & (values <= f.interval[1])].sum() > 0.85
 
 
-def test_many_rows_draw_counts(monkeypatch):
-    from argmetric._classes import _forecast
-
-    p = np.random.default_rng(0).dirichlet(np.array([3, 2, 1.0]), size=3000)
-    labels = p.argmax(axis=1)
-    drawn = am.forecast(p, labels, one_label=True)
-    monkeypatch.setattr(_forecast, "DRAWN_CELLS", 10)
-    counted = am.forecast(p, labels, one_label=True)
-    assert counted.mean == drawn.mean
+@pytest.mark.parametrize("name", ["f1", "gmean"])
+def test_many_rows_draw_counts(name):
+    # a class of 8 expected rows, and one row more than are drawn one by one
+    p = np.random.default_rng(0).dirichlet(np.array([3, 2, 1, 2e-3]), size=40_001)
+    labels = (p * [1, 1, 1, 5]).argmax(axis=1)
+    drawn = am.forecast(p[1:], labels[1:], name, one_label=True)
+    counted = am.forecast(p, labels, name, one_label=True)
+    assert counted.mean == pytest.approx(drawn.mean, abs=0.003)
     assert counted.std == pytest.approx(drawn.std, rel=0.15)
-    assert counted.interval == pytest.approx(drawn.interval, abs=0.006)
+    assert counted.interval == pytest.approx(drawn.interval, abs=0.015)
 
 
 def test_known_classes_are_certain():

@@ -36,4 +36,6 @@ def test_files_fit_in_a_head():
 
 
 def test_the_route_table_has_few_switches():
-    assert 0 < HOUSE["count_switches"]() <= 12
+    # 12 of one metric over positives and negatives, 3 of one of several classes, whose
+    # search, climb and draws have nothing in common with the curves of the others
+    assert 0 < HOUSE["count_switches"]() <= 15

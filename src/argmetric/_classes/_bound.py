@@ -3,16 +3,20 @@
 With a price λ_i for every row, Σ_c F_c = Σ_i λ_i + Σ_c (F_c − Σ_{i given c} λ_i), and a
 class alone can be bounded: with k rows, F_c − Σ λ is at most the sum of the k largest
 weight_i(k) − λ_i. Prices from the slopes of the decision make the bound tight.
+
+A row of an F-score weighs a·p_i·E[1/(b_k·k + b_t·T)], T true rows with row i. A row of
+Jaccard weighs p_i·E[1/(k + fn)], fn the true rows among those that are not given c: it
+is greatest if these are the least probable ones.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
 from argmetric._classes._climb import (
-    EXACT_ROWS,
     Rows,
     exact_form,
     group_values,
@@ -28,17 +32,16 @@ from argmetric.metrics import (
     ClassRatio,
 )
 
-EXACT_WORK = 2e8  # rows² times classes: more would take minutes
-GRID = 60  # numbers of rows at which a class of a large batch is bounded
+LOOKS = 40  # numbers of rows at which a class is bounded exactly
+NEAR = 1e-7  # of a bound: nearer is the error of the quadrature
 
 
 def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     """A value that the expected metric of no labels exceeds; nan if none is known.
 
-    For batches of at most 1,000 rows it bounds the exact expectation of F-scores, else
-    the metric of the expected counts. Where absent classes are left out it is wider by
-    the expected share of classes without true rows. Limits only lower what labels can
-    reach.
+    It bounds the exact expectation of F-scores and Jaccard. Where absent classes are
+    left out it is wider by the expected share of classes without true rows. Limits only
+    lower what labels can reach.
     """
     if isinstance(metric, ClassGain | ClassAgreement):
         return math.nan  # found exactly: there is nothing to bound
@@ -47,10 +50,7 @@ def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     sums = sums_of(rows, labels)
     if isinstance(metric, ClassGMean):
         return _bound_gmean(rows, sums.mu[0], sums.h[0])
-    if not isinstance(metric, ClassRatio) or metric.b_tp != 0.0 or metric.by_support:
-        return math.nan
-    n, n_classes = rows.p.shape
-    if n <= EXACT_ROWS and n * n * n_classes > EXACT_WORK:
+    if not isinstance(metric, ClassRatio) or not exact_form(metric):
         return math.nan
     if metric.needs_truth:
         return float(group_values(rows, metric, labels).mean[0])  # linear: exact
@@ -71,24 +71,30 @@ def _bound_gmean(rows: Rows, mu: Floats, h: Floats) -> float:
 def _bound_ratio(rows: Rows, metric: ClassRatio, labels: Integers) -> float:
     p = rows.p
     mu, none, h, k = (one[0] for one in sums_of(rows, labels))
-    below = metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
+    below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
     value = np.where(k > 0.0, metric.a * h / below, 0.0)
-    slopes = (metric.a * p - metric.b_k * value) / below
-    bounds = [_bound_at(slopes.max(axis=1), rows, metric, mu, none, k)]
+    fall = metric.b_k * value
+    if metric.b_tp != 0.0:  # one more row leaves the probability of the k-th behind
+        fall = fall * [1.0 - _kth_largest(p[:, c], k[c]) for c in range(k.size)]
+    slopes = (metric.a * p - fall) / below
+    prices = [slopes.max(axis=1)]
     if (k == 0.0).any():  # classes that are better left empty need not set the price
-        used = slopes[:, k > 0.0].max(axis=1)
-        bounds.append(_bound_at(used, rows, metric, mu, none, k))
-    return float(min(bounds))
+        prices.append(slopes[:, k > 0.0].max(axis=1))
+    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
+
+
+def _kth_largest(p: Floats, k: float) -> float:
+    place = p.size - max(int(k), 1)
+    return float(np.partition(p, place)[place])
 
 
 def _bound_at(
     price: Floats, rows: Rows, metric: ClassRatio, mu: Floats, none: Floats, k: Floats
 ) -> float:
-    p, n_classes = rows.p, rows.p.shape[1]
-    exact = p.shape[0] <= EXACT_ROWS and exact_form(metric)
-    of_rows = _exact_most if exact else _most_by_grid
+    n_classes = rows.p.shape[1]
+    columns = np.ascontiguousarray(rows.p.T)
     most = np.array(
-        [of_rows(p[:, c], price, metric, mu[c], int(k[c])) for c in range(n_classes)]
+        [_most(columns[c], price, metric, mu[c], int(k[c])) for c in range(n_classes)]
     )
     total = float(price.sum())
     if math.isnan(metric.zero_division):
@@ -100,50 +106,71 @@ def _bound_at(
     return float((total + np.maximum(most, worth).sum()) / n_classes)
 
 
-def _exact_most(
-    p: Floats, price: Floats, metric: ClassRatio, mu: float, _: int
+def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> float:
+    """Most of E F − Σ price over all rows that a class can be given.
+
+    At some k it is the sum of the k largest parts, exactly. The span between two of
+    them whose bound is highest is halved until no span matters, or after 40 looks.
+    """
+    jaccard, n = metric.b_tp != 0.0, p.size
+    falling = np.sort(p)[::-1] if jaccard else p
+
+    def look(k: int) -> tuple[int, float, float]:
+        if jaccard:
+            weights = p * _least_missed(falling[k:], k)
+        else:
+            weights = _weights(p, k, metric.a, metric.b_k, metric.b_t, mu)
+        parts = np.partition(weights - price, n - k)[n - k :]
+        return k, float(parts.sum()), float(parts[0])
+
+    known = [look(one) for one in sorted({1, min(max(k, 1), n), n})]
+    best = max(one[1] for one in known)
+    spans = [(_most_between(*ends, jaccard), *ends) for ends in pairwise(known)]
+    for _ in range(LOOKS):
+        if not spans or max(spans)[0] <= best + NEAR / 10:
+            break
+        bound, low, high = max(spans)
+        spans.remove((bound, low, high))
+        middle = look((low[0] + high[0]) // 2)
+        best = max(best, middle[1])
+        for ends in ((low, middle), (middle, high)):
+            spans.append((_most_between(*ends, jaccard), *ends))
+    return max(best, max((one[0] for one in spans), default=best))
+
+
+def _most_between(
+    low: tuple[int, float, float], high: tuple[int, float, float], jaccard: bool
 ) -> float:
-    """Most of E F − Σ price over all rows that a class can be given."""
+    """Bound for all k between two at which the sum and its least part are known.
+
+    The sum of more parts rises by at most the least part for each, and that of fewer
+    falls by at least as much. The weights of an F-score are convex in k and lie below
+    the chord; those of Jaccard only fall.
+    """
+    (a, top, least), (b, high_top, high_least) = low, high
+    if b - a < 2:
+        return -math.inf
+    between = np.arange(a + 1, b)
+    left = top + (between - a) * least
+    if jaccard:
+        return float(left.max())
+    share = (between - a) / (b - a)
+    right = high_top - (b - between) * high_least
+    return float(((1.0 - share) * left + share * right).max())
+
+
+def _weights(
+    p: Floats, k: float, a: float, b_k: float, b_t: float, mu: float
+) -> Floats:
+    """a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the other true rows."""
     from argmetric._classes.kernels.bound import weights_at
 
-    x, w = nodes()
-    best, weights = -math.inf, np.empty(p.size)
-    for k in range(1, p.size + 1):
-        weights_at(p, float(k), metric.a, metric.b_k, metric.b_t, mu, x, w, weights)
-        parts = weights - price
-        if k < p.size:
-            parts = np.partition(parts, p.size - k)[p.size - k :]
-        best = max(best, float(parts.sum()))
-    return best
+    found = np.empty(p.size)
+    weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)
+    return found
 
 
-def _most_by_grid(
-    p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int
-) -> float:
-    """The same for the ratio of sums, at some k, and by chords between them.
-
-    1/(b_k·k + b_t·μ) is convex in k: between two k of the grid the weights of a row lie
-    below the chord, and so does the sum of the k largest.
-    """
-    n = p.size
-    spread = np.unique(np.geomspace(1, n + 1, GRID // 2).astype(np.int64))
-    around = np.unique(
-        np.clip(np.round(k * np.linspace(0.8, 1.25, GRID // 2)), 1, n).astype(np.int64)
-    )
-    grid = np.unique(np.clip(np.concatenate([spread, around, [1, n]]), 1, n))
-    tops = []
-    for one in grid:
-        weight = metric.a / (metric.b_k * one + metric.b_t * mu)
-        parts = np.sort(weight * p - price)[::-1]
-        tops.append(np.cumsum(parts))
-    best = max(float(top[one - 1]) for one, top in zip(grid, tops, strict=True))
-    for low, high, left, right in zip(
-        grid[:-1], grid[1:], tops[:-1], tops[1:], strict=True
-    ):
-        if high - low < 2:
-            continue
-        between = np.arange(low + 1, high)
-        share = (high - between) / (high - low)
-        chord = share * left[between - 1] + (1.0 - share) * right[between - 1]
-        best = max(best, float(chord.max()))
-    return best
+def _least_missed(others: Floats, k: int) -> float:
+    """E[1/(k + fn)], fn the true rows among the others; as of a row surely true."""
+    found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
+    return float(found[-1])

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._expected import plan
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
@@ -27,16 +27,11 @@ from argmetric.metrics import (
     ClassRatio,
 )
 
-EXACT_ROWS = 1000  # groups up to this size are decided by exact expectations
-EXACT_CELLS = 100_000  # rows times classes of a group; more would take seconds
-EXACT_MEAN = 100.0  # expected denominators above this need no exact expectation
 PRESENCE_NODES = 24  # exact for up to 48 classes
 NODES = 8  # of the quadrature: error below 1e-7
 ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
 LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
-SWAPPED_ROWS = 12  # in batches up to this size pairs of rows change places
-SEARCHED_CELLS = 20_000  # batches up to this size are searched from several starts
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
 
 
@@ -143,8 +138,8 @@ def _decide_ratio(
     """Climb from the most probable classes; small batches from other places too."""
     best = begin.copy()
     value = _climb_worth(rows, metric, best)
-    small = rows.p.size <= SEARCHED_CELLS
-    if not other or not (small or rows.sizes.max(initial=0.0) <= EXACT_ROWS):
+    small = plan.searches_classes(rows.p.size)
+    if not other or not (small or plan.climbs_exactly(rows.sizes.max(initial=0.0))):
         return best
     begun = [_by_share(rows)]
     for search in range(SEARCHES):
@@ -171,8 +166,17 @@ def _other_starts(rows: Rows, labels: Integers) -> Iterator[Integers]:
         group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
         top = rows.p[:, c] == likeliest[group]
         yield np.where(top, c, labels)
-    if labels.size <= SWAPPED_ROWS:
-        for i, j in combinations(range(labels.size), 2):
+    if rows.n_groups == 1:
+        yield from _swaps(rows.p, labels)
+
+
+def _swaps(p: Floats, labels: Integers) -> Iterator[Integers]:
+    """Labels with two rows of different classes swapped: the 4C likeliest swaps."""
+    change = p[:, labels] - p[np.arange(labels.size), labels][:, None]
+    likely = np.where(labels[:, None] < labels, change + change.T, -np.inf)
+    first = np.argsort(-likely, axis=None, kind="stable")[: 4 * p.shape[1]]
+    for i, j in np.column_stack(np.unravel_index(first, likely.shape)):
+        if likely[i, j] > -np.inf:
             swapped = labels.copy()
             swapped[[i, j]] = labels[[j, i]]
             yield swapped
@@ -219,7 +223,7 @@ def exact_form(metric: ClassRatio) -> bool:
 
 
 def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValues:
-    """Expected metric of the labels: exact where a class is small, else of the sums.
+    """Expected metric of the labels: exact where it has a form, else of the sums.
 
     A mean that leaves classes out takes their presence as independent: its error is
     below 0.003 from 20 rows on (`benchmarks/classes.py`).
@@ -229,19 +233,17 @@ def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValue
     seen = 1.0 - none  # probability that the class has a true row
     if metric.needs_truth:
         per_class = metric.a * h * seen / np.maximum(metric.b_t * mu, 1e-300)
-        below = metric.b_t * (1.0 + mu)
     else:
         below = metric.b_tp * h + metric.b_k * k + metric.b_t * mu
         per_class = np.where(
             k > 0.0, metric.a * h / np.where(below > 0, below, 1.0), 0.0
         )
-    wanted = (below < EXACT_MEAN) | (rows.sizes[:, None] <= EXACT_ROWS)
-    if exact_form(metric) and wanted.any():
+    if exact_form(metric):
         from argmetric._classes.kernels.exact import exact_values
 
         exact_values(
             rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,
-            metric.b_t, mu, wanted, *nodes(), h, k, per_class,
+            metric.b_t, mu, *nodes(), h, k, per_class,
         )  # fmt: skip
     if metric.by_support:
         share = mu / np.maximum(rows.sizes[:, None], 1.0)
@@ -286,10 +288,8 @@ def _climb_rows(
         return
     assert isinstance(metric, ClassRatio)
     empty = np.zeros_like(mu) if worth is None else worth[:, None] * none
-    largest = rows.sizes.max(initial=0.0)
-    few_cells = largest * rows.p.shape[1] <= EXACT_CELLS
-    small = largest <= EXACT_ROWS and few_cells and metric.b_t > 0.0
-    if small and exact_form(metric):
+    small = plan.climbs_exactly(rows.sizes.max(initial=0.0))
+    if small and metric.b_t > 0.0 and exact_form(metric):
         weight = shares_of_mean(none) if metric.needs_truth else ones
         exact.climb_exact(
             rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,

@@ -15,6 +15,7 @@ import numpy as np
 from argmetric._classes._climb import Rows
 from argmetric._classes._prepare import ClassBatch, codes_of, read_batch
 from argmetric._classes._values import expected_metric
+from argmetric._expected import plan
 from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import ScoreLaw
@@ -24,7 +25,7 @@ from argmetric._results.saving import shown_number
 from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 
 DRAWS = 1000
-DRAWN_CELLS = 40_000_000  # rows times draws; larger batches draw normal counts
+FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
 
 
@@ -279,7 +280,7 @@ def drawn_scores(
     count = rows.p.shape[1]
     total, defined = np.zeros(draws), np.zeros(draws)
     tables = np.empty((draws, count, count))
-    every_row = rows.p.shape[0] * draws <= DRAWN_CELLS
+    every_row = plan.draws_every_row(rows.p.shape[0])
     rng = np.random.default_rng(seed)
     state = rng.integers(2**63, size=1).astype(np.uint64)
     for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
@@ -298,7 +299,10 @@ def drawn_scores(
 def _normal_tables(
     p: Floats, labels: Integers, rng: np.random.Generator, tables: Floats
 ) -> None:
-    """Counts of many rows: normal with the mean and the covariance of drawn ones."""
+    """Counts of many rows: normal with the mean and the covariance of drawn ones.
+
+    The few rows of a small cell are a binomial count of the same mean and variance.
+    """
     for c in range(p.shape[1]):
         own = p[labels == c]
         mean = own.sum(axis=0)
@@ -307,3 +311,9 @@ def _normal_tables(
             mean, covariance, tables.shape[0], check_valid="ignore"
         )
         tables[:, :, c] = np.maximum(drawn, 0.0)
+        few = np.flatnonzero((mean > 0.0) & (mean < FEW))
+        share = np.maximum(1.0 - np.diagonal(covariance)[few] / mean[few], 1e-9)
+        trials = np.maximum(np.round(mean[few] / share), 1.0)
+        share = np.minimum(mean[few] / trials, 1.0)
+        size = tables.shape[0], few.size
+        tables[:, few, c] = rng.binomial(trials.astype(np.int64), share, size)

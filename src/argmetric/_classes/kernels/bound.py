@@ -5,18 +5,25 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from argmetric._jit import kernel
 
 
 @kernel
 def weights_at(p, k, a, b_k, b_t, mu, x, w, out):
     """a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the other true rows."""
+    Q = x.shape[0]
     scale = b_k * k + b_t * (1.0 + mu)
-    out[:] = 0.0
-    for q in range(x.shape[0]):
-        s = math.exp(-x[q] * b_t / scale)
-        now = w[q] * a / scale * math.exp(-x[q] * (b_k * k + b_t) / scale)
-        for i in range(p.shape[0]):
-            now *= 1.0 - p[i] * (1.0 - s)
-        for i in range(p.shape[0]):
-            out[i] += now * p[i] / (1.0 - p[i] * (1.0 - s))
+    away, now = np.empty(Q), np.empty(Q)
+    for q in range(Q):
+        away[q] = 1.0 - math.exp(-x[q] * b_t / scale)
+        now[q] = w[q] * a / scale * math.exp(-x[q] * (b_k * k + b_t) / scale)
+    for i in range(p.shape[0]):
+        for q in range(Q):
+            now[q] *= 1.0 - p[i] * away[q]
+    for i in range(p.shape[0]):
+        total = 0.0
+        for q in range(Q):
+            total += now[q] / (1.0 - p[i] * away[q])
+        out[i] = p[i] * total

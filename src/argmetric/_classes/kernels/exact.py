@@ -21,31 +21,33 @@ from argmetric._jit import inner, kernel
 
 @inner
 def set_nodes(
-    p, first, last, labels, c, jaccard, a, b_k, b_t, h, k, mu, x, w, s, step, now, r
+    p, first, last, labels, jaccard, a, b_k, b_t, h, k, mu, x, w, s, step, now, r
 ):
-    """Nodes of class c for its present rows.
+    """Nodes of every class for its present rows.
 
     `s` gets s^b_t and `step` the factor that one more row brings. The expected value is
     Σ_q now·r, or h·Σ_q now for Jaccard: `now` has the weights, the product over rows
     and the power of k, and `r` has Σ p/(1-p(1-s)) over the rows of the class.
     """
-    rows = max(k[c], 1.0)
-    scale = rows + mu[c] - h[c] if jaccard else b_k * rows + b_t * (1.0 + mu[c])
-    scale = max(scale, 1e-3)
-    for q in range(x.shape[0]):
-        s[c, q] = math.exp(-x[q] * (1.0 if jaccard else b_t) / scale)
-        step[c, q] = math.exp(-x[q] * (1.0 if jaccard else b_k) / scale)
+    C, Q = p.shape[1], x.shape[0]
+    for c in range(C):
+        rows = max(k[c], 1.0)
+        scale = rows + mu[c] - h[c] if jaccard else b_k * rows + b_t * (1.0 + mu[c])
+        scale = max(scale, 1e-3)
         power = k[c] if jaccard else k[c] * b_k + b_t
-        now[c, q] = w[q] * a / scale * math.exp(-x[q] * power / scale)
-        r[c, q] = 0.0
+        for q in range(Q):
+            s[c, q] = math.exp(-x[q] * (1.0 if jaccard else b_t) / scale)
+            step[c, q] = math.exp(-x[q] * (1.0 if jaccard else b_k) / scale)
+            now[c, q] = w[q] * a / scale * math.exp(-x[q] * power / scale)
+            r[c, q] = 0.0
     for i in range(first, last):
-        own = labels[i] == c
-        for q in range(x.shape[0]):
-            factor = 1.0 - p[i, c] * (1.0 - s[c, q])
-            if own:
-                r[c, q] += p[i, c] / factor
-            if not (own and jaccard):
-                now[c, q] *= factor
+        z = labels[i]
+        for q in range(Q):
+            r[z, q] += p[i, z] / (1.0 - p[i, z] * (1.0 - s[z, q]))
+        for c in range(C):
+            if not (c == z and jaccard):
+                for q in range(Q):
+                    now[c, q] *= 1.0 - p[i, c] * (1.0 - s[c, q])
 
 
 @inner
@@ -95,11 +97,11 @@ def climb_exact(
         first, last = starts[g], starts[g + 1]
         for _ in range(MOST_SWEEPS):
             class_sums(p, first, last, labels, h[g], k[g])
+            set_nodes(
+                p, first, last, labels, jaccard, a, b_k, b_t, h[g], k[g], mu[g], x, w,
+                s, step, now, r,
+            )  # fmt: skip
             for c in range(C):
-                set_nodes(
-                    p, first, last, labels, c, jaccard, a, b_k, b_t, h[g], k[g], mu[g],
-                    x, w, s, step, now, r,
-                )  # fmt: skip
                 value[c] = empty[g, c]
                 if k[g, c] > 0.0:
                     value[c] = weight[g, c] * value_now(c, h[g, c], jaccard, now, r)
@@ -145,18 +147,16 @@ def climb_exact(
 
 
 @kernel
-def exact_values(
-    p, starts, labels, jaccard, a, b_k, b_t, mu, wanted, x, w, h, k, value
-):
-    """Expected value of the classes that are wanted; the rest stay as given."""
+def exact_values(p, starts, labels, jaccard, a, b_k, b_t, mu, x, w, h, k, value):
+    """Expected value of every class that has rows; the rest stay as given."""
     C, Q = p.shape[1], x.shape[0]
     s, step = np.empty((C, Q)), np.empty((C, Q))
     now, r = np.empty((C, Q)), np.empty((C, Q))
     for g in range(starts.shape[0] - 1):
+        set_nodes(
+            p, starts[g], starts[g + 1], labels, jaccard, a, b_k, b_t, h[g], k[g],
+            mu[g], x, w, s, step, now, r,
+        )  # fmt: skip
         for c in range(C):
-            if wanted[g, c] and k[g, c] > 0.0:
-                set_nodes(
-                    p, starts[g], starts[g + 1], labels, c, jaccard, a, b_k, b_t, h[g],
-                    k[g], mu[g], x, w, s, step, now, r,
-                )  # fmt: skip
+            if k[g, c] > 0.0:
                 value[g, c] = value_now(c, h[g, c], jaccard, now, r)
