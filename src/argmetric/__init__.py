@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from argmetric._forecast.forecast import forecast as forecast
     from argmetric._forecast.plot import ForecastDisplay as ForecastDisplay
     from argmetric._forecast.result import Forecast as Forecast
+    from argmetric._monitor import LabelledEstimate as LabelledEstimate
+    from argmetric._monitor import LabellingPlan as LabellingPlan
+    from argmetric._monitor import Monitoring as Monitoring
+    from argmetric._monitor import monitor as monitor
     from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
@@ -93,6 +97,12 @@ _ROOMS = {
         "CalibrationCostDisplay",
         "ClassCalibrationCheck",
         "calibration_check",
+    ),
+    "argmetric._monitor": (
+        "LabelledEstimate",
+        "LabellingPlan",
+        "Monitoring",
+        "monitor",
     ),
     "argmetric._tune": (
         "MultiClassRule",

@@ -1,0 +1,186 @@
+"""Alarms with a stated rate of false ones.
+
+On movement: the signed root of 2·max ℓ for the last 1, 2, 4 and 8 periods together,
+against the reference and all periods before them. Residuals against the past are
+independent of each other, so one critical value holds whatever the sizes are.
+
+On a floor: (floor - mean)/sd of the expected score of the last 4 periods together. The
+error of the map is common to all periods: with ρ, its part of the variance, the largest
+of T such values stays below c with the probability ∫ φ(u)·Φ((c - √ρ·u)/√(1 - ρ))^T du.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from argmetric._input.types import Floats, Integers
+from argmetric._monitor._cells import rows_of
+from argmetric._monitor._law import Shift, score_law
+from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
+from argmetric.metrics import Metric
+
+WINDOWS = (1, 2, 4, 8)
+FLOOR_WINDOW = 4
+YEARS = 20_000  # that are simulated
+LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
+SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
+NO_STEP = 1e-6  # difference of the score that counts as none
+
+
+@lru_cache(maxsize=64)
+def critical_value(n_periods: int, false_alarms: float) -> float:
+    """Value that the statistic on movement exceeds with a stated probability.
+
+    By simulation of quiet years: normal means of periods of equal size, and of a
+    reference as large as a period; the size of the reference hardly matters.
+
+    Parameters
+    ----------
+    n_periods : int
+        Periods of a year.
+    false_alarms : float
+        Probability of an alarm in a quiet year.
+    """
+    length = min(n_periods, LONGEST_YEAR)
+    quiet = (1.0 - false_alarms) ** (length / n_periods)
+    rng = np.random.default_rng(0)
+    total = np.cumsum(rng.standard_normal((YEARS, length + 1)), axis=1)
+    rows = np.arange(1.0, length + 2.0)
+    largest = np.full(YEARS, -math.inf)
+    for window in WINDOWS:
+        if window > length:
+            continue
+        past, end = total[:, :-window], total[:, window:]
+        n_past = rows[:-window]
+        gap = (end - past) / window - past / n_past
+        z = gap / np.sqrt(1.0 / window + 1.0 / n_past)
+        largest = np.maximum(largest, z.max(axis=1))
+    return float(np.quantile(largest, quiet))
+
+
+@lru_cache(maxsize=256)
+def floor_critical_value(rho: float, n_periods: int, false_alarms: float) -> float:
+    """Value that the statistic of the floor exceeds with a stated probability."""
+    from scipy.optimize import brentq
+    from scipy.special import log_ndtr
+
+    x, weight = np.polynomial.hermite_e.hermegauss(120)
+    weight = weight / weight.sum()
+    rho = min(rho, 0.999)
+
+    def excess(c: float) -> float:
+        inside = (c - math.sqrt(rho) * x) / math.sqrt(1.0 - rho)
+        return float(weight @ np.exp(n_periods * log_ndtr(inside))) - 1 + false_alarms
+
+    return float(brentq(excess, -10.0, 20.0))
+
+
+def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> float:
+    """Whether the score gets better (1) or worse (-1) as the share of positives rises.
+
+    Under label shift hit rate and false positive rate stay as they are. 0 for a metric
+    of these two alone, such as recall.
+
+    Parameters
+    ----------
+    table : ndarray
+        Counts from which the share of rows that are called positive is taken, by cell.
+    old, chances : ndarray
+        Rows of the reference and chance of a positive in each cell.
+    metric : Metric
+        What is monitored.
+    """
+    total = rows_of(table)
+    there = np.flatnonzero(total)
+    share = table[1].sum(axis=0)[there] / total[there]
+    called = np.interp(np.arange(total.size), there, share)
+    positive, negative = old * chances, old * (1.0 - chances)
+    rates = [one @ called / one.sum() for one in (positive, negative)]
+    odds = positive.sum() / negative.sum()
+    values = []
+    for theta in (-SMALL_STEP, SMALL_STEP):
+        t = odds * math.exp(theta) / (1.0 + odds * math.exp(theta))
+        tp, n = rates[0] * t, 1e6
+        values.append(metric.value(tp * n, (tp + rates[1] * (1 - t)) * n, t * n, n))
+    step = float(values[1] - values[0])
+    sign = 1.0 if metric.greater_is_better else -1.0
+    return 0.0 if not abs(step) > NO_STEP else math.copysign(sign, sign * step)
+
+
+def signed_root(old: Floats, new: Floats, chances: Floats) -> float:
+    """√(2·max ℓ) with the sign of the likeliest θ, for one map."""
+    theta, level = likeliest_theta(likelihood_of(old, new, chances[None]))
+    return math.copysign(math.sqrt(2.0 * max(level, 0.0)), theta)
+
+
+def movements(
+    tables: Sequence[Integers],
+    old: Floats,
+    chances: Floats,
+    metric: Metric,
+    first: int = 0,
+) -> list[tuple[float, float]]:
+    """Statistics on movement of every period from `first` on; large is bad.
+
+    The one of the alarm, and the root of the period against the reference alone.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray
+        Counts of all periods, in order.
+    old, chances : ndarray
+        Rows of the reference in each cell, and the chance of a positive.
+    metric : Metric
+        What is monitored.
+    first : int
+        The first period that is asked for.
+    """
+    sums = np.cumsum([np.zeros_like(old), *map(rows_of, tables)], axis=0)
+    labels = np.cumsum(np.array(tables), axis=0)
+    found = []
+    for end in range(first + 1, len(tables) + 1):
+        side = direction(labels[end - 1], old, chances, metric)
+        roots = [
+            signed_root(old + sums[end - w], sums[end] - sums[end - w], chances)
+            for w in WINDOWS
+            if w <= end
+        ]
+        against = signed_root(old, sums[end] - sums[end - 1], chances)
+        worst = max(-side * one for one in roots)
+        found.append((worst, -side * against) if side else (math.nan, math.nan))
+    return found
+
+
+def floor_statistic(
+    tables: Sequence[Integers],
+    old: Floats,
+    chances: Floats,
+    metric: Metric,
+    shift: Shift,
+    floor: float,
+) -> tuple[float, float]:
+    """How far the last periods together lie below a floor, and the map's part ρ.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray
+        Counts of the periods that are taken together.
+    old, chances : ndarray
+        Rows of the reference in each cell, and chances, a row for every map.
+    metric, shift
+        As for `score_law`.
+    floor : float
+        The score that is still good enough.
+    """
+    pooled = np.sum(tables, axis=0)
+    mean, deviation = score_law(pooled, old, chances, metric, shift).mixed.level()
+    quiet = score_law(pooled, old, chances, metric, "none").mixed.level()[1]
+    sign = 1.0 if metric.greater_is_better else -1.0
+    if not deviation > 0.0:
+        return math.copysign(math.inf, sign * (floor - mean)), 0.0
+    rho = min(quiet**2 / deviation**2, 1.0)
+    return sign * (floor - mean) / deviation, round(rho, 3)

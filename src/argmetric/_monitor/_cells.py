@@ -1,0 +1,139 @@
+"""Cells of the score, and rows counted in them: all that is kept of a period.
+
+A table has the shape (predicted label, what is known of the row, cell). Tables of parts
+of a period add up to the table of the period, in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.share import LARGEST_LOGIT, ScoreTable
+from argmetric._input.types import Booleans, Floats, Integers
+
+UNKNOWN, NEGATIVE, POSITIVE = range(3)  # the second axis of a table
+EDGES_OF_ROWS, EDGES_OF_POSITIVES = 62, 44  # quantiles that bound cells
+BLOCK = 1 << 20  # rows that are counted at once
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of neighbouring scores, from low to high.
+
+    The first and the last one lie outside of the scores of the reference.
+
+    Attributes
+    ----------
+    edges : ndarray
+        Rising bounds; cell i holds edges[i-1] <= score < edges[i].
+    scores : ndarray
+        The score that stands for each cell: the mean of the reference's rows in it.
+    logits : bool
+        Whether scores are log-odds.
+    """
+
+    edges: Floats
+    scores: Floats
+    logits: bool
+
+    @classmethod
+    def of(cls, reference: Reference, cut: float | None) -> Cells:
+        """Cells between quantiles of all rows and of the positives; the cut is a bound.
+
+        A score that many rows have makes several quantiles, and so fewer cells.
+        """
+        s = reference.scores
+        bounds = [
+            np.quantile(part, np.arange(k) / k, method="inverted_cdf")
+            for part, k in ((s, EDGES_OF_ROWS), (s[reference.y], EDGES_OF_POSITIVES))
+        ]
+        bounds.append(np.nextafter(s.max(keepdims=True), np.inf))
+        if cut is not None and s.min() < cut <= s.max():
+            bounds.append(np.array([cut]))
+        edges = np.unique(np.concatenate(bounds))
+        base = _finite(np.concatenate([edges[:1], edges[:-1], s.max(keepdims=True)]))
+        cell = np.searchsorted(edges, s, side="right")
+        count = np.maximum(np.bincount(cell, minlength=base.size), 1)
+        # Equal scores have themselves as their mean, to the last digit.
+        above = np.bincount(cell, _finite(s) - base[cell], base.size)
+        return cls(edges, base + above / count, reference.logits)
+
+    @property
+    def size(self) -> int:
+        return int(self.scores.size)
+
+    def chances(self, maps: tuple[Calibrator, ...]) -> Floats:
+        """Chance of a positive in each cell, a row for every map."""
+        none = np.zeros(self.size)
+        table = ScoreTable(self.scores, none, none, self.logits)
+        return np.stack([table.chances(one) for one in maps])
+
+    def count(
+        self,
+        scores: Floats,
+        selected: Booleans,
+        known: Floats | None = None,
+        part: Integers | None = None,
+        n_parts: int = 1,
+    ) -> Integers:
+        """A table for every part.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Scores of rows.
+        selected : ndarray of bool
+            Whether the row was predicted positive.
+        known : ndarray, optional
+            1 or 0 where the true label is known, nan elsewhere.
+        part : ndarray, optional
+            Number of the part, or period, of each row.
+        n_parts : int
+            How many parts there are.
+        """
+        shape = (n_parts, 2, 3, self.size)
+        total = np.zeros(shape, dtype=np.int64).ravel()
+        for begin in range(0, scores.size, BLOCK):
+            rows = slice(begin, begin + BLOCK)
+            code = selected[rows].astype(np.int64)
+            if part is not None:
+                code += 2 * part[rows]
+            code *= 3
+            if known is not None:
+                there = ~np.isnan(known[rows])
+                code[there] += 1 + known[rows][there].astype(np.int64)
+            code *= self.size
+            code += np.searchsorted(self.edges, scores[rows], side="right")
+            total += np.bincount(code, minlength=total.size)
+        return total.reshape(shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"edges": self.edges, "scores": self.scores, "logits": self.logits}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Cells:
+        edges, scores = (
+            np.array([float(x) for x in values[name]]) for name in ("edges", "scores")
+        )
+        if scores.size != edges.size + 1 or not (np.diff(edges) > 0).all():
+            raise ValueError("cells must have rising edges and one score more")
+        return cls(edges, scores, bool(values["logits"]))
+
+
+def _finite(scores: Floats) -> Floats:
+    return np.clip(scores, -LARGEST_LOGIT, LARGEST_LOGIT)
+
+
+def rows_of(table: Integers) -> Floats:
+    """Rows of each cell, whatever their labels."""
+    return np.asarray(table.sum(axis=(0, 1)), dtype=np.float64)
+
+
+def outside(table: Integers) -> int:
+    """Rows whose scores lie outside of those of the reference."""
+    return int(table[..., 0].sum() + table[..., -1].sum())

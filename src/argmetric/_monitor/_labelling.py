@@ -1,0 +1,356 @@
+"""Which rows of a period to label, and the score that their labels tell.
+
+Rows are drawn at random in strata along the score, five of each predicted label, more
+of them where a label matters more for the score. The rate of positives of a stratum is
+ρ_h ~ Beta(κ·μ_h, κ·(1 - μ_h)), where μ_h is the mean of expit(a + b·logit c) over its
+rows: the map, tilted by a ~ N(0, 1) and b ~ N(1, ½²), which are learnt from the labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.arguments import check_count
+from argmetric._input.labels import read_together
+from argmetric._input.odds import expit, logit
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._monitor._cells import POSITIVE, UNKNOWN
+from argmetric._results.discrete import central_interval
+from argmetric._results.display import Lines, Result, as_frame, metric_title
+from argmetric.metrics import Metric
+
+STRATA = 5  # of each predicted label
+FEWEST = 2  # labels of a stratum
+EVEN = 0.1  # part of the labels that goes to all rows alike
+KAPPA = 20.0  # rows that a tilted map counts for in a stratum
+DRAWS = 64  # of every map
+FURTHEST = 30.0  # log-odds of a chance that is tilted
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LabelledEstimate(Result):
+    """The score of a period, estimated from labels of some of its rows.
+
+    Attributes
+    ----------
+    score : float
+        Expected score of the period.
+    interval : tuple of two floats
+        Interval that contains the score with the probability `coverage`.
+    coverage : float
+        The probability asked for.
+    n_labels : int
+        Labels that were used.
+    hits, positives : float
+        Estimates without a model, Σ N_h·k_h/m_h over strata, with the known labels:
+        unbiased, and less precise than the score.
+    metric : Metric
+        What is estimated.
+    """
+
+    score: float
+    interval: tuple[float, float]
+    coverage: float
+    n_labels: int
+    hits: float
+    positives: float
+    metric: Metric
+
+    def _lines(self) -> Lines:
+        low, high = self.interval
+        return [
+            (metric_title(self.metric.name), f"{self.score:.4f}"),
+            (f"{self.coverage:.0%} interval", f"{low:.4f} to {high:.4f}"),
+            ("labels", f"{self.n_labels:,}"),
+            ("positives", f"{self.positives:,.0f}, {self.hits:,.0f} of them found"),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        return {
+            "score": self.score,
+            "interval": list(self.interval),
+            "coverage": self.coverage,
+            "n_labels": self.n_labels,
+            "hits": self.hits,
+            "positives": self.positives,
+            "metric": self.metric.name,
+        }
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LabellingPlan(Result):
+    """Rows whose labels tell most about the score of a period.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Numbers of the rows to label, among those that were passed, in rising order.
+    scores, labels : ndarray
+        Their scores, and the labels they were predicted.
+    stratum : ndarray
+        Number of the stratum of each row.
+    sizes : ndarray
+        Rows of every stratum whose label is not known.
+    period : str
+        The period they belong to.
+    """
+
+    rows: Integers
+    scores: Floats
+    labels: Booleans
+    stratum: Integers
+    sizes: Integers
+    period: str
+    _table: Integers
+    _chances: Floats
+    _member: Integers
+    _metric: Metric
+    _coverage: float
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The rows to label as a frame: row, score, predicted label and stratum.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+            Library of the frame.
+        """
+        columns = {
+            "row": self.rows,
+            "score": self.scores,
+            "predicted": self.labels.astype(np.int64),
+            "stratum": self.stratum,
+        }
+        return as_frame(columns, backend)
+
+    def _lines(self) -> Lines:
+        return [
+            ("period", self.period),
+            ("rows to label", f"{self.rows.size:,} of {int(self.sizes.sum()):,}"),
+            ("predicted positive", f"{int(self.labels.sum()):,}"),
+            ("strata", f"{self.sizes.size}"),
+        ]
+
+    def estimate(self, y: Any, *, pos_label: Any = None) -> LabelledEstimate:
+        """Estimate the score of the period from labels of the drawn rows.
+
+        Parameters
+        ----------
+        y : array-like
+            True labels of `rows`, in their order; nan or None where one is missing.
+        pos_label : object, optional
+            The label that counts as positive.
+
+        Returns
+        -------
+        LabelledEstimate
+        """
+        shape = self.rows.shape
+        (y_,) = read_together(pos_label, shape=shape, other="rows", missing="y", y=y)
+        there = ~np.isnan(y_)
+        if not there.any():
+            raise ValueError("y has no label: nothing can be estimated")
+        count = self.sizes.size
+        drawn = np.bincount(self.stratum[there], minlength=count)
+        found = np.bincount(self.stratum[there], y_[there], count).astype(np.float64)
+        positives = stratum_positives(
+            self._chances, self._weights(), self.sizes, drawn, found
+        )
+        is_hit = self._is_hit()
+        known = self._table[:, POSITIVE].sum(axis=1)
+        hits = positives[:, is_hit].sum(axis=1) + known[1]
+        total = positives.sum(axis=1) + known.sum()
+        k, n = self._table[1].sum(), self._table.sum()
+        values = np.sort(self._metric.value(hits, k, total, n))
+        values = values[np.isfinite(values)]
+        even = np.full(values.size, 1.0 / max(values.size, 1))
+        plain = self.sizes * found / np.maximum(drawn, 1)
+        return LabelledEstimate(
+            score=float(values.mean()) if values.size else np.nan,
+            interval=central_interval(values, even, self._coverage)
+            if values.size
+            else (np.nan, np.nan),
+            coverage=self._coverage,
+            n_labels=int(there.sum()),
+            hits=float(plain[is_hit].sum() + known[1]),
+            positives=float(plain.sum() + known.sum()),
+            metric=self._metric,
+        )
+
+    def _is_hit(self) -> Booleans:
+        """Which strata are of rows that were predicted positive."""
+        return np.isin(np.arange(self.sizes.size), self._member[1])
+
+    def _weights(self) -> Floats:
+        """Parts of every stratum in every cell, of both labels together."""
+        open_ = self._table[:, UNKNOWN]
+        weight = np.zeros((self.sizes.size, open_.shape[1]))
+        for member, rows in zip(self._member, open_, strict=True):
+            there = member >= 0
+            weight[member[there], np.flatnonzero(there)] += rows[there]
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def stratum_positives(
+    chances: Floats, weights: Floats, sizes: Integers, drawn: Integers, found: Floats
+) -> Floats:
+    """Draws of the number of positives of every stratum, given its labels.
+
+    Parameters
+    ----------
+    chances : ndarray
+        Chance of a positive in each cell, a row for every map.
+    weights : ndarray
+        Parts of every stratum in every cell.
+    sizes, drawn, found : ndarray
+        Rows, labelled rows and positives among these, of every stratum.
+    """
+    from scipy.special import betaln
+
+    rng = np.random.default_rng(0)
+    a, b = (x.ravel() for x in np.meshgrid(*TILTS, indexing="ij"))
+    prior = -(a**2) / 2 - (b - 1.0) ** 2 / (2 * 0.5**2)
+    draws = []
+    for c in chances:
+        x = np.clip(logit(c), -FURTHEST, FURTHEST)
+        mu = expit(a[:, None] + b[:, None] * x) @ weights.T
+        first, second = KAPPA * mu, KAPPA * (1.0 - mu)
+        seen = betaln(first + found, second + drawn - found) - betaln(first, second)
+        level = prior + seen.sum(axis=1)
+        weight = np.exp(level - level.max())
+        tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
+        rate = rng.beta(first[tilt] + found, second[tilt] + drawn - found)
+        draws.append(found + rng.binomial(sizes - drawn, rate))
+    return np.concatenate(draws)
+
+
+TILTS = (np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13))
+
+
+def plan_labelling(
+    n: int,
+    table: Integers,
+    chances: Floats,
+    metric: Metric,
+    coverage: float,
+    rows: tuple[Integers, Floats, Booleans, Integers],
+    period: str,
+    seed: Any,
+) -> LabellingPlan:
+    """Draw rows to label.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    table, chances, metric, coverage
+        Of the period.
+    rows : tuple of arrays
+        Number, score, predicted label and cell of its rows whose label is not known.
+    period : str
+        What it is called.
+    seed : int or generator
+        Of the draw.
+    """
+    n = check_count(n, "n", low=1)
+    open_ = table[:, UNKNOWN]
+    if not open_.sum():
+        raise ValueError("all labels of this period are known already")
+    c = chances.mean(axis=0)
+    sizes = row_sizes(table, c, metric)
+    per_side = int(np.clip(n // (2 * FEWEST), 1, STRATA))
+    member = strata_of(open_, sizes, per_side)
+    number, scores, selected, cell = rows
+    stratum = member[selected.astype(np.int64), cell]
+    count = int(member.max()) + 1
+    total = np.bincount(stratum, minlength=count)
+    weight = np.bincount(stratum, sizes[selected.astype(np.int64), cell], count)
+    wanted = allocation(n, total, np.asarray(weight, dtype=np.float64))
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(number.size)
+    order = order[np.argsort(stratum[order], kind="stable")]
+    rank = np.arange(order.size) - np.repeat(np.cumsum(total) - total, total)
+    chosen = np.sort(order[rank < np.repeat(wanted, total)])
+    return LabellingPlan(
+        rows=number[chosen],
+        scores=scores[chosen],
+        labels=selected[chosen],
+        stratum=stratum[chosen],
+        sizes=total,
+        period=period,
+        _table=table,
+        _chances=chances,
+        _member=member,
+        _metric=metric,
+        _coverage=coverage,
+    )
+
+
+def row_sizes(table: Integers, c: Floats, metric: Metric) -> Floats:
+    """What the label of a row moves the score by, for each predicted label and cell.
+
+    |l·∂/∂tp + ∂/∂t| of the metric at the expected counts, times √(c·(1 - c)); for F1 it
+    is |2l - F|·√(c·(1 - c)) but for a factor.
+    """
+    rows = table.sum(axis=1)
+    t, tp, k, n = rows.sum(axis=0) @ c, rows[1] @ c, rows[1].sum(), rows.sum()
+    step = min(1.0, 0.5 * (n - t), 0.5 * t) or 1.0
+
+    def slope(hit: float) -> float:
+        up, down = (
+            metric.value(tp + hit * x, k, t + x, n) for x in (step / 2, -step / 2)
+        )
+        return abs(float(up - down)) / step
+
+    slopes = np.nan_to_num([slope(0.0), slope(1.0)])
+    if not slopes.any():
+        slopes = np.ones(2)
+    return np.asarray(slopes[:, None] * np.sqrt(c * (1.0 - c)))
+
+
+def strata_of(open_: Integers, sizes: Floats, per_side: int) -> Integers:
+    """Stratum of every predicted label and cell, -1 where there is no row.
+
+    Strata of a label hold equal sums of sizes.
+    """
+    member = np.full(open_.shape, -1)
+    first = 0
+    for side in (0, 1):
+        there = np.flatnonzero(open_[side])
+        if not there.size:
+            continue
+        mass = open_[side, there] * (sizes[side, there] + 1e-12)
+        middle = (np.cumsum(mass) - mass / 2) / mass.sum()
+        number = np.minimum((per_side * middle).astype(np.int64), per_side - 1)
+        number = np.unique(number, return_inverse=True)[1]
+        member[side, there] = first + number
+        first += int(number.max()) + 1
+    return member
+
+
+def allocation(n: int, total: Integers, weight: Floats) -> Integers:
+    """Labels of every stratum: Neyman's, with some for all rows alike.
+
+    At least `FEWEST` and at most all rows of a stratum; exactly n where that can be.
+    """
+    n = min(n, int(total.sum()))
+    even = total / total.sum()
+    share = (1.0 - EVEN) * weight / max(weight.sum(), 1e-300) + EVEN * even
+    low = np.minimum(FEWEST, total)
+    wanted = low.copy()
+    while (left := n - int(wanted.sum())) > 0:
+        # Those that are furthest below their part get the next labels.
+        lack = np.where(wanted < total, share * n - wanted, -np.inf)
+        if (lack > 0.0).any():
+            add = np.floor(np.maximum(lack, 0.0) * left / np.maximum(lack, 0.0).sum())
+            add = np.minimum(add.astype(np.int64), total - wanted)
+        else:
+            add = np.zeros_like(wanted)
+        if not add.any():
+            add[int(np.argmax(lack))] = 1
+        wanted = wanted + add
+    return wanted

@@ -1,0 +1,140 @@
+"""ℓ(θ) of a period: the two-sample likelihood of a change of the odds by e^θ.
+
+It is that of `_calibrate/share.py`, which has the formula, on tables of counts: at a
+few points for every map, and by a cubic spline between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._calibrate.share import ScoreTable, ShareLikelihood
+from argmetric._input.types import Floats
+
+LARGEST_THETA = 4.0
+POINTS = 25  # of a table over θ
+FINE = 401  # points that a spline is read at
+LIKELY = 25.0  # log-likelihood below the largest from which nothing is left
+MOST_ZOOMS = 6
+LEAST_LIKELY = 6  # points of a table where something is left, before it is fine enough
+
+
+def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
+    """ℓ for rows of the reference and of a period in the same cells.
+
+    Parameters
+    ----------
+    old, new : ndarray
+        Rows of the reference and of the period in each cell.
+    chances : ndarray
+        Chance of a positive in each cell, a row for every map.
+    """
+    used = old + new > 0
+    table = ScoreTable(np.zeros(used.sum()), old[used], new[used], False)
+    return ShareLikelihood(table, chances[:, used])
+
+
+def likeliest_theta(likelihood: ShareLikelihood) -> tuple[float, float]:
+    """The θ of the largest ℓ under the only map, and that ℓ.
+
+    Three tables, each between the neighbours of the best point of the one before, and
+    a parabola through the best three points of the last.
+    """
+    low, high = -2.0 * LARGEST_THETA, 2.0 * LARGEST_THETA
+    for _ in range(3):
+        theta = np.linspace(low, high, POINTS)
+        level = likelihood.loglik(theta[None])[0]
+        best = int(np.clip(level.argmax(), 1, POINTS - 2))
+        low, high = theta[best - 1], theta[best + 1]
+    before, top, after = level[best - 1 : best + 2]
+    bend = before - 2.0 * top + after
+    if level.argmax() != best or not bend < 0.0:
+        return float(theta[level.argmax()]), float(level.max())
+    step = 0.5 * (before - after) / bend
+    return float(theta[best] + step * (high - low) / 2), float(
+        top - 0.25 * (before - after) * step
+    )
+
+
+@dataclass(frozen=True)
+class ThetaTable:
+    """Log-likelihoods over θ, a row for every map.
+
+    Attributes
+    ----------
+    theta, width : ndarray
+        Values of θ, and what each stands for in an integral over θ.
+    scores, labels : ndarray
+        Log-likelihood of the scores, and of the known labels given the scores.
+    """
+
+    theta: Floats
+    width: Floats
+    scores: Floats
+    labels: Floats
+
+    @classmethod
+    def of(cls, old: Floats, new: Floats, known: Floats, chances: Floats) -> ThetaTable:
+        """Tables of a period.
+
+        Parameters
+        ----------
+        old, new, chances
+            As for `likelihood_of`.
+        known : ndarray
+            Known negatives and known positives of the period, in two rows of cells.
+        """
+        likelihood = likelihood_of(old, new, chances)
+
+        def levels(theta: Floats) -> tuple[Floats, Floats]:
+            grid = np.broadcast_to(theta, (chances.shape[0], theta.size))
+            return likelihood.loglik(grid), label_likelihood(known, chances, theta)
+
+        low, high = -LARGEST_THETA, LARGEST_THETA
+        knots = np.linspace(low, high, POINTS)
+        scores, labels = levels(knots)
+        fine = [np.linspace(low, high, FINE)]
+        theta, both = knots, scores + labels
+        for _ in range(MOST_ZOOMS):
+            likely = (both >= both.max(axis=1, keepdims=True) - LIKELY).any(axis=0)
+            if likely.sum() >= LEAST_LIKELY:
+                break
+            first, last = np.flatnonzero(likely)[[0, -1]]
+            low, high = theta[max(first - 1, 0)], theta[min(last + 1, POINTS - 1)]
+            theta = np.linspace(low, high, POINTS)
+            more = levels(theta)
+            both = more[0] + more[1]
+            fine.append(np.linspace(low, high, FINE))
+            knots = np.concatenate([knots, theta])
+            scores, labels = (
+                np.concatenate(pair, axis=1)
+                for pair in zip((scores, labels), more, strict=True)
+            )
+        knots, first_of = np.unique(knots, return_index=True)
+        grid = np.unique(np.concatenate(fine))
+        from scipy.interpolate import CubicSpline
+
+        scores, labels = (
+            CubicSpline(knots, one[:, first_of], axis=1)(grid)
+            for one in (scores, labels)
+        )
+        return cls(grid, np.gradient(grid), scores, labels)
+
+
+def label_likelihood(known: Floats, chances: Floats, theta: Floats) -> Floats:
+    """Σ over known labels of log P(y | score) at odds times e^θ, a row for every map.
+
+    log P(y | s) = y·(θ + log c) + (1-y)·log(1-c) - log h, h = 1 - c + c·e^θ.
+    """
+    used = known.sum(axis=0) > 0
+    if not used.any():
+        return np.zeros((chances.shape[0], theta.size))
+    negative, positive = known[:, used]
+    c = np.clip(chances[:, used], 1e-300, 1.0 - 1e-16)
+    fixed = np.log(c) @ positive + np.log1p(-c) @ negative
+    h = 1.0 - c[:, None] + c[:, None] * np.exp(theta)[:, None]
+    return np.asarray(
+        fixed[:, None] + theta * positive.sum() - np.log(h) @ (negative + positive)
+    )

@@ -1,0 +1,256 @@
+"""monitor: is my model still good, before the labels come?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.resolve import resolve_reference
+from argmetric._input.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_share,
+)
+from argmetric._input.groups import check_groups
+from argmetric._input.likely_slips import warn_of_scale, warn_user
+from argmetric._input.types import Floats
+from argmetric._input.validation import read_scores
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, Cells
+from argmetric._monitor._law import SHIFTS, Shift
+from argmetric._monitor._periods import check_every
+from argmetric._monitor._result import Monitoring
+from argmetric._monitor._watch import Watch
+from argmetric._tune import Rule
+from argmetric.metrics import MetricLike, get_metric
+
+FEW_POSITIVES = 8  # of a reference, below which intervals have not been tried
+FEWEST_OF_A_SEGMENT = (200, 8)  # rows and rows of each class, for a map of its own
+LOOKED_FOR = 200  # scores of the reference that are looked for among the rows
+OVERLAP = 0.95  # share of them from which the reference is among the rows
+
+
+def monitor(
+    p: Any,
+    labels: Any,
+    metric: MetricLike | None = None,
+    *,
+    reference: Any,
+    time: Any = None,
+    every: Any = None,
+    known: Any = None,
+    by: Any = None,
+    shift: Shift = "auto",
+    coverage: float = 0.9,
+    floor: float | None = None,
+    false_alarms: float = 0.05,
+    zero_division: float | None = None,
+    pos_label: Any = None,
+    logits: bool = False,
+) -> Monitoring:
+    """Forecast the score of every period, and say whether something moved.
+
+    A period has scores and no labels. Nothing may have happened to it; the share of
+    positives may have moved while each class still looks the same; or other rows came,
+    and a row of a given score is as likely to be positive as before. These readings are
+    weighed by the scores and mixed into one interval. Where the scores moved in a way
+    that fits none of them well, the verdict is "cannot say without labels", and the
+    interval promises nothing.
+
+    Parameters
+    ----------
+    p : array-like
+        Scores of the rows, as the model gave them.
+    labels : array-like, Rule or float
+        Predicted labels of the rows, the rule that predicts them, or a threshold.
+    metric : str, Metric or callable, optional
+        The metric that is monitored; by default that of the rule, or "f1".
+    reference : (y, p) or (y, p, by)
+        Labels and scores of rows that the model was not trained on, such as the
+        validation set. With a third array each segment has a reference of its own.
+    time : array-like, optional
+        Time of every row: dates, times or ISO text, in any order.
+    every : str or int, optional
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows. By default a
+        week where there are times, and otherwise all rows of a call. Weeks begin on
+        Monday.
+    known : array-like, optional
+        True labels that have arrived; nan or None for the others.
+    by : array-like, optional
+        Segment of every row, such as a country: each is monitored by itself, too.
+    shift : {"auto", "none", "prior"}, default="auto"
+        "auto" mixes the three readings. "none": no row became more or less likely to be
+        positive than the reference says. "prior": the share of positives moved and
+        nothing else did.
+    coverage : float, default=0.9
+        Probability that the interval contains the score.
+    floor : float, optional
+        Score that is still good enough: raises an alarm where the score is below it.
+    false_alarms : float, default=0.05
+        Probability of an alarm of each kind in a year in which nothing happens; in 52
+        periods, where they are not made by time.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    pos_label : object, optional
+        The one of `labels` and `known` that counts as positive.
+    logits : bool, default=False
+        Whether the scores are log-odds, those of the reference included.
+
+    Returns
+    -------
+    Monitoring
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 3, 6000)
+    >>> y = rng.random(6000) < p
+    >>> m = am.monitor(p[2000:], 0.3, reference=(y[:2000], p[:2000]), every=1000)
+    >>> [one.verdict for one in m.periods]
+    ['fine', 'fine', 'fine', 'fine']
+    """
+    check_choice(shift, "shift", SHIFTS)
+    logits = check_flag(logits, "logits")
+    rule = _as_rule(labels, logits=logits)
+    notes: list[str] = []
+    if metric is None:
+        metric = rule.metric if isinstance(rule, Rule) else "f1"
+    found = get_metric(metric, zero_division=zero_division)
+    if isinstance(rule, Rule) and rule.metric.name != found.name:
+        notes.append(f"the rule was tuned for {rule.metric.name}")
+    names = None
+    if isinstance(reference, tuple | list) and len(reference) == 3:
+        names, reference = reference[2], reference[:2]
+        if by is None:
+            raise ValueError("reference=(y, p, by) goes with by=")
+    fitted = resolve_reference(None, reference, logits=logits)
+    if fitted.rows is None or fitted.calibrator is None:
+        raise ValueError("monitor needs reference=(y, p): labels and their scores")
+    if min(fitted.rows.counts) < FEW_POSITIVES:
+        few = int(min(fitted.rows.counts))
+        notes.append(
+            f"the reference has only {few} rows of one class: intervals and verdicts "
+            f"have not been tried with fewer than {FEW_POSITIVES}"
+        )
+    scores = read_scores(p, "p", logits=logits)
+    warn_of_scale(scores, logits=logits, given=p)
+    _warn_of_overlap(fitted.rows, scores)
+    watch = Watch(
+        metric=found,
+        cells=Cells.of(fitted.rows, _cut(rule, fitted.rows)),
+        calibrator=fitted.calibrator,
+        reference=np.zeros((2, 0), dtype=np.int64),
+        rule=rule,
+        every=check_every(every, with_time=time is not None),
+        shift=shift,
+        coverage=check_share(coverage, "coverage"),
+        floor=None if floor is None else check_number(floor, "floor"),
+        false_alarms=check_share(false_alarms, "false_alarms"),
+    )
+    watch = _counted(watch, fitted.rows)
+    watches: dict[str, Watch] = {}
+    if names is not None:
+        watches, without = _of_segments(watch, fitted.rows, names)
+        if without:
+            notes.append(
+                f"segments with too few rows in the reference are compared with all of "
+                f"it: {', '.join(without)}"
+            )
+    elif by is not None:
+        notes.append(
+            "segments are compared with the whole reference: reference=(y, p, by) "
+            "compares each with its own rows"
+        )
+    empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
+    given = labels if rule is None else None
+    return empty.add(p, given, time=time, known=known, by=by, pos_label=pos_label)
+
+
+def _as_rule(labels: Any, *, logits: bool) -> Rule | float | None:
+    """The rule or the threshold that is meant; None for labels."""
+    if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
+        value = check_number(labels, "labels")
+        if not logits and not 0.0 <= value <= 1.0:
+            raise ValueError(
+                f"labels is the threshold {value:g}: probabilities need one from 0 to 1"
+            )
+        return value
+    if not isinstance(labels, Rule):
+        return None
+    if labels.average is not None:
+        raise ValueError(
+            f"the rule was tuned for a mean over {labels.average}, and periods are "
+            "scored as a whole"
+        )
+    if labels.probabilities == logits:
+        was, now = ("probabilities", "log-odds") if logits else ("scores", "p")
+        raise ValueError(
+            f"the rule was tuned on {was} and cannot label {now} of another scale: "
+            f"pass logits={not logits} with the scores that it was tuned on"
+        )
+    return labels
+
+
+def _cut(rule: Rule | float | None, reference: Reference) -> float | None:
+    """The score from which rows of the reference are called positive."""
+    if rule is None:
+        return None
+    if not isinstance(rule, Rule):
+        return rule
+    if rule.calibrator is None:
+        return rule.threshold if math.isfinite(rule.threshold) else None
+    called = rule.applies(reference.scores) == (rule.operator == ">=")
+    return float(reference.scores[called].min()) if called.any() else None
+
+
+def _counted(watch: Watch, rows: Reference) -> Watch:
+    known = rows.y.astype(np.float64)
+    table = watch.cells.count(rows.scores, np.zeros(rows.n, dtype=bool), known)[0]
+    return replace(watch, reference=table[0, [NEGATIVE, POSITIVE]])
+
+
+def _of_segments(
+    watch: Watch, rows: Reference, names: Any
+) -> tuple[dict[str, Watch], list[str]]:
+    """What each segment is compared with: its own rows of the reference."""
+    from argmetric._calibrate.calibrate import DEFAULT
+    from argmetric._calibrate.fit import fit_map
+
+    ids = check_groups(names, rows.n, "the reference", "by of reference")
+    texts = np.array([str(one) for one in ids.tolist()], dtype=object)
+    found, without = {}, []
+    for name in sorted(set(texts.tolist())):
+        own = rows.take(texts == name)
+        rows_needed, of_a_class = FEWEST_OF_A_SEGMENT
+        enough = own.n >= rows_needed and min(own.counts) >= of_a_class
+        if not enough or own.scores.min() == own.scores.max():
+            without.append(name)
+        else:
+            cells = Cells.of(own, _cut(watch.rule, own))
+            part = replace(watch, cells=cells, calibrator=fit_map(own, DEFAULT))
+            found[name] = _counted(part, own)
+    return found, without
+
+
+def _warn_of_overlap(reference: Reference, scores: Floats) -> None:
+    """Warn where rows of the reference seem to be among those of the periods.
+
+    Scores that one row of the reference has, and no other, are looked for.
+    """
+    values, counts = np.unique(reference.scores, return_counts=True)
+    alone = values[counts == 1]
+    if alone.size < LOOKED_FOR or scores.size < reference.n:
+        return
+    some = alone[np.linspace(0, alone.size - 1, LOOKED_FOR).astype(np.int64)]
+    found = np.isin(some, scores).mean()
+    if found >= OVERLAP:
+        warn_user(
+            f"{found:.0%} of the scores of the reference are also among p: take the "
+            "rows of the reference out of the periods, or they look better than they "
+            "are"
+        )

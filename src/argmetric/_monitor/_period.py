@@ -1,0 +1,182 @@
+"""One period: its forecast, its verdict and its alarm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.types import Integers
+from argmetric._monitor._alarms import (
+    FLOOR_WINDOW,
+    critical_value,
+    floor_critical_value,
+    floor_statistic,
+    movements,
+)
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
+from argmetric._monitor._law import score_law
+from argmetric._monitor._readings import Readings
+from argmetric._monitor._watch import PeriodCounts, Watch
+from argmetric.metrics import Metric
+
+ACTUAL_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Period:
+    """One period.
+
+    Attributes
+    ----------
+    start, end : str
+        When it begins, and when the next one does; without times, numbers of rows.
+    n, n_positives, n_known : int
+        Rows, predicted positives, and rows whose true label is known.
+    expected, low, high : float
+        Expected score and its interval.
+    share, share_low, share_high : float
+        Share of positives among the rows, and its interval.
+    p_nothing, p_other_rows, p_share : float
+        Probabilities of the three readings: nothing happened, other rows came, the
+        share of positives moved.
+    verdict : str
+        "fine", "share moved" or "cannot say without labels".
+    if_share, if_share_low, if_share_high : float
+        Expected score and interval if the share of positives moved.
+    if_other_rows, if_other_rows_low, if_other_rows_high : float
+        Expected score and interval if other rows came.
+    from_map, from_share, from_chance : float
+        Parts of the variance of the score that the map, the share of positives and
+        chance are behind.
+    actual, actual_low, actual_high : float
+        Score of the rows whose label is known, and an interval for such rows.
+    z, z_reference, z_floor : float
+        Statistics of the alarms: movement against the past, movement against the
+        reference, and the floor. Large is bad.
+    critical, critical_floor : float
+        Values that they must exceed for an alarm.
+    alarm : str
+        "", "moved", "below the floor" or "moved, below the floor".
+    n_outside : int
+        Rows whose scores lie outside of those of the reference.
+    """
+
+    start: str
+    end: str
+    n: int
+    n_positives: int
+    n_known: int
+    expected: float
+    low: float
+    high: float
+    share: float
+    share_low: float
+    share_high: float
+    p_nothing: float
+    p_other_rows: float
+    p_share: float
+    verdict: str
+    if_share: float
+    if_share_low: float
+    if_share_high: float
+    if_other_rows: float
+    if_other_rows_low: float
+    if_other_rows_high: float
+    from_map: float
+    from_share: float
+    from_chance: float
+    actual: float
+    actual_low: float
+    actual_high: float
+    n_outside: int
+    z: float = math.nan
+    z_reference: float = math.nan
+    z_floor: float = math.nan
+    rho: float = 0.0
+    critical: float = math.nan
+    critical_floor: float = math.nan
+    alarm: str = ""
+
+
+def period_of(counts: PeriodCounts, watch: Watch) -> Period:
+    """All that a period tells by itself."""
+    table = counts.table
+    law = score_law(table, watch.old, watch.chances, watch.metric, watch.shift)
+    coverage = watch.coverage
+    return Period(
+        counts.start,
+        counts.end,
+        int(table.sum()),
+        int(table[1].sum()),
+        int(table[:, [NEGATIVE, POSITIVE]].sum()),
+        *law.mixed.summary(coverage),
+        *law.mixed.share_summary(coverage),
+        *law.readings,
+        law.readings.verdict(),
+        *law.share_moved.summary(coverage),
+        *law.other_rows.summary(coverage),
+        *law.mixed.parts(),
+        *actual_score(table, watch.metric, coverage),
+        outside(table),
+    )
+
+
+def actual_score(
+    table: Integers, metric: Metric, coverage: float
+) -> tuple[float, float, float]:
+    """Score of the rows whose label is known, and an interval for such rows.
+
+    The interval is for the shares of the four cells of the confusion matrix, with half
+    a row added to each (Jeffreys).
+    """
+    known = table[:, [NEGATIVE, POSITIVE]].sum(axis=2).astype(np.float64)
+    n = known.sum()
+    if not n:
+        return math.nan, math.nan, math.nan
+    (_, missed), (false, hits) = known
+    score = float(metric.value(hits, hits + false, hits + missed, n))
+    drawn = np.random.default_rng(0).dirichlet(known.ravel() + 0.5, ACTUAL_DRAWS) * n
+    _, missed, false, hits = drawn.T
+    values = metric.value(hits, hits + false, hits + missed, n)
+    tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
+    low, high = np.nanquantile(values, tails)
+    return score, float(low), float(high)
+
+
+def with_alarms(
+    periods: list[Period], counts: list[PeriodCounts], watch: Watch, first: int
+) -> list[Period]:
+    """Periods with the statistics of the alarms, from the first that changed on."""
+    tables = [one.table for one in counts]
+    found = movements(tables, watch.old, watch.own, watch.metric, first)
+    for i, (z, against) in enumerate(found, first):
+        changes: dict[str, Any] = {"z": z, "z_reference": against}
+        if watch.floor is not None:
+            part = tables[max(i + 1 - FLOOR_WINDOW, 0) : i + 1]
+            how = watch.metric, watch.shift, watch.floor
+            stat = floor_statistic(part, watch.old, watch.chances, *how)
+            changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
+        periods[i] = replace(periods[i], **changes)
+    return periods
+
+
+def judged(period: Period, watch: Watch, n_segments: int) -> Period:
+    """A period with its verdict and its alarm, as one of so many segments."""
+    readings = Readings(period.p_nothing, period.p_other_rows, period.p_share)
+    level = watch.false_alarms / n_segments
+    critical = critical_value(watch.every.per_year, level)
+    below = math.nan
+    alarms = ["moved"] if period.z > critical else []
+    if watch.floor is not None:
+        below = floor_critical_value(period.rho, watch.every.per_year, level)
+        alarms += ["below the floor"] if period.z_floor > below else []
+    return replace(
+        period,
+        verdict=readings.verdict(n_segments),
+        critical=critical,
+        critical_floor=below,
+        alarm=", ".join(alarms),
+    )

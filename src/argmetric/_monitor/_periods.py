@@ -1,0 +1,165 @@
+"""Which period a row belongs to: by its time, or by its number."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._input.arguments import check_count, is_whole, shown
+from argmetric._input.types import AnyArray, Integers
+from argmetric._input.validation import check_length, is_frame_like, to_numpy
+
+_UNITS = {"h": "h", "d": "D", "w": "D", "mo": "M", "q": "M", "y": "M"}
+_STEPS = {"h": 1, "d": 1, "w": 7, "mo": 1, "q": 3, "y": 12}  # of numpy's unit
+_PER_YEAR = {"h": 8766.0, "d": 365.25, "w": 52.18, "mo": 12.0, "q": 4.0, "y": 1.0}
+_WORDS = {
+    "hour": "1h",
+    "day": "1d",
+    "week": "1w",
+    "month": "1mo",
+    "quarter": "1q",
+    "year": "1y",
+}
+MONDAY = 3  # days from the first Monday before 1970 to 1970-01-01
+USUAL_YEAR = 52  # periods, where their length in time is not known
+EXAMPLES = "'1d', '1w', '1mo' or a number of rows"
+
+
+class Every(NamedTuple):
+    """The length of a period.
+
+    Attributes
+    ----------
+    text : str
+        Such as "1w"; "1000" for rows; "" where every call is a period.
+    rows : int
+        Rows of a period; 0 where time or calls make it.
+    unit, step : str, int
+        Unit of numpy's times, and how many of it.
+    per_year : int
+        Periods of a year; 52 where they are not made by time.
+    """
+
+    text: str
+    rows: int = 0
+    unit: str = ""
+    step: int = 0
+    per_year: int = USUAL_YEAR
+
+    def numbers(self, times: AnyArray) -> Integers:
+        """Number of the period of every time."""
+        count = times.astype(f"datetime64[{self.unit}]").astype(np.int64)
+        return (count + self._first) // self.step
+
+    def start(self, number: int) -> str:
+        """When a period begins, as text."""
+        place = np.array([number * self.step - self._first])
+        value = place.astype(f"datetime64[{self.unit}]")[0]
+        return str(value.astype(f"datetime64[{'h' if self.unit == 'h' else 'D'}]"))
+
+    @property
+    def _first(self) -> int:
+        return MONDAY if self.step % 7 == 0 and self.unit == "D" else 0
+
+
+def check_every(value: Any, *, with_time: bool) -> Every:
+    """The argument `every`; None: a week where there are times, or else a call."""
+    if value is None:
+        return check_every("1w", with_time=True) if with_time else Every("")
+    if is_whole(value):
+        rows = check_count(value, "every", low=1)
+        return Every(str(rows), rows)
+    if not isinstance(value, str):
+        raise TypeError(f"every must be {EXAMPLES}, not {shown(value)}")
+    text = _WORDS.get(value.strip().lower(), value.strip().lower())
+    match = re.fullmatch(r"([1-9]\d{0,3})\s*(h|d|w|mo|q|y)", text)
+    if match is None:
+        raise ValueError(f"every must be {EXAMPLES}, not {shown(value)}")
+    if not with_time:
+        raise ValueError(
+            f"every={shown(value)} needs time=, the time of every row; without times "
+            "pass a number of rows"
+        )
+    count, unit = int(match[1]), match[2]
+    per_year = max(round(_PER_YEAR[unit] / count), 1)
+    return Every(text, 0, _UNITS[unit], count * _STEPS[unit], per_year)
+
+
+def read_times(time: Any, n: int) -> tuple[AnyArray, tuple[str, ...]]:
+    """Times of rows as datetime64 in microseconds, and notes on them.
+
+    Times with a zone are taken in UTC.
+    """
+    if isinstance(time, str | bytes):
+        raise TypeError(f"time must hold one time per row, not the text {shown(time)}")
+    zoned = _zone_of(time)
+    values = to_numpy(time, "time", "an array of times")
+    if values.ndim != 1:
+        raise ValueError(f"time must have one dimension, not {values.ndim}")
+    check_length(values, "time", n)
+    if values.dtype.kind == "M":
+        found = values.astype("datetime64[us]")
+    elif values.dtype.kind in "OUT":
+        found, zoned = _parsed(values)
+    else:
+        raise TypeError(
+            "time must hold dates, times or ISO text such as '2026-01-31', not "
+            f"{values.dtype}: make times of numbers first, such as by "
+            "pandas.to_datetime(time, unit='s')"
+        )
+    missing = np.flatnonzero(np.isnat(found))
+    if missing.size:
+        raise ValueError(f"time is missing at row {missing[0]}")
+    return found, ("times have a zone: periods begin in UTC",) if zoned else ()
+
+
+def _zone_of(time: Any) -> bool:
+    """Whether a column of a frame library has a time zone."""
+    if not is_frame_like(time):
+        return False
+    dtype = getattr(time, "dtype", getattr(time, "type", None))
+    zone = getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)
+    return zone is not None
+
+
+def _parsed(values: AnyArray) -> tuple[AnyArray, bool]:
+    """Text and objects as times, and whether they have zones."""
+    import pyarrow as pa
+
+    kinds = {hasattr(one, "isoformat") for one in values}
+    if kinds == {True}:
+        values = np.array([one.isoformat() for one in values], dtype=object)
+    elif not all(isinstance(one, str) for one in values):
+        row = next(
+            i for i, one in enumerate(values) if not isinstance(one, str | np.str_)
+        )
+        raise TypeError(f"time is no date, time or text at row {row}: {values[row]!r}")
+    texts = pa.array([str(one).strip() for one in values])
+    plain, zoned = (_cast(texts, pa.timestamp("us", tz=zone)) for zone in (None, "UTC"))
+    if plain is not None:
+        return plain, False
+    if zoned is not None:
+        return zoned, True
+    for row, one in enumerate(texts):
+        both = (pa.timestamp("us", tz=zone) for zone in (None, "UTC"))
+        if all(_cast(texts.slice(row, 1), kind) is None for kind in both):
+            raise ValueError(
+                f"time is {one.as_py()!r} at row {row}: ISO text such as "
+                "'2026-01-31' or '2026-01-31T12:00' is needed"
+            )
+    raise ValueError(
+        "some times have a time zone and some have none: give all of them the same"
+    )
+
+
+def _cast(texts: Any, kind: Any) -> AnyArray | None:
+    import pyarrow as pa
+
+    try:
+        return np.asarray(texts.cast(kind).to_numpy(zero_copy_only=False)).astype(
+            "datetime64[us]"
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None

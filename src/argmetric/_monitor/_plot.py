@@ -1,0 +1,51 @@
+"""Picture of periods: score and interval over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argmetric._monitor._readings import VERDICTS
+from argmetric._results.display import metric_title
+from argmetric._results.pictures import drawing
+
+if TYPE_CHECKING:
+    from argmetric._monitor._result import Monitoring
+
+COLOURS = dict(zip(VERDICTS, ("C0", "C1", "0.6"), strict=True))
+
+
+def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:
+    """Intervals in the colour of the verdict, actual scores and alarms."""
+    periods, watch = monitoring.periods, monitoring.watch
+    x: Any = np.arange(len(periods))
+    if watch.every.unit:
+        x = np.array([one.start for one in periods], dtype="datetime64[s]")
+    labels = {
+        "ylabel": metric_title(watch.metric.name),
+        "xlabel": "" if watch.every.unit else "Period",
+    }
+    with drawing(ax, size=(8.0, 3.8), **labels) as ax:
+        for verdict, colour in COLOURS.items():
+            here = [i for i, one in enumerate(periods) if one.verdict == verdict]
+            if not here:
+                continue
+            part = [periods[i] for i in here]
+            mean, low, high = (
+                np.array([getattr(one, name) for one in part])
+                for name in ("expected", "low", "high")
+            )
+            bars = np.maximum([mean - low, high - mean], 0.0)
+            ax.errorbar(x[here], mean, bars, fmt="o", color=colour, label=verdict)
+        actual = np.array([one.actual for one in periods])
+        there = np.isfinite(actual)
+        if there.any():
+            ax.plot(x[there], actual[there], "kx", label="actual")
+        alarms = [i for i, one in enumerate(periods) if one.alarm]
+        if alarms:
+            low_end = [periods[i].low for i in alarms]
+            ax.plot(x[alarms], low_end, "rv", markersize=9, label="alarm")
+        if watch.floor is not None:
+            ax.axhline(watch.floor, color="black", linestyle=":", label="floor")
+    return ax

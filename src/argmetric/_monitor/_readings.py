@@ -1,0 +1,139 @@
+"""Three readings of a period whose scores moved, weighed by their evidence.
+
+Nothing happened; other rows came, and a row of a given score is as likely to be
+positive as before; or the share of positives moved, and each class looks as before. The
+evidence is in g, the log of rows now over rows then in each of 20 bins of the score:
+
+    g_b = log((new_b + ½)/(old_b + ½)) - log(n/m),   V_b = 1/(new_b + ½) + 1/(old_b + ½)
+
+With S = diag(V) + 1, the 1 for a constant that is free:
+
+    nothing      N(g; 0, S)
+    other rows   mean over σ, λ of N(g; 0, S + σ²·exp(-(u - u')²/2λ²)), u = (b + ½)/20
+    share moved  mean over maps and θ ~ N(0, 1) of N(g; log(1 - c_b + c_b·e^θ), S)
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from argmetric._input.types import Floats
+
+Verdict = Literal["fine", "share moved", "cannot say without labels"]
+VERDICTS: tuple[Verdict, ...] = ("fine", "share moved", "cannot say without labels")
+BINS = 20
+PRIOR = np.array([0.4, 0.2, 0.4])  # of the three readings
+SIZES = (0.25, 0.5, 1.0)  # σ of a smooth change of density
+LENGTHS = (0.15, 0.4, 1.0)  # λ, in parts of all bins
+THETAS = np.linspace(-3.0, 3.0, 61)
+FINE = 0.1  # probability of no change that is enough
+SHARE_MOVED = 0.8  # probability of the share among the two changes that is enough
+
+
+class Readings(NamedTuple):
+    """Probabilities of the three readings; they sum to 1."""
+
+    nothing: float
+    other_rows: float
+    share: float
+
+    def verdict(self, n_segments: int = 1) -> Verdict:
+        """What to say of the period, where it is one of so many segments.
+
+        The odds of no change are multiplied by the number of segments, as a level is
+        divided by the number of tests.
+        """
+        fine = n_segments * self.nothing
+        moved = self.share + self.other_rows
+        if fine >= FINE * (fine + moved):
+            return "fine"
+        return VERDICTS[1 if self.share >= SHARE_MOVED * moved else 2]
+
+
+def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
+    """Probabilities of the readings, from rows in cells.
+
+    Parameters
+    ----------
+    old, new : ndarray
+        Rows of the reference and of the period in each cell.
+    chances : ndarray
+        Chance of a positive in each cell, a row for every map.
+    """
+    g, variance, binned = binned_change(old, new, chances)
+    level = np.array(
+        [
+            log_normal(g, np.diag(variance) + 1.0),
+            _other_rows(g, variance),
+            _share_moved(g, variance, binned),
+        ]
+    )
+    weight = PRIOR * np.exp(level - level.max())
+    return Readings(*(weight / weight.sum()).tolist())
+
+
+def binned_change(
+    old: Floats, new: Floats, chances: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return g, V, and the mean chance in every bin under every map.
+
+    Bins hold equal sums of rows and of expected positives of both samples, all scaled.
+    """
+    usual = chances.mean(axis=0)
+    mass = np.zeros(old.size)
+    for rows in (old, new):
+        for part in (rows, rows * usual):
+            mass += part / max(part.sum(), 1e-300)
+    middle = np.cumsum(mass) - mass / 2
+    number = np.minimum((BINS * middle / mass.sum()).astype(np.int64), BINS - 1)
+    number = np.unique(number, return_inverse=True)[1]
+    in_bin = (number == np.arange(number.max() + 1)[:, None]).astype(np.float64)
+    then, now = in_bin @ old, in_bin @ new
+    g = np.log((now + 0.5) / (then + 0.5)) - np.log(new.sum() / old.sum())
+    # Label shift multiplies the rows of a bin by the mean of h over the rows then.
+    weight = in_bin * np.where(then[:, None] > 0.0, old, old + new)
+    binned = chances @ weight.T / np.maximum(weight.sum(axis=1), 1e-300)
+    return g, 1.0 / (now + 0.5) + 1.0 / (then + 0.5), binned
+
+
+def log_normal(g: Floats, covariance: Floats) -> float:
+    """Log-density of N(0, covariance) at g."""
+    factor = np.linalg.cholesky(covariance)
+    x = np.linalg.solve(factor, g)
+    size = g.size * np.log(2.0 * np.pi)
+    return float(-0.5 * (x @ x + size) - np.log(np.diag(factor)).sum())
+
+
+def _other_rows(g: Floats, variance: Floats) -> float:
+    u = (np.arange(g.size) + 0.5) / g.size
+    apart = (u[:, None] - u) ** 2
+    free = np.diag(variance) + 1.0
+    levels = [
+        log_normal(g, free + size**2 * np.exp(-apart / (2.0 * length**2)))
+        for size in SIZES
+        for length in LENGTHS
+    ]
+    return log_mean(np.array(levels), np.ones(len(levels)))
+
+
+def _share_moved(g: Floats, variance: Floats, binned: Floats) -> float:
+    """All maps and θ share S, whose inverse and determinant are closed forms.
+
+    (D + 11ᵀ)⁻¹ = D⁻¹ - D⁻¹11ᵀD⁻¹/(1 + 1ᵀD⁻¹1), |D + 11ᵀ| = |D|·(1 + 1ᵀD⁻¹1).
+    """
+    c = binned[:, None]
+    rest = g - np.log(1.0 - c + c * np.exp(THETAS)[:, None])
+    scaled = rest / variance
+    total = 1.0 + (1.0 / variance).sum()
+    square = (rest * scaled).sum(axis=2) - scaled.sum(axis=2) ** 2 / total
+    size = g.size * np.log(2.0 * np.pi) + np.log(variance).sum() + np.log(total)
+    weight = np.broadcast_to(np.exp(-(THETAS**2) / 2), square.shape)
+    return log_mean(-0.5 * (square + size), weight)
+
+
+def log_mean(levels: Floats, weight: Floats) -> float:
+    """Logarithm of the weighted mean of exp(levels)."""
+    top = levels.max()
+    return float(top + np.log(np.average(np.exp(levels - top), weights=weight)))

@@ -1,0 +1,131 @@
+"""What stays the same from period to period, and the counts of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._input.labels import read_together
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._monitor._cells import Cells
+from argmetric._monitor._law import Shift
+from argmetric._monitor._periods import Every, check_every
+from argmetric._results.saving import plain
+from argmetric._tune import Rule
+from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What stays the same from period to period.
+
+    Attributes
+    ----------
+    metric, shift, coverage, floor, false_alarms
+        As for `monitor`.
+    cells : Cells
+        Cells of the score.
+    calibrator : Calibrator
+        The map that was fitted on the reference.
+    reference : ndarray
+        Counts of the reference: known negatives and positives in each cell.
+    rule : Rule, float or None
+        What predicts labels; None where they are passed.
+    every : Every
+        The length of a period.
+    """
+
+    metric: Metric
+    cells: Cells
+    calibrator: Calibrator
+    reference: Integers
+    rule: Rule | float | None
+    every: Every
+    shift: Shift
+    coverage: float
+    floor: float | None
+    false_alarms: float
+
+    @cached_property
+    def chances(self) -> Floats:
+        """Chance of a positive in each cell, a row for every map."""
+        return self.cells.chances(self.calibrator.alternatives or (self.calibrator,))
+
+    @cached_property
+    def own(self) -> Floats:
+        """Chance of a positive in each cell under the map itself."""
+        return np.asarray(self.cells.chances((self.calibrator,))[0])
+
+    @cached_property
+    def old(self) -> Floats:
+        """Rows of the reference in each cell."""
+        return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
+
+    def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:
+        """Which rows are predicted positive."""
+        if self.rule is None:
+            if labels is None:
+                raise ValueError("labels are needed: these periods have no rule")
+            shape = scores.shape
+            (read,) = read_together(pos_label, shape=shape, labels=labels)
+            return np.asarray(read == 1.0)
+        if labels is not None:
+            raise ValueError("labels are predicted by the rule: pass p alone")
+        if isinstance(self.rule, Rule):
+            return self.rule.applies(scores)
+        return np.asarray(scores >= self.rule)
+
+    def to_dict(self) -> dict[str, Any]:
+        rule = self.rule.to_dict() if isinstance(self.rule, Rule) else self.rule
+        return {
+            "metric": metric_to_dict(self.metric),
+            "cells": plain(self.cells.to_dict()),
+            "calibrator": self.calibrator.to_dict(),
+            "reference": self.reference.tolist(),
+            "rule": rule,
+            "every": self.every.text,
+            "shift": self.shift,
+            "coverage": self.coverage,
+            "floor": self.floor,
+            "false_alarms": self.false_alarms,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Watch:
+        rule, every = values["rule"], values["every"]
+        every = int(every) if every.isdigit() else every or None
+        return cls(
+            metric=metric_from_dict(values["metric"]),
+            cells=Cells.from_dict(values["cells"]),
+            calibrator=Calibrator.from_dict(values["calibrator"]),
+            reference=np.array(values["reference"], dtype=np.int64),
+            rule=Rule.from_dict(rule) if isinstance(rule, dict) else rule,
+            every=check_every(every, with_time=bool(every)),
+            shift=values["shift"],
+            coverage=float(values["coverage"]),
+            floor=values["floor"],
+            false_alarms=float(values["false_alarms"]),
+        )
+
+
+class PeriodCounts(NamedTuple):
+    """The rows of one period, counted.
+
+    Attributes
+    ----------
+    number : int
+        Its place among all periods.
+    start, end : str
+        When it begins and when the next one does; numbers of rows without times.
+    table : ndarray
+        Counts by predicted label, known label and cell.
+    """
+
+    number: int
+    start: str
+    end: str
+    table: Integers

@@ -1,0 +1,61 @@
+"""monitor: periods, verdicts and alarms through the public face."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+RNG = np.random.default_rng(7)
+
+
+def rows(n: int, share: float = 0.15, rng: Any = RNG) -> tuple[Any, Any]:
+    """Labels, and scores that are too high for them."""
+    y = rng.random(n) < share
+    x = rng.normal(np.where(y, 1.2, -0.8), 1.0)
+    return y, 1.0 / (1.0 + np.exp(-(1.8 * x - 1.0)))
+
+
+REFERENCE = rows(2000)
+YEAR = [rows(1000) for _ in range(6)] + [rows(1000, 0.4), rows(1000, 0.04)]
+Y, P = (np.concatenate(one) for one in zip(*YEAR, strict=True))
+CUT = 0.5
+
+
+@pytest.fixture(scope="module")
+def watched() -> am.Monitoring:
+    return am.monitor(P, CUT, reference=REFERENCE, every=1000, floor=0.5)
+
+
+def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) -> None:
+    verdicts = [one.verdict for one in watched.periods]
+    assert verdicts == ["fine"] * 6 + ["share moved"] * 2
+    assert [one.alarm for one in watched.periods[:7]] == [""] * 7
+    assert watched.periods[7].alarm.startswith("moved")
+    share = np.array([y.mean() for y, _ in YEAR])
+    low, high = (
+        np.array([getattr(one, name) for one in watched.periods])
+        for name in ("share_low", "share_high")
+    )
+    assert ((low <= share) & (share <= high)).sum() >= 6
+
+
+def test_rows_that_are_added_bit_by_bit_change_nothing(watched: am.Monitoring) -> None:
+    made = am.monitor(P[:1500], CUT, reference=REFERENCE, every=1000, floor=0.5)
+    for begin, end in ((1500, 1600), (1600, 4200), (4200, 8000)):
+        made = made.add(P[begin:end])
+    assert made.to_dict() == watched.to_dict()
+    assert made.periods == watched.periods or repr(made) == repr(watched)
+
+
+def test_a_state_that_was_saved_goes_on(watched: am.Monitoring, tmp_path: Any) -> None:
+    first = am.monitor(P[:5000], CUT, reference=REFERENCE, every=1000, floor=0.5)
+    first.save(tmp_path / "state.json")
+    text = (tmp_path / "state.json").read_text()
+    assert json.loads(text)["file"] == "argmetric monitoring"
+    again = am.Monitoring.load(tmp_path / "state.json").add(P[5000:])
+    assert again.to_dict() == watched.to_dict()
