@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from argmetric._calibrate.calibrate import calibrate as calibrate
     from argmetric._calibrate.calibrator import Calibrator as Calibrator
     from argmetric._calibrate.prior import adjust_prior as adjust_prior
+    from argmetric._calibrate.undo import undo_sampling as undo_sampling
+    from argmetric._calibrate.undo import undo_weights as undo_weights
     from argmetric._calibration_check import CalibrationCheck as CalibrationCheck
     from argmetric._calibration_check import (
         CalibrationCostDisplay as CalibrationCostDisplay,
@@ -81,6 +83,7 @@ _ROOMS = {
     "argmetric._calibrate.calibrate": ("calibrate",),
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior",),
+    "argmetric._calibrate.undo": ("undo_sampling", "undo_weights"),
     "argmetric._classes": ("ActualClassScore", "ClassDecision", "ClassForecast"),
     "argmetric._decide": (
         "ActualScore",

@@ -394,7 +394,8 @@ def test_printed_forms_and_plot():
     assert "  reliable for forecasts?  recalibrated\n" in text
     assert "pass reference=(y, p) to decide" in text
     assert text.count(", advised") == 1
-    assert len(text.splitlines()) == 16
+    assert "undo_weights(p, ratio=...)" in text.splitlines()[-1]
+    assert len(text.splitlines()) == 17
     assert "<table" in check._repr_html_()
     plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert plain["loss"] == check.loss

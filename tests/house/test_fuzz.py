@@ -39,6 +39,7 @@ MADE_BY_THE_PACKAGE = {
     *("ScaledDecision", "ScaledScore", "Report"),
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),
+    *("LabelledEstimate", "LabellingPlan", "Monitoring"),
 }
 BASES = {
     "SimpleFunction",

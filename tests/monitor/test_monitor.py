@@ -14,16 +14,16 @@ RNG = np.random.default_rng(7)
 
 
 def rows(n: int, share: float = 0.15, rng: Any = RNG) -> tuple[Any, Any]:
-    """Labels, and scores that are too high for them."""
+    """Labels, and scores that are too sure of them."""
     y = rng.random(n) < share
     x = rng.normal(np.where(y, 1.2, -0.8), 1.0)
-    return y, 1.0 / (1.0 + np.exp(-(1.8 * x - 1.0)))
+    return y, 1.0 / (1.0 + np.exp(-(2.8 * x - 2.0)))
 
 
 REFERENCE = rows(2000)
 YEAR = [rows(1000) for _ in range(6)] + [rows(1000, 0.4), rows(1000, 0.04)]
 Y, P = (np.concatenate(one) for one in zip(*YEAR, strict=True))
-CUT = 0.5
+CUT = 0.3
 
 
 @pytest.fixture(scope="module")

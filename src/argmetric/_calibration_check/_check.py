@@ -11,6 +11,7 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
+from argmetric._calibrate.undo import resampling_note
 from argmetric._calibration_check._bins import (
     ReliabilityBins,
     calibration_line,
@@ -178,7 +179,7 @@ def calibration_check(
     >>> check = am.calibration_check(y, p)
     >>> check.fit_to_decide, check.fit_to_forecast
     ('yes', 'yes')
-    >>> odds = 10 * p / (1 - p)
+    >>> odds = p / (1 - p) / 10
     >>> check = am.calibration_check(y, odds / (1 + odds))
     >>> check.fit_to_decide, check.route, check.fit_to_forecast
     ('no', 'recalibrate', 'recalibrated')
@@ -312,6 +313,7 @@ def calibration_check(
         n_positives=int(ordered.y.sum()),
         n_units=units.n_units if clustered else None,
         weighted=weight is not None,
+        _resampled=resampling_note(reference),
         histogram=_histogram(ordered),
         forecast=None if weight is not None else _forecast(problem, after, fitted),
     )

@@ -31,6 +31,8 @@ def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
         )
     if check.weighted:
         notes.append("the expected scores ignore the weights")
+    if check._resampled is not None:
+        notes.append(check._resampled)
     return tuple(notes)
 
 
@@ -119,6 +121,7 @@ class CalibrationCheck(CheckedRoutes):
     weighted: bool
     histogram: Floats
     forecast: Forecast | None = None
+    _resampled: str | None = None
 
     @property
     def slope(self) -> float:

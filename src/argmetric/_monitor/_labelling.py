@@ -335,13 +335,12 @@ def strata_of(open_: Integers, sizes: Floats, per_side: int) -> Integers:
 def allocation(n: int, total: Integers, weight: Floats) -> Integers:
     """Labels of every stratum: Neyman's, with some for all rows alike.
 
-    At least `FEWEST` and at most all rows of a stratum; exactly n where that can be.
+    At least `FEWEST`, where there are so many, and at most all rows of a stratum.
     """
     n = min(n, int(total.sum()))
     even = total / total.sum()
     share = (1.0 - EVEN) * weight / max(weight.sum(), 1e-300) + EVEN * even
-    low = np.minimum(FEWEST, total)
-    wanted = low.copy()
+    wanted = np.minimum(min(FEWEST, n // total.size), total)
     while (left := n - int(wanted.sum())) > 0:
         # Those that are furthest below their part get the next labels.
         lack = np.where(wanted < total, share * n - wanted, -np.inf)

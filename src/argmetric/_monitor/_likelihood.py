@@ -92,35 +92,37 @@ class ThetaTable:
             grid = np.broadcast_to(theta, (chances.shape[0], theta.size))
             return likelihood.loglik(grid), label_likelihood(known, chances, theta)
 
-        low, high = -LARGEST_THETA, LARGEST_THETA
-        knots = np.linspace(low, high, POINTS)
-        scores, labels = levels(knots)
-        fine = [np.linspace(low, high, FINE)]
-        theta, both = knots, scores + labels
+        grid = np.linspace(-LARGEST_THETA, LARGEST_THETA, FINE)
+        theta = np.linspace(-LARGEST_THETA, LARGEST_THETA, POINTS)
+        found = levels(theta)
+        at, scores, labels = grid, *_between(theta, found, grid)
         for _ in range(MOST_ZOOMS):
+            both = found[0] + found[1]
             likely = (both >= both.max(axis=1, keepdims=True) - LIKELY).any(axis=0)
             if likely.sum() >= LEAST_LIKELY:
                 break
             first, last = np.flatnonzero(likely)[[0, -1]]
-            low, high = theta[max(first - 1, 0)], theta[min(last + 1, POINTS - 1)]
-            theta = np.linspace(low, high, POINTS)
-            more = levels(theta)
-            both = more[0] + more[1]
-            fine.append(np.linspace(low, high, FINE))
-            knots = np.concatenate([knots, theta])
+            ends = theta[max(first - 1, 0)], theta[min(last + 1, POINTS - 1)]
+            theta, inner = (np.linspace(*ends, count) for count in (POINTS, FINE))
+            found = levels(theta)
+            fine = _between(theta, found, inner)
+            before, after = at < ends[0], at > ends[1]
+            at = np.concatenate([at[before], inner, at[after]])
             scores, labels = (
-                np.concatenate(pair, axis=1)
-                for pair in zip((scores, labels), more, strict=True)
+                np.concatenate([old[:, before], new, old[:, after]], axis=1)
+                for old, new in zip((scores, labels), fine, strict=True)
             )
-        knots, first_of = np.unique(knots, return_index=True)
-        grid = np.unique(np.concatenate(fine))
-        from scipy.interpolate import CubicSpline
+        return cls(at, np.gradient(at), scores, labels)
 
-        scores, labels = (
-            CubicSpline(knots, one[:, first_of], axis=1)(grid)
-            for one in (scores, labels)
-        )
-        return cls(grid, np.gradient(grid), scores, labels)
+
+def _between(
+    theta: Floats, levels: tuple[Floats, Floats], at: Floats
+) -> tuple[Floats, Floats]:
+    """Both log-likelihoods between the points of a table."""
+    from scipy.interpolate import CubicSpline
+
+    first, second = (CubicSpline(theta, one, axis=1)(at) for one in levels)
+    return first, second
 
 
 def label_likelihood(known: Floats, chances: Floats, theta: Floats) -> Floats:

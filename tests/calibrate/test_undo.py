@@ -1,0 +1,104 @@
+"""Sampling and class weights undone, and the warning that names how."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import argmetric as am
+
+PROBABILITIES = st.one_of(
+    st.sampled_from([0.0, 1.0, 1e-300, 5e-324, 1 - 1e-16, 0.5]),
+    st.floats(0.0, 1.0),
+)
+FACTORS = st.floats(1e-6, 1e6)
+
+
+def exact(p: float, factor: Fraction) -> float:
+    """p·f/(p·f + 1 - p) in whole numbers."""
+    p_ = Fraction(p)
+    return float(p_ * factor / (p_ * factor + 1 - p_))
+
+
+@given(PROBABILITIES, FACTORS)
+def test_values_are_exact(p: float, factor: float) -> None:
+    f = Fraction(factor)
+    for found, wanted in (
+        (am.undo_sampling([p], rate=factor)[0], exact(p, f)),
+        (am.undo_weights([p], ratio=factor)[0], exact(p, 1 / f)),
+        (am.undo_sampling([p], rate=factor, inverse=True)[0], exact(p, 1 / f)),
+        (am.undo_weights([p], ratio=factor, inverse=True)[0], exact(p, f)),
+    ):
+        assert found == pytest.approx(wanted, rel=2e-15, abs=1e-323)
+
+
+@given(PROBABILITIES, FACTORS)
+def test_the_inverse_gives_p_back(p: float, factor: float) -> None:
+    there = am.undo_sampling([p], rate=factor)
+    back = am.undo_sampling(there, rate=factor, inverse=True)[0]
+    # A probability near 1 has lost digits of 1 - p, and one near 0 of p itself
+    lost = 4e-16 * max(1.0, 1.0 / factor, factor)
+    assert back == pytest.approx(p, rel=1e-14, abs=lost)
+
+
+@given(st.floats(-700, 700), FACTORS)
+def test_log_odds_move_by_a_constant(x: float, factor: float) -> None:
+    moved = am.undo_weights([x], ratio=factor, logits=True)[0]
+    assert moved == x - np.log(factor)
+    back = am.undo_weights([moved], ratio=factor, logits=True, inverse=True)[0]
+    assert back == pytest.approx(x, abs=1e-12)
+
+
+def test_shapes_stay_and_odd_rates_are_refused() -> None:
+    assert am.undo_sampling(np.full((2, 3), 0.5), rate=0.25).tolist() == [[0.2] * 3] * 2
+    with pytest.raises(ValueError, match="rate must be a positive number, not 0"):
+        am.undo_sampling([0.5], rate=0)
+    with pytest.raises(ValueError, match="ratio must"):
+        am.undo_weights([0.5], ratio=float("inf"))
+    with pytest.raises(ValueError, match="p is 2"):
+        am.undo_weights([0.5, 2.0], ratio=3)
+
+
+def rows(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 4, n)
+    return rng.random(n) < p, p
+
+
+def test_scores_of_a_weighted_model_are_told() -> None:
+    y, p = rows()
+    high = am.undo_weights(p, ratio=10, inverse=True)
+    message = "resampled or weighted classes: undo_sampling"
+    with pytest.warns(UserWarning, match=message):
+        am.decide(high, reference=(y, high))
+    with pytest.warns(UserWarning, match=message):
+        am.forecast(high, high > 0.5, reference=(y, high))
+    check = am.calibration_check(y, high, n_bootstrap=2)
+    assert any("resampled or weighted classes" in note for note in check.notes)
+    assert not am.calibration_check(y, p, n_bootstrap=2).notes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x,
+        lambda x: x + np.log(1.5),  # too little
+        lambda x: x - np.log(10.0),  # too low, as no usual training makes them
+        lambda x: 0.3 * x + 1.0,  # flat: another fault
+        lambda x: 3.5 * x + 4.0,  # steep
+    ],
+)
+def test_other_faults_are_none_of_weights(change) -> None:
+    y, p = rows()
+    x = change(np.log(p / (1 - p)))
+    am.decide(1 / (1 + np.exp(-x)), reference=(y, 1 / (1 + np.exp(-x))))
+
+
+def test_few_rows_tell_nothing() -> None:
+    y, p = rows(60)
+    high = am.undo_weights(p, ratio=3, inverse=True)
+    am.decide(high, reference=(y, high))
