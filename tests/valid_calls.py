@@ -124,10 +124,13 @@ CALLS: dict[str, Call] = {
         },
         {"p": r"\bp\b|no number of positives"},
     ),
-    "decide, one vector": of(
+    "decide, one vector": Call(
         am.decide,
-        **{"p": P, "metric": "gmean", "average": None},
-        **{"min_positives": 0, "max_positives": None, **LIMITS},
+        {
+            **{"p": P, "metric": "gmean", "average": None},
+            **{"min_positives": 0, "max_positives": None, **LIMITS},
+        },
+        {"p": r"\bp\b|meets all limits"},  # tiny probabilities meet no precision
     ),
     "decide, a matrix": Call(
         am.decide,

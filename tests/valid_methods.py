@@ -164,6 +164,8 @@ METHODS: dict[str, Call] = {
     "Rule.plot": of(drawn(RULE.plot), ax=None),
     "Rule.save": Call(RULE.save, SAVED, A_FILE),
     "Rule.load": Call(loaded(am.Rule, lambda: RULE), SAVED, A_FILE),
+    "Exported.to_sql": of(RULE.to_sql, dialect="duckdb", column="p"),
+    "Exported.to_python": of(RULE.to_python, name="label"),
     "MultiLabelRule.applies": of(MULTI_LABEL.applies, p=PAIR),
     "MultiLabelRule.from_dict": Call(
         am.MultiLabelRule.from_dict,

@@ -31,6 +31,7 @@ from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
+from argmetric._tune._export import PortableRule
 from argmetric._tune._limits import objective_of
 from argmetric._tune._multiclass import (
     ClassRows,
@@ -152,6 +153,11 @@ class MultiLabelRule(SavedRule):
         if values["average"] != "macro":
             rules = rules * len(values["names"])
         return cls(tuple(rules), tuple(values["names"]), values["average"])
+
+    def _portable(self) -> PortableRule:
+        cuts = [cut for rule in self.rules for cut in rule._portable().cuts]
+        names = tuple(map(str, self.names))
+        return PortableRule(self._title(), names, (0, 1), tuple(cuts))
 
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"

@@ -20,6 +20,7 @@ from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
+from argmetric._tune._export import PortableRule
 from argmetric._tune._files import (
     FrozenDict,
     calibrated,
@@ -181,6 +182,20 @@ class MultiClassRule(SavedRule):
             calibrator=_files.loaded_calibrator(values["calibrator"]),
             notes=tuple(values["notes"]),
             versions=values["versions"],
+        )
+
+    def _portable(self) -> PortableRule:
+        if self.calibrator is not None:
+            raise ValueError(
+                "a calibrator of class probabilities cannot be exported: its logarithms"
+                " are rounded differently elsewhere. Apply it before, and export "
+                "dataclasses.replace(rule, calibrator=None)"
+            )
+        assert self.offsets is not None
+        weights, offsets = self.weights.tolist(), self.offsets.tolist()
+        names = tuple(map(str, self.classes))
+        return PortableRule(
+            self._title(), names, self.classes, (), tuple(weights), tuple(offsets)
         )
 
     def _title(self) -> str:

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,10 +14,17 @@ import numpy.typing as npt
 
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
-from argmetric._input.validation import check_choice, read_scores, same_kind, to_floats
+from argmetric._input.validation import (
+    check_choice,
+    check_scores,
+    read_scores,
+    same_kind,
+    to_floats,
+)
 from argmetric._results.display import Lines, Result
 from argmetric._results.saving import Saved, check_version, plain
 from argmetric._tune import _files
+from argmetric._tune._export import Exported, PortableRule, portable_cut, raw_cut
 from argmetric._tune._files import (
     FrozenDict,
     calibrated,
@@ -36,7 +44,7 @@ NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
 
-class SavedRule(Saved[Any], Result):
+class SavedRule(Exported, Saved[Any], Result):
     """A frozen rule that can be written to a file and read back.
 
     A new kind of rule is a class below this one with a `kind`, `to_dict` and
@@ -88,7 +96,8 @@ class SavedRule(Saved[Any], Result):
         try:
             return json.dumps(self.to_dict(), sort_keys=True)
         except TypeError:  # a function as calibrator, or labels of a kind of their own
-            kept = {name: x for name, x in vars(self).items() if name not in CURVE}
+            left = (*CURVE, "threshold_raw")
+            kept = {name: x for name, x in vars(self).items() if name not in left}
             return repr(kept)
 
 
@@ -281,6 +290,23 @@ class Rule(SavedRule):
                 state[name] = getattr(self, name)[index]
         return state
 
+    @cached_property
+    def threshold_raw(self) -> float | None:
+        """The threshold on the scores as given, before the calibrator.
+
+        The smallest probability whose calibrated value reaches `threshold`; -inf where
+        all do, inf where none does, None where the calibrator is a function.
+        """
+        from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+
+        calibrator = self.calibrator
+        if calibrator is None:
+            return self.threshold
+        parts = calibrator.parts if isinstance(calibrator, Calibrator) else ()
+        if not parts or any(isinstance(one, FunctionMap) for one in parts):
+            return None
+        return raw_cut(calibrator, self.threshold)
+
     def applies(self, p: Any) -> Booleans:
         """Which scores are positive.
 
@@ -299,15 +325,19 @@ class Rule(SavedRule):
                 f"p must be one column of scores, not of shape {scores.shape}: pass "
                 "the column of the positive class, such as p[:, 1]"
             )
-        if self.calibrator is not None:
+        cut = self.threshold_raw
+        if cut is None:
+            cut = self.threshold
             scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
+        elif self.calibrator is not None:
+            scores = check_scores(scores, "p", logits=False)
         elif self.probabilities and scores.size:
             _warn_outside(scores)
         if self.operator == "<":
-            return scores < self.threshold
-        if self.threshold == math.inf:
+            return scores < cut
+        if cut == math.inf:
             return np.zeros(scores.shape, dtype=bool)
-        return scores >= self.threshold
+        return scores >= cut
 
     def apply(self, p: Any) -> Any:
         """Labels of the scores, in the kind of the input (array, series).
@@ -361,6 +391,12 @@ class Rule(SavedRule):
         known["metric"] = metric_from_dict(known["metric"])
         known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
         return cls(**known)
+
+    def _portable(self) -> PortableRule:
+        unit = self.calibrator is not None
+        cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
+        labels = (self.neg_label, self.pos_label)
+        return PortableRule(self._title(), ("p",), labels, (cut,), single=True)
 
     def _title(self) -> str:
         return (

@@ -1,0 +1,392 @@
+"""Exported rules give the labels of `apply`, at the threshold and beside it too."""
+
+import importlib
+import json
+import math
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric._calibrate.class_maps import ClassTemperatureMap
+from argmetric._calibrate.maps import (
+    BetaMap,
+    IsotonicMap,
+    PlattMap,
+    TemperatureMap,
+)
+
+INF, NAN = math.inf, math.nan
+ROOT = Path(__file__).resolve().parents[2]
+N_RANDOM = 10_000
+FLAT = IsotonicMap(np.array([0.1, 0.3, 0.6]), np.array([0.0, 0.4, 0.4]))
+
+
+def labelled(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    return y, 1 / (1 + np.exp(-(2 * y - 1 + rng.normal(0, 1, n))))
+
+
+def cut_rules():
+    y, p = labelled()
+    spline = am.calibrate(y, p)
+    shift = am.adjust_prior(p, prevalence=0.1, reference_prevalence=0.3)
+    odd = {"pos_label": 'it\'s \\ "jä"', "neg_label": "-- no"}
+    return {
+        "plain": am.Rule("f1", 0.3),
+        "sum": am.Rule("f1", 0.1 + 0.2),
+        "third": am.Rule("f1", 1 / 3, pos_label=1, neg_label=-1),
+        "tiny": am.Rule("f1", 1.2345e-300),
+        "subnormal": am.Rule("f1", 5e-324),
+        "zero": am.Rule("f1", 0.0),
+        "below": am.Rule("f1", 0.7, "<", pos_label=True, neg_label=False),
+        "nothing": am.Rule("f1", INF, pos_label=2.5, neg_label=1),
+        "everything": am.Rule("f1", -INF),
+        "scores": am.Rule("f1", -123456.78901, probabilities=False, **odd),
+        "large": am.Rule("f1", 1.7e300, probabilities=False),
+        "platt": am.Rule("f1", 0.31, calibrator=PlattMap(0.7, -1.1)),
+        "platt, none": am.Rule("f1", 0.9, calibrator=PlattMap(0.0, -1.1)),
+        "platt, all": am.Rule("f1", 0.1, calibrator=PlattMap(0.0, -1.1)),
+        "beta": am.Rule("f1", 0.4, "<", calibrator=BetaMap(0.5, 1.5, 0.3)),
+        "temperature": am.Rule("f1", 0.01, calibrator=TemperatureMap(3.0)),
+        "flat": am.Rule("f1", 0.4, calibrator=FLAT),
+        "spline": am.tune(y, p, "f1", calibrator=spline, n_bootstrap=0, cv=None),
+        "chain": am.Rule("f1", 0.2, calibrator=spline.then(shift), **odd),
+    }
+
+
+def matrix_rules():
+    y, p = labelled()
+    labels, matrix = np.stack([y, 1 - y], 1), np.stack([p, 1 - p**2], 1)
+    quick = {"n_bootstrap": 0, "cv": None}
+    of_labels = [am.Rule("f1", 0.3, calibrator=FLAT), am.Rule("f1", 0.6, "<")]
+    weights, offsets = np.array([1.0, 0.1 + 0.2, 7.7]), np.array([0.0, 0.3, -1 / 3])
+    return {
+        "labels": am.MultiLabelRule((*of_labels, am.Rule("f1", INF)), ("a", "b c", 7)),
+        "micro": am.tune(labels, matrix, average="micro", **quick),
+        "classes": am.MultiClassRule(("x", "it's", "z"), weights, am.FBeta(1.0)),
+        "offsets": am.MultiClassRule(
+            (3, 1, 2), weights, am.FBeta(1.0), offsets=offsets
+        ),
+    }
+
+
+RULES = cut_rules() | matrix_rules()
+
+
+def near(value):
+    """A float, its neighbours, and the 32-bit floats about it."""
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
+        around = [np.nextafter(narrow, np.float32(x)) for x in (-INF, INF)]
+    beside = [np.nextafter(value, x) for x in (-INF, INF)]
+    return [float(x) for x in (value, *beside, narrow, *around)]
+
+
+EDGES = [None, NAN, INF, -INF, -0.5, 1.5, -1e-7, 1 + 1e-7, -0.0, 0.0, 1.0, 5e-324]
+
+
+def scores_for(rule, seed=0):
+    """Rows of random scores and of edge values, in as many columns as the rule has."""
+    rng = np.random.default_rng(seed)
+    portable = rule._portable()
+    cuts = [x for cut in portable.cuts for x in near(cut.cut) if not math.isnan(x)]
+    edges = EDGES + cuts
+    columns = len(portable.columns)
+    random = rng.random((N_RANDOM, columns))
+    if portable.weights:  # rows where two classes tie, or nearly
+        random[: N_RANDOM // 2, 0] = random[: N_RANDOM // 2, 1] * portable.weights[1]
+    wide = not portable.weights and abs(portable.cuts[0].cut) > 1
+    if wide and math.isfinite(portable.cuts[0].cut):
+        random = random * 2 * portable.cuts[0].cut
+    picked = rng.integers(0, len(edges), (60 * columns, columns))
+    odd = [[edges[i] for i in row] for row in picked.tolist()]
+    whole = [[x] * columns for x in edges]
+    return random.tolist() + odd + whole
+
+
+def expected_of(rule, rows):
+    """What `apply` gives, None where it refuses; label by label for a matrix."""
+    portable = rule._portable()
+    if portable.cuts and not portable.single:
+        columns = zip(*rows, strict=True)
+        found = [
+            expected_of(replace(one, average=None), [[x] for x in column])
+            for one, column in zip(rule.rules, columns, strict=True)
+        ]
+        return [list(row) for row in zip(*found, strict=True)]
+    table = np.array(rows, dtype=float)  # None becomes nan
+    low, high = (-1e-6, 1 + 1e-6)
+    if portable.cuts:
+        low, high = portable.cuts[0].low, portable.cuts[0].high
+    valid = ((table >= low) & (table <= high)).all(axis=1)
+    kept = table[valid, 0] if portable.single else table[valid]
+    labels = np.full(len(rows), None, dtype=object)
+    labels[valid] = rule.apply(kept).tolist()
+    return labels.tolist()
+
+
+def by_python(rule, rows):
+    space = {}
+    exec(rule.to_python("found"), space)
+    one = rule._portable().single
+    return [space["found"](row[0] if one else row) for row in rows]
+
+
+def by_json(rule, rows):
+    form = json.loads(rule.to_json())
+
+    def cut(x, one):
+        low, high, at = (float(one[name]) for name in ("low", "high", "cut"))
+        if x is None or not low <= x <= high:
+            return None
+        return form["labels"][x >= at if one["operator"] == ">=" else x < at]
+
+    def best(row):
+        if any(x is None or not -1e-6 <= x <= 1 + 1e-6 for x in row):
+            return None
+        parts = zip(row, form["weights"], form["offsets"], strict=True)
+        values = [min(max(x, 0.0), 1.0) * w + b for x, w, b in parts]
+        return form["labels"][values.index(max(values))]
+
+    if form["weights"]:
+        return [best(row) for row in rows]
+    found = [
+        [cut(*pair) for pair in zip(row, form["cuts"], strict=True)] for row in rows
+    ]
+    return [row[0] for row in found] if rule._portable().single else found
+
+
+def column_names(rule):
+    return [f'odd `"{name}' for name in rule._portable().columns]
+
+
+def asked(rule, dialect):
+    names = column_names(rule)
+    single = rule._portable().single
+    return rule.to_sql(dialect, names[0] if single else names)
+
+
+def as_labels(rule, rows):
+    return list(map(list, rows)) if rule._portable().cuts[1:] else [x for (x,) in rows]
+
+
+def by_sqlite(rule, rows):
+    names = ["`" + name.replace("`", "``") + "`" for name in column_names(rule)]
+    with sqlite3.connect(":memory:") as base:
+        base.execute(f"CREATE TABLE t (i INTEGER, {', '.join(names)})")
+        marks = ", ".join("?" * (len(names) + 1))
+        numbered = [(i, *row) for i, row in enumerate(rows)]
+        base.executemany(f"INSERT INTO t VALUES ({marks})", numbered)
+        text = f"SELECT {asked(rule, 'sqlite')} FROM t ORDER BY i"
+        return as_labels(rule, base.execute(text).fetchall())
+
+
+def by_duckdb(rule, rows):
+    import duckdb
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True))
+    values = {
+        name: pa.array(column, pa.float64())
+        for name, column in zip(column_names(rule), columns, strict=True)
+    }
+    t = pa.table(values | {"i": range(len(rows))})  # noqa: F841 named in the query
+    found = duckdb.sql(f"SELECT {asked(rule, 'duckdb')} FROM t ORDER BY i").fetchall()
+    return as_labels(rule, found)
+
+
+def by_onnx(rule, rows):
+    import onnxruntime
+
+    table = np.array(rows, dtype=float)
+    table = table[:, 0] if rule._portable().single else table
+    session = onnxruntime.InferenceSession(rule.to_onnx().SerializeToString())
+    label, valid = session.run(["argmetric_label", "argmetric_valid"], {"p": table})
+    label = label.astype(object)
+    label[~valid] = None
+    return label.tolist()
+
+
+TARGETS = {
+    "python": (by_python, ()),
+    "json": (by_json, ()),
+    "sqlite": (by_sqlite, ()),
+    "duckdb": (by_duckdb, ("duckdb",)),
+    "onnx": (by_onnx, ("onnx", "onnxruntime")),
+}
+
+
+def require(*packages):
+    for name in packages:
+        pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.filterwarnings("ignore:scores from")
+def test_labels_are_those_of_apply(name, target):
+    run, packages = TARGETS[target]
+    require(*packages)
+    rule = RULES[name]
+    if target == "onnx" and name == "nothing":
+        with pytest.raises(TypeError, match=r"ONNX cannot hold the labels 1, 2\.5"):
+            rule.to_onnx()
+        return
+    rows = scores_for(rule)
+    assert run(rule, rows) == expected_of(rule, rows)
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if name in cut_rules()])
+def test_a_raw_cut_is_the_cut_on_calibrated_scores(name):
+    rule = RULES[name]
+    if rule.calibrator is None:
+        assert rule.threshold_raw == rule.threshold
+        return
+    p = np.concatenate([np.random.default_rng(1).random(N_RANDOM), [0.0, 1.0]])
+    reached = rule.calibrator.apply(p) >= rule.threshold
+    assert np.array_equal(p >= rule.threshold_raw, reached)
+    if math.isfinite(rule.threshold_raw):
+        at = np.array([rule.threshold_raw, np.nextafter(rule.threshold_raw, 0.0)])
+        assert (rule.calibrator.apply(at) >= rule.threshold).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("line", [(0.0123, -0.706, 0.333), (0.2151, -1.253, 0.177)])
+def test_rounding_in_the_map_does_not_turn_neighbours(line):
+    # The map itself rises and falls by a rounding error at these thresholds.
+    slope, intercept, threshold = line
+    rule = am.Rule("f1", threshold, calibrator=PlattMap(slope, intercept))
+    bits = np.float64(rule.threshold_raw).view(np.int64) + np.arange(-3000, 3000)
+    labels = rule.apply(bits.view(np.float64))
+    assert np.flatnonzero(np.diff(labels)).tolist() == [2999]
+
+
+def test_float32_columns_are_compared_as_doubles():
+    rule = am.Rule("f1", 0.1)
+    above, below = np.float32(0.1), np.nextafter(np.float32(0.1), np.float32(0))
+    assert float(above) > 0.1 > float(below)
+    space = {}
+    exec(rule.to_python(), space)
+    assert [space["label"](x) for x in (above, below)] == [1, 0]
+    require("duckdb", "onnx", "onnxruntime")
+    import duckdb
+    import onnxruntime
+    from onnx import TensorProto, helper
+    from pyarrow import array, float32, table
+
+    t = table({"p": array([above, below], float32())})  # noqa: F841
+    assert duckdb.sql(f"SELECT {rule.to_sql()} FROM t").fetchall() == [(1,), (0,)]
+    vector = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"
+    ]
+    same = helper.make_node("Identity", ["x"], ["y"])
+    graph = helper.make_graph([same], "model", vector[:1], vector[1:])
+    opset = [helper.make_opsetid("", 17)]
+    made = rule.to_onnx(helper.make_model(graph, opset_imports=opset, ir_version=9))
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    given = {"x": np.array([above, below, NAN], np.float32)}
+    y, label, valid = session.run(None, given)
+    assert np.array_equal(y, given["x"], equal_nan=True)
+    assert label[:2].tolist() == [1, 0]
+    assert valid.tolist() == [True, True, False]
+
+
+def two_outputs(columns, opset=17):
+    from onnx import TensorProto, helper
+
+    names = [("label", TensorProto.INT64), ("p", TensorProto.FLOAT)]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", columns])
+    outputs = [helper.make_tensor_value_info(*one, ["n", columns]) for one in names]
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["p"], axis=1),
+        helper.make_node("Cast", ["x"], ["label"], to=TensorProto.INT64),
+    ]
+    graph = helper.make_graph(nodes, "model", [given], outputs)
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def test_a_rule_is_appended_to_a_model():
+    require("onnx", "onnxruntime")
+    import onnxruntime
+
+    x = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
+    cases = [(RULES["platt"], 2), (RULES["classes"], 3), (RULES["offsets"], 3)]
+    for rule, columns in cases:
+        model = two_outputs(columns)
+        before = model.SerializeToString()
+        session = onnxruntime.InferenceSession(rule.to_onnx(model).SerializeToString())
+        p, label = session.run(["p", "argmetric_label"], {"x": x[:, :columns]})
+        wanted = rule.apply(p[:, 1] if columns == 2 else p)
+        assert label.tolist() == wanted.tolist()
+        assert model.SerializeToString() == before
+    with pytest.raises(ValueError, match="'p' must have 3 columns, and has \\[2\\]"):
+        RULES["classes"].to_onnx(two_outputs(2))
+    with pytest.raises(ValueError, match="one column of scores, or the columns of two"):
+        RULES["plain"].to_onnx(two_outputs(3))
+    with pytest.raises(ValueError, match="output='label' must name an output of float"):
+        RULES["plain"].to_onnx(two_outputs(2), output="label")
+    with pytest.raises(ValueError, match="opset 12, and the rule needs 13 or later"):
+        RULES["plain"].to_onnx(two_outputs(2, opset=12))
+
+
+def test_what_cannot_be_exported_is_refused():
+    rule = RULES["plain"]
+    with pytest.raises(ValueError, match=r"dialect must be one of .*'mysql'"):
+        rule.to_sql("mysql")
+    with pytest.raises(TypeError, match="column must be a name, not 3"):
+        rule.to_sql(column=[3])
+    with pytest.raises(ValueError, match="column must be 3 names"):
+        RULES["classes"].to_sql(column="p")
+    with pytest.raises(ValueError, match="name must be a name of Python"):
+        rule.to_python("a b")
+    own = am.Rule("f1", 0.3, calibrator=np.sqrt)
+    for export in (own.to_sql, own.to_python, own.to_json):
+        with pytest.raises(TypeError, match="function, which cannot be exported"):
+            export()
+    mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
+    with pytest.raises(TypeError, match="cannot hold the labels 0, 'yes'"):
+        mixed.to_sql()
+    mapped = replace(RULES["classes"], calibrator=ClassTemperatureMap(1.5, 3))
+    with pytest.raises(ValueError, match="class probabilities cannot be exported"):
+        mapped.to_sql()
+    many = am.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
+    with pytest.raises(ValueError, match="sqlite has no function for the greatest of"):
+        many.to_sql("sqlite")
+    assert many.to_sql("postgres").startswith("CASE WHEN")
+
+
+def test_onnx_names_its_extra(monkeypatch):
+    monkeypatch.setitem(importlib.sys.modules, "onnx", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[onnx\]'"):
+        RULES["plain"].to_onnx()
+
+
+def test_sqlite_refuses_an_unknown_column_and_text():
+    text = RULES["plain"].to_sql("sqlite", "score")
+    with sqlite3.connect(":memory:") as base:
+        with pytest.raises(sqlite3.OperationalError, match="no such column: score"):
+            base.execute(f"SELECT {text} FROM (SELECT 1 AS p)")
+        found = base.execute(f"SELECT {text} FROM (SELECT 'high' AS score)").fetchall()
+    assert found == [(None,)]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_json_keeps_the_rule_and_its_schema(name):
+    rule = RULES[name]
+    form = json.loads(rule.to_json())
+    assert type(rule).from_dict(form["rule"]) == rule
+    schema = json.loads((ROOT / "docs/_static/rule.schema.json").read_text())
+    assert form.keys() == schema["properties"].keys() == set(schema["required"])
+    assert form["schema"] == schema["properties"]["schema"]["const"]
+    cut = schema["properties"]["cuts"]["items"]["properties"]
+    assert all(one.keys() == cut.keys() for one in form["cuts"])
+    try:
+        import jsonschema
+    except ModuleNotFoundError:
+        return
+    jsonschema.validate(form, schema)
