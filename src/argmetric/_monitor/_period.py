@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -161,6 +162,36 @@ def with_alarms(
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods
+
+
+class FoundPeriods:
+    """Periods by their number; those that changed are computed when they are asked for.
+
+    So rows can be added in many blocks, and each period is computed once.
+    """
+
+    def __init__(
+        self, known: dict[int, Period] | None = None, first: float = math.inf
+    ) -> None:
+        self._known = known or {}
+        self._first = first  # the number of the first period that changed
+
+    def without(self, numbers: list[int]) -> FoundPeriods:
+        """Those that are still right when periods of these numbers have changed."""
+        known = {i: one for i, one in self._known.items() if i not in set(numbers)}
+        return FoundPeriods(known, min([self._first, *numbers]))
+
+    def of(self, counts: Sequence[PeriodCounts], watch: Watch) -> list[Period]:
+        """All periods, in the order of their counts."""
+        known = self._known
+        if self._first < math.inf:
+            found = [known.get(one.number) or period_of(one, watch) for one in counts]
+            first = sum(one.number < self._first for one in counts)
+            found = with_alarms(found, list(counts), watch, first)
+            numbers = (one.number for one in counts)
+            known = self._known = dict(zip(numbers, found, strict=True))
+            self._first = math.inf
+        return [known[one.number] for one in counts]
 
 
 def judged(period: Period, watch: Watch, n_segments: int) -> Period:

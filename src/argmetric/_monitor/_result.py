@@ -16,7 +16,7 @@ from argmetric._input.labels import read_together
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
 from argmetric._input.validation import read_scores
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
-from argmetric._monitor._period import Period, judged, period_of, with_alarms
+from argmetric._monitor._period import FoundPeriods, Period, judged
 from argmetric._monitor._periods import read_times
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
@@ -64,7 +64,7 @@ class Monitoring(Saved["Monitoring"], Result):
     watch: Watch
     counts: tuple[PeriodCounts, ...] = ()
     notes: tuple[str, ...] = ()
-    _found: tuple[Period, ...] = ()
+    _found: FoundPeriods = field(default_factory=FoundPeriods)
     _segments: Mapping[str, Monitoring] = field(default_factory=dict)
     _n_segments: int = 1
     _kept: KeptRows | None = None
@@ -76,7 +76,8 @@ class Monitoring(Saved["Monitoring"], Result):
 
     @cached_property
     def periods(self) -> tuple[Period, ...]:
-        return tuple(judged(one, self.watch, self._n_segments) for one in self._found)
+        found = self._found.of(self.counts, self.watch)
+        return tuple(judged(one, self.watch, self._n_segments) for one in found)
 
     @cached_property
     def segments(self) -> dict[str, Monitoring]:
@@ -231,19 +232,14 @@ class Monitoring(Saved["Monitoring"], Result):
     def _counted(self, added: list[PeriodCounts]) -> Monitoring:
         """With tables of periods added to those there are."""
         counts = {one.number: one for one in self.counts}
-        known = dict(zip(counts, self._found, strict=True))
         for one in added:
             before = counts.get(one.number)
             if before is not None:
                 one = one._replace(table=one.table + before.table)
             counts[one.number] = one
-            known[one.number] = period_of(one, self.watch)
-        order = sorted(counts)
-        first = order.index(min((one.number for one in added), default=order[0]))
-        in_order = [counts[i] for i in order]
-        found = [known[i] for i in order]
-        found = with_alarms(found, in_order, self.watch, first)
-        return replace(self, counts=tuple(in_order), _found=tuple(found))
+        found = self._found.without([one.number for one in added])
+        in_order = tuple(counts[i] for i in sorted(counts))
+        return replace(self, counts=in_order, _found=found)
 
     def to_label(
         self,
@@ -346,7 +342,9 @@ class Monitoring(Saved["Monitoring"], Result):
                 [one.number, one.start, one.end, one.table.tolist()]
                 for one in self.counts
             ],
-            "periods": [plain(vars(one)) for one in self._found],
+            "periods": [
+                plain(vars(one)) for one in self._found.of(self.counts, self.watch)
+            ],
             "segments": {key: one.to_dict() for key, one in self._segments.items()},
             "watches": {key: one.to_dict() for key, one in self._watches.items()},
             "notes": list(self.notes),
@@ -371,12 +369,14 @@ class Monitoring(Saved["Monitoring"], Result):
             if array.shape != shape or (array < 0).any():
                 raise ValueError(f"the counts of {start} are damaged")
             counts.append(PeriodCounts(int(number), start, end, array))
-        found = tuple(
+        periods = [
             Period(**{key: restored(x) for key, x in one.items()})
             for one in values["periods"]
-        )
-        if len(found) != len(counts):
+        ]
+        if len(periods) != len(counts):
             raise ValueError("there are not as many periods as counts")
+        numbers = [one.number for one in counts]
+        found = FoundPeriods(dict(zip(numbers, periods, strict=True)))
         segments = {key: cls._from_plain(x) for key, x in values["segments"].items()}
         count = max(len(segments), 1)
         return cls(
