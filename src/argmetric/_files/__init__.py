@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from argmetric._files._labels import read_values as read_values
     from argmetric._files._read import read_table as read_table
     from argmetric._files._read import read_tables as read_tables
+    from argmetric._files._row_blocks import read_blocks as read_blocks
     from argmetric._files._table import DECISION_NAMES as DECISION_NAMES
     from argmetric._files._table import LABEL_NAMES as LABEL_NAMES
     from argmetric._files._table import LOGIT_NAMES as LOGIT_NAMES
@@ -74,6 +75,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_labels": ("class_names", "classes", "labels", "read_values"),
         "_read": ("read_table", "read_tables"),
+        "_row_blocks": ("read_blocks",),
         "_table": (
             "DECISION_NAMES",
             "LABEL_NAMES",

@@ -36,6 +36,8 @@ class Table:
         Where the rows are of several files: each of them, and its number of rows.
     decimal : str
         The sign before the decimals of numbers in text: a point or a comma.
+    first : int
+        Rows of the file before these, where they are a block of it.
     """
 
     columns: Any
@@ -45,6 +47,7 @@ class Table:
     lines: Any = None
     parts: tuple[tuple[str, int], ...] = ()
     decimal: str = "."
+    first: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -62,7 +65,7 @@ class Table:
             if row < n_rows:
                 return source, row
             row -= n_rows
-        return self.source, row
+        return self.source, row + self.first
 
     def with_column(self, name: str, values: npt.ArrayLike) -> Table:
         """Return the table with one column more at its end.

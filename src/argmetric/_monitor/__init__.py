@@ -1,8 +1,13 @@
 """Is my model still good, before the labels come?"""
 
 from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
+from argmetric._monitor._monitor import Overlap as Overlap
 from argmetric._monitor._monitor import monitor
 from argmetric._monitor._period import Period
+from argmetric._monitor._periods import check_every as check_every
+from argmetric._monitor._periods import read_times as read_times
+from argmetric._monitor._readings import VERDICTS as VERDICTS
+from argmetric._monitor._result import NO_LABELS as NO_LABELS
 from argmetric._monitor._result import Monitoring
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]

@@ -139,7 +139,10 @@ def monitor(
         )
     scores = read_scores(p, "p", logits=logits)
     warn_of_scale(scores, logits=logits, given=p)
-    _warn_of_overlap(fitted.rows, scores)
+    overlap = Overlap(fitted.rows.scores)
+    overlap.look(scores)
+    if overlap.message:
+        warn_user(overlap.message)
     watch = Watch(
         metric=found,
         cells=Cells.of(fitted.rows, _cut(rule, fitted.rows)),
@@ -237,20 +240,34 @@ def _of_segments(
     return found, without
 
 
-def _warn_of_overlap(reference: Reference, scores: Floats) -> None:
-    """Warn where rows of the reference seem to be among those of the periods.
+class Overlap:
+    """Whether rows of the reference seem to be among those of the periods.
 
-    Scores that one row of the reference has, and no other, are looked for.
+    Scores that one row of the reference has, and no other, are looked for, in as many
+    blocks of rows as there are.
     """
-    values, counts = np.unique(reference.scores, return_counts=True)
-    alone = values[counts == 1]
-    if alone.size < LOOKED_FOR or scores.size < reference.n:
-        return
-    some = alone[np.linspace(0, alone.size - 1, LOOKED_FOR).astype(np.int64)]
-    found = np.isin(some, scores).mean()
-    if found >= OVERLAP:
-        warn_user(
-            f"{found:.0%} of the scores of the reference are also among p: take the "
+
+    def __init__(self, reference: Floats) -> None:
+        values, counts = np.unique(reference, return_counts=True)
+        alone = values[counts == 1]
+        some = np.linspace(0, alone.size - 1, LOOKED_FOR).astype(np.int64)
+        self._wanted = alone[some] if alone.size >= LOOKED_FOR else alone[:0]
+        self._found = np.zeros(self._wanted.size, dtype=bool)
+        self._rows, self._fewest = 0, reference.size
+
+    def look(self, scores: Floats) -> None:
+        """Look for them among these scores."""
+        self._found |= np.isin(self._wanted, scores)
+        self._rows += scores.size
+
+    @property
+    def message(self) -> str | None:
+        """What to say; None where there is no overlap."""
+        share = self._found.mean() if self._found.size else 0.0
+        if share < OVERLAP or self._rows < self._fewest:
+            return None
+        return (
+            f"{share:.0%} of the scores of the reference are also among p: take the "
             "rows of the reference out of the periods, or they look better than they "
             "are"
         )

@@ -87,10 +87,11 @@ def check_every(value: Any, *, with_time: bool) -> Every:
     return Every(text, 0, _UNITS[unit], count * _STEPS[unit], per_year)
 
 
-def read_times(time: Any, n: int) -> tuple[AnyArray, tuple[str, ...]]:
+def read_times(time: Any, n: int, first: int = 0) -> tuple[AnyArray, tuple[str, ...]]:
     """Times of rows as datetime64 in microseconds, and notes on them.
 
-    Times with a zone are taken in UTC.
+    Times with a zone are taken in UTC. `first` is the number of the first row, for
+    messages.
     """
     if isinstance(time, str | bytes):
         raise TypeError(f"time must hold one time per row, not the text {shown(time)}")
@@ -102,7 +103,7 @@ def read_times(time: Any, n: int) -> tuple[AnyArray, tuple[str, ...]]:
     if values.dtype.kind == "M":
         found = values.astype("datetime64[us]")
     elif values.dtype.kind in "OUT":
-        found, zoned = _parsed(values)
+        found, zoned = _parsed(values, first)
     else:
         raise TypeError(
             "time must hold dates, times or ISO text such as '2026-01-31', not "
@@ -111,7 +112,7 @@ def read_times(time: Any, n: int) -> tuple[AnyArray, tuple[str, ...]]:
         )
     missing = np.flatnonzero(np.isnat(found))
     if missing.size:
-        raise ValueError(f"time is missing at row {missing[0]}")
+        raise ValueError(f"time is missing at row {missing[0] + first}")
     return found, ("times have a zone: periods begin in UTC",) if zoned else ()
 
 
@@ -124,7 +125,7 @@ def _zone_of(time: Any) -> bool:
     return zone is not None
 
 
-def _parsed(values: AnyArray) -> tuple[AnyArray, bool]:
+def _parsed(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
     """Text and objects as times, and whether they have zones."""
     import pyarrow as pa
 
@@ -135,7 +136,9 @@ def _parsed(values: AnyArray) -> tuple[AnyArray, bool]:
         row = next(
             i for i, one in enumerate(values) if not isinstance(one, str | np.str_)
         )
-        raise TypeError(f"time is no date, time or text at row {row}: {values[row]!r}")
+        raise TypeError(
+            f"time is no date, time or text at row {row + first}: {values[row]!r}"
+        )
     texts = pa.array([str(one).strip() for one in values])
     plain, zoned = (_cast(texts, pa.timestamp("us", tz=zone)) for zone in (None, "UTC"))
     if plain is not None:
@@ -146,7 +149,7 @@ def _parsed(values: AnyArray) -> tuple[AnyArray, bool]:
         both = (pa.timestamp("us", tz=zone) for zone in (None, "UTC"))
         if all(_cast(texts.slice(row, 1), kind) is None for kind in both):
             raise ValueError(
-                f"time is {one.as_py()!r} at row {row}: ISO text such as "
+                f"time is {one.as_py()!r} at row {row + first}: ISO text such as "
                 "'2026-01-31' or '2026-01-31T12:00' is needed"
             )
     raise ValueError(

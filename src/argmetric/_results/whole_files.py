@@ -116,6 +116,55 @@ def unfinished(*paths: str) -> Iterator[None]:
         _unfinished.difference_update(paths)
 
 
+@contextlib.contextmanager
+def held_alone(path: str, refusal: str) -> Iterator[None]:
+    """Hold a lock file; one that was killed holds nothing.
+
+    Parameters
+    ----------
+    path : str
+        The lock file, which is there only meanwhile.
+    refusal : str
+        What to say where another process holds it.
+    """
+    handle = _locked(path)
+    if handle is None:
+        raise DataError(refusal)
+    try:
+        with unfinished(path):
+            yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(handle)
+
+
+def _locked(path: str) -> int | None:
+    """Handle of a lock file that is ours until it is closed; None: another's."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(handle)
+        except OSError:
+            os.close(handle)
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        os.close(handle)  # the run before had removed it when we got hold of it
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def is_special(path: str) -> bool:
     """Whether there is something under this name that is no file and no folder."""
     try:

@@ -12,6 +12,7 @@ from argmetric.cli._examples import ENDINGS, ROWS_ENDINGS, epilogue
 _COMMANDS = {
     "decide": "scores._decide",
     "forecast": "scores._forecast",
+    "monitor": "scores._monitor",
     "report": "scores._page",
     "evaluate": "scores._evaluate",
     "tune": "scores._tune",
@@ -34,6 +35,8 @@ FIRST_LINES = {
     "decide": "Choose the labels that maximise the expected metric, and write them to "
     "the rows.",
     "forecast": "Forecast the score of a decision before its labels are known.",
+    "monitor": "Say whether the model is still good, period by period, before the "
+    "labels come.",
     "report": "Report on a decision: its forecast, and what would change it.",
     "evaluate": "Score decisions, or one threshold, against the true labels.",
     "tune": "Find the threshold with the best score on labelled rows, and keep it as a "

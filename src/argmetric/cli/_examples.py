@@ -29,6 +29,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "argmetric forecast decided.csv --fail-under 0.7",
         "argmetric forecast scores.csv --threshold 0.5 --reference val.csv",
     ),
+    "monitor": (
+        "argmetric monitor 'scores/*.parquet' --reference val.parquet --time scored_at",
+        "argmetric monitor new.csv --reference val.csv --every 1000 --floor 0.6",
+    ),
     "report": (
         "argmetric report scores.csv --metric f1 -o report.html",
         "argmetric report scores.csv --group order --reference val.csv -o report.md",

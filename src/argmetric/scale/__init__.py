@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from argmetric.scale._reading import columns_of as columns_of
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._result import ScaledScore as ScaledScore
+    from argmetric.scale._sources import batches_of as batches_of
+    from argmetric.scale._sources import find_files as find_files
+    from argmetric.scale._sources import look as look
     from argmetric.scale._tasks import Progress as Progress
     from argmetric.scale._train import fit as fit
     from argmetric.scale._tune import tune as tune
@@ -36,5 +39,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_train": ("fit",),
         "_tune": ("tune",),
     },
-    for_other_rooms={"_memory": ("check_memory",), "_reading": ("columns_of",)},
+    for_other_rooms={
+        "_memory": ("check_memory",),
+        "_reading": ("columns_of",),
+        "_sources": ("batches_of", "find_files", "look"),
+    },
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._files import DataError, marked
-from argmetric._results.whole_files import remove_folder, replaced_whole, unfinished
+from argmetric._results.whole_files import held_alone, remove_folder, replaced_whole
 
 MARKER = "_argmetric.json"  # in a folder that a run has written
 PLAN = "plan.json"
@@ -92,44 +92,10 @@ def claimed(places: Places) -> Iterator[None]:
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {places.output}: there is no folder {folder}")
     path = _beside(places.output, "lock")
-    handle = _locked(path)
-    if handle is None:
-        raise DataError(f"another run is writing {places.output}")
-    try:
-        with unfinished(path):
-            _undo_half_commit(places)
-            _refuse_foreign(places.output)
-            yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        os.close(handle)
-
-
-def _locked(path: str) -> int | None:
-    """Handle of a lock file that is ours until it is closed; None: another's."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _lock(handle)
-        except OSError:
-            os.close(handle)
-            return None
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
-                return handle
-        os.close(handle)  # the run before had removed it when we got hold of it
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with held_alone(path, f"another run is writing {places.output}"):
+        _undo_half_commit(places)
+        _refuse_foreign(places.output)
+        yield
 
 
 def _refuse_foreign(output: str) -> None:

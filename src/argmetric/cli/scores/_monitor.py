@@ -1,0 +1,482 @@
+"""``argmetric monitor``."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._results.display import metric_title
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
+from argmetric.cli._learning import warnings_in
+from argmetric.cli._progress import reading
+from argmetric.cli.scores._monitor_rows import RowReader, files_of
+from argmetric.cli.scores._monitor_state import (
+    State,
+    digest_of_rows,
+    load_state,
+    only_run,
+)
+from argmetric.cli.scores._recalibrate import read_reference
+from argmetric.cli.scores._rows import gathered, shown_input
+from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Monitoring
+    from argmetric._monitor import Period
+
+_WATCHED = Parameter(group=opt.FORECAST)
+_ENDINGS = (".json", ".csv")
+_SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
+_PLOT, _NARROW_PLOT = 24, 16  # signs
+_WIDE = 110  # signs of a terminal that has room for intervals in figures
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Labels, scores and segments of the labelled rows."""
+
+    y: Any
+    p: Any
+    by: Any
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """As `monitor` takes it."""
+        return (self.y, self.p) if self.by is None else (self.y, self.p, self.by)
+
+    @property
+    def digest(self) -> str:
+        """By which it is known again."""
+        return digest_of_rows(self.y, self.p, self.by)
+
+
+def monitor(
+    file: opt.RowsFile,
+    /,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    time: opt.Column = None,
+    by: opt.Column = None,
+    label: opt.Column = None,
+    decision_column: opt.Decisions = None,
+    pos_label: opt.PosLabel = None,
+    metric: Annotated[
+        str | None, opt.NAMED_METRIC, opt.with_help(f"{opt.METRICS} [default: f1]")
+    ] = None,
+    zero_division: opt.ZeroOverZero = None,
+    rule: opt.RuleFile = None,
+    threshold: Annotated[
+        float | None, Parameter(group=opt.RULE, validator=opt.FINITE)
+    ] = None,
+    reference: Annotated[opt.FilePath | None, Parameter(group=opt.CALIBRATION)] = None,
+    reference_score: Annotated[
+        opt.ColumnName | None, Parameter(group=opt.CALIBRATION)
+    ] = None,
+    reference_label: Annotated[
+        opt.ColumnName | None, Parameter(group=opt.CALIBRATION)
+    ] = None,
+    every: Annotated[str | None, _WATCHED, Parameter(metavar="LENGTH")] = None,
+    shift: Annotated[Literal["auto", "none", "prior"], _WATCHED] = "auto",
+    coverage: opt.Coverage = 0.9,
+    floor: Annotated[
+        float | None, Parameter(group=opt.FORECAST, validator=opt.FINITE)
+    ] = None,
+    false_alarms: Annotated[
+        float, Parameter(group=opt.FORECAST, validator=opt.INNER_FRACTION)
+    ] = 0.05,
+    append: Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)] = None,
+    output: opt.Target = None,
+    json: opt.Json = False,
+    format: opt.InputFormat = None,
+    encoding: opt.InputEncoding = "utf-8",
+    max_line: opt.MaxLine = opt.MAX_LINE,
+    decimal: opt.Decimal = ".",
+) -> int:
+    """Say whether the model is still good, period by period, before the labels come.
+
+    Each period has a forecast of the score and a verdict: fine, share moved, or cannot
+    say without labels. Rows are predicted by --rule, --threshold or --decision-column,
+    else by a column called decision, prediction, predicted, pred or y_pred, else by the
+    threshold that is best on the reference. The exit code is 3 on an alarm.
+
+    Parameters
+    ----------
+    time
+        The column of times: dates, times or ISO text, in any order.
+    by
+        A column of segments, such as countries: each is monitored by itself, too.
+    label
+        The column of true labels, empty where they have not come. By default the one
+        called label, y, y_true or target.
+    threshold
+        Rows of this score and above are predicted positive.
+    reference
+        Labelled rows that the model was not trained on, such as the validation set.
+    reference_score
+        The column of scores of the reference. By default the same as in the rows, or
+        the only one with a default name.
+    reference_label
+        The column of labels of the reference. By default that of --label, or the one
+        called label, y, y_true or target.
+    every
+        The length of a period: day, week, month, quarter, 2w, or a number of rows.
+        [default: week]
+    shift
+        What may have happened: "auto" weighs all readings, "none" adjusts nothing,
+        "prior" takes it that only the share of positives moved.
+    floor
+        A score that is still good enough: an alarm is raised below it.
+    false_alarms
+        The probability of an alarm of each kind in a year in which nothing happens.
+    append
+        A file that keeps what was counted: files in it are not read again, and those
+        that are new are added. It is made if it is not there.
+    output
+        Also write a page (.html), all numbers (.json, which `Monitoring.load` reads) or
+        a row per period (.csv).
+    """
+    source = gathered(file, more)
+    if output is not None:
+        _check_output(output)
+    chosen = _labelling(rule, threshold, decision_column)
+    by_rule = chosen is not None and not isinstance(chosen, float)
+    judged = sets.metric_named(metric or "f1", zero_division)
+    if by_rule and metric is None:
+        judged = chosen.metric
+    if by_rule and pos_label is None and (chosen.neg_label, chosen.pos_label) != (0, 1):
+        pos_label = str(chosen.pos_label)  # the rule has seen both classes
+    columns = sets.Columns(
+        label=label,
+        pos_label=pos_label,
+        format=format,
+        encoding=encoding,
+        max_line=max_line,
+        decimal=decimal,
+    )
+    options: dict[str, Any] = {
+        "every": _length(every, time),
+        "shift": shift,
+        "coverage": coverage,
+        "floor": floor,
+        "false_alarms": false_alarms,
+        "logits": scores.logits,
+    }
+    known = sets.RecalibrationOptions(
+        reference=reference,
+        reference_score=reference_score,
+        reference_label=reference_label,
+    )
+    known.check()
+    if reference is None and append is None:
+        raise UsageError("pass --reference FILE: labelled rows to compare with")
+    labelled = True if decision_column else None if chosen is None else False
+    reader = RowReader(scores, columns, time, by, decision_column, labelled)
+    rows = None if reference is None else _reference(known, columns, scores, by)
+    ask = partial(_watched, reader=reader, metric=judged, chosen=chosen, reference=rows)
+    before, notes = None, reader.notes
+    with only_run(append) if append else nullcontext(), warnings_in(notes):
+        if append is None:
+            paths = files_of(source)
+            found = ask(None, paths, options=options)
+        else:
+            asked = {
+                **{f"--{k.replace('_', '-')}": v for k, v in options.items()},
+                "--metric": judged.name,
+                "--zero-division": zero_division,
+                "--rule": chosen.to_dict() if by_rule else None,
+                "--threshold": threshold,
+                "--decision-column": decision_column,
+                "--time": time,
+                "--by": by,
+                "--reference": rows and rows.digest,
+            }
+            state = load_state(append, asked)
+            fresh = state.new_files(files_of(source), notes)
+            paths = [os.path.relpath(one[0]) for one in fresh]
+            before, reader.zoned = state.monitoring, state.zoned
+            found = ask(before, paths, options=options)
+            if paths and found is not None:
+                counted = [*state.files, *fresh]
+                State(state.asked, found, counted, reader.zoned).save(append)
+    if found is None:
+        raise files.DataError(f"{shown_input(source)} has no rows")
+    summary = _summary(found, reader, shown_input(source), len(paths))
+    summary |= {"state": append, "output": output}
+    if output is not None:
+        _write(found, output)
+    _tell(summary, found, json=json)
+    alarms = _alarms(found, before)
+    for where, fresh_alarms in alarms.items():
+        last, many = fresh_alarms[-1], _report.count(len(fresh_alarms), "period")
+        say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
+    return GATE_NOT_MET if alarms else DONE
+
+
+def _check_output(path: str) -> None:
+    refuse_bad_target(path)
+    if not path.lower().endswith(_ENDINGS):
+        raise UsageError(f"-o {path}: the ending must be {', '.join(_ENDINGS)}")
+
+
+def _labelling(rule: str | None, threshold: float | None, decision: str | None) -> Any:
+    """What predicts labels: a rule, a threshold, or None for a column."""
+    given = {"--rule": rule, "--threshold": threshold, "--decision-column": decision}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"{names[0]} and {names[1]} exclude each other")
+    return threshold if rule is None else load_rule(rule)
+
+
+def _length(every: str | None, time: str | None) -> int | str:
+    from argmetric._monitor import check_every
+
+    if every is None and time is None:
+        raise UsageError(
+            "pass --time COLUMN, or --every with a number of rows, to make periods"
+        )
+    value = int(every) if every is not None and every.isdecimal() else every
+    try:
+        text = check_every(value, with_time=time is not None).text
+    except ValueError as error:
+        said = str(error).replace("time=, the time of every row", "--time COLUMN")
+        raise UsageError(f"--{said}") from None
+    return int(text) if text.isdecimal() else text
+
+
+def _reference(
+    options: sets.RecalibrationOptions,
+    columns: sets.Columns,
+    scores: sets.Scores,
+    by: str | None,
+) -> Reference:
+    """The rows of --reference, with their segments where it has the column."""
+    known = read_reference(options, scores.score or "", columns, logits=scores.logits)
+    if known.y.min() == known.y.max():
+        raise files.DataError(
+            f"{options.reference}: every label is {known.y[0]}; rows of both classes "
+            "are needed"
+        )
+    segments = None
+    if by in known.table.names and by is not None:
+        codes, ids = files.groups(known.table, files.named_column(known.table, by))
+        segments = np.array([str(one) for one in ids], dtype=object)[codes]
+    return Reference(known.y, known.p, segments)
+
+
+def _watched(
+    found: Monitoring | None,
+    paths: list[str],
+    *,
+    reader: RowReader,
+    metric: Metric,
+    chosen: Any,
+    reference: Reference | None,
+    options: dict[str, Any],
+) -> Monitoring | None:
+    """What was counted before, with the rows of the files."""
+    from argmetric import monitor as watch
+    from argmetric._monitor import Overlap
+
+    if found is not None and reader.labelled is None:  # as when the state was begun
+        reader.labelled = found.watch.rule is None
+    overlap = None if reference is None else Overlap(reference.p)
+    blocks = ((path, block) for path in paths for block in reader.blocks(path))
+    with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+        for path, block in blocks:
+            if overlap is not None:
+                overlap.look(block.p)
+            try:
+                if found is None:
+                    assert reference is not None
+                    labels = block.labels
+                    if not reader.labelled:
+                        labels = _rule(chosen, reference, metric, reader)
+                    how = {**options, **block.added}
+                    del how["labels"]
+                    how["reference"] = reference.given
+                    found = watch(block.p, labels, metric, **how)
+                else:
+                    found = found.add(block.p, **block.added)
+            except (ValueError, TypeError) as error:
+                raise files.DataError(f"{path}: {error}") from error
+    reader.check()
+    if overlap is not None and overlap.message and overlap.message not in reader.notes:
+        reader.notes.append(overlap.message)
+    return found
+
+
+def _rule(chosen: Any, reference: Reference, metric: Metric, reader: RowReader) -> Any:
+    """What predicts labels, where no column has them."""
+    if chosen is not None:
+        return chosen
+    from argmetric import tune
+
+    rule: Any = tune(reference.y, reference.p, metric)
+    reader.notes.append(
+        f"rows are predicted by {rule_text(rule, 'score')}, the best threshold on the "
+        "reference: --rule or --threshold names another"
+    )
+    return rule
+
+
+def _summary(
+    found: Monitoring, reader: RowReader, source: str, n_files: int
+) -> _report.Values:
+    from argmetric import Rule
+
+    watch, rule = found.watch, found.watch.rule
+    reference = watch.reference.sum(axis=1)
+    decision = "a column" if rule is None else f"score >= {rule}"
+    if isinstance(rule, Rule):
+        decision = rule_text(rule, "score")
+    return {
+        "file": source,
+        "files": n_files,
+        "rows": reader.rows,
+        "columns": dict(reader.names),
+        **_report.metric_described(watch.metric),
+        "decision": decision,
+        "reference_rows": int(reference.sum()),
+        "reference_positives": int(reference[1]),
+        "every": watch.every.text,
+        "shift": watch.shift,
+        "coverage": watch.coverage,
+        "floor": watch.floor,
+        "false_alarms": watch.false_alarms,
+        "alarms": len(found.alarms)
+        + sum(len(one.alarms) for one in found.segments.values()),
+        "periods": [_values(one) for one in found.periods],
+        "segments": [
+            {"segment": name, "periods": [_values(x) for x in one.periods]}
+            for name, one in found.segments.items()
+        ],
+        "notes": [*dict.fromkeys([*reader.notes, *found.notes])],
+    }
+
+
+def _values(period: Period) -> _report.Values:
+    names = [one.name for one in fields(period) if one.name != "rho"]
+    return {name: getattr(period, name) for name in names}
+
+
+def _alarms(found: Monitoring, before: Monitoring | None) -> dict[str, list[Period]]:
+    """Alarms of periods that have new rows; of the last one where there are none."""
+    alarms: dict[str, list[Period]] = {}
+    for name, one in (("", found), *found.segments.items()):
+        old = None
+        if before is not None:
+            old = before.segments.get(name) if name else before
+        counted = {} if old is None else {x.start: x.n for x in old.periods}
+        new = [x for x in one.periods if counted.get(x.start) != x.n]
+        raised = [x for x in new or one.periods[-1:] if x.alarm]
+        if raised:
+            alarms[f" in {name}" if name else ""] = raised
+    return alarms
+
+
+def _write(found: Monitoring, path: str) -> None:
+    if path.lower().endswith(".json"):
+        found.save(path)
+    else:
+        frame = found.to_frame("pyarrow")
+        files.write_table(files.Table(frame, "csv", path), path, "csv")
+
+
+def _tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
+    if json:
+        _report.print_json(summary)
+        return
+    from argmetric._monitor import NO_LABELS
+
+    target = _report.console(stderr=False)
+    _report.print_facts(target, "argmetric monitor", _facts(summary))
+    periods = found.periods[-_SHOWN_PERIODS:]
+    left_out = len(found.periods) - len(periods)
+    more = f"{left_out:,} earlier periods" if left_out else ""
+    rows = {one.start: one for one in periods}
+    header, cells = _table("from", rows, found, wide=target.width >= _WIDE)
+    _report.print_table(target, header, cells, 2, more)
+    if found.segments:
+        names = list(found.segments)[:_SHOWN_SEGMENTS]
+        left_out = len(found.segments) - len(names)
+        more = f"{left_out:,} better segments" if left_out else ""
+        rows = {name: found.segments[name].periods[-1] for name in names}
+        header, cells = _table("segment", rows, found, wide=target.width >= _WIDE)
+        _report.print_notes(
+            target, "segments", ["the last period of each, worst first"]
+        )
+        _report.print_table(target, header, cells, 2, more)
+    _report.print_notes(target, "note", [*summary["notes"], NO_LABELS])
+    _report.print_notes(target, "written", _report.written(summary))
+
+
+def _facts(summary: _report.Values) -> _report.Facts:
+    read = _report.count(summary["files"], "file")
+    level = 100 * summary["false_alarms"]
+    reference = _report.count(summary["reference_rows"], "row")
+    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
+    return [
+        ("rows", f"{summary['rows']:,} of {read} ({used or 'none is new'})"),
+        _report.metric_asked(summary),
+        ("decision", summary["decision"]),
+        ("reference", f"{reference}, {summary['reference_positives']:,} positive"),
+        ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
+    ]
+
+
+def _table(
+    first: str, periods: dict[str, Period], found: Monitoring, *, wide: bool
+) -> tuple[list[str], list[list[str]]]:
+    """A row for every period: the verdict, numbers and a small plot."""
+    floor, title = found.watch.floor, metric_title(found.metric.name)
+    ends = [x for one in periods.values() for x in (one.low, one.high, one.actual)]
+    finite = [x for x in (*ends, floor) if x is not None and math.isfinite(x)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    width = _PLOT if wide else _NARROW_PLOT
+    scale = f"{low:.2f}{high:{width - 4}.2f}"
+    header = [first, "verdict", "alarm", "rows", title, scale]
+    with_labels = any(one.n_known for one in periods.values())
+    header += ["actual"] * with_labels + ["interval", "share"] * wide
+    rows = []
+    for name, one in periods.items():
+        verdict = one.verdict if wide else one.verdict.removesuffix(" without labels")
+        row = [name, verdict, one.alarm, f"{one.n:,}", f"{one.expected:.3f}"]
+        row += [_plot(one, (low, high), floor, width)]
+        row += [f"{one.actual:.3f}" if one.n_known else ""] * with_labels
+        row += [f"{one.low:.3f} to {one.high:.3f}", f"{one.share:.3f}"] * wide
+        rows.append(row)
+    return header, rows
+
+
+def _plot(
+    one: Period, ends: tuple[float, float], floor: float | None, width: int
+) -> str:
+    """The interval as a line of signs, with the expected score o and the actual x."""
+    low, high = ends
+
+    def place(value: float) -> int:
+        part = (value - low) / ((high - low) or 1.0)
+        return min(max(round(part * (width - 1)), 0), width - 1)
+
+    signs = [" "] * width
+    if floor is not None:
+        signs[place(floor)] = "|"
+    if math.isfinite(one.low) and math.isfinite(one.high):
+        for i in range(place(one.low), place(one.high) + 1):
+            signs[i] = "-"
+    for value, sign in ((one.expected, "o"), (one.actual, "x")):
+        if math.isfinite(value):
+            signs[place(value)] = sign
+    return "".join(signs)

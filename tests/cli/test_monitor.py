@@ -1,0 +1,327 @@
+"""``argmetric monitor``: periods in files, kept states, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric._results.whole_files import held_alone
+from argmetric.cli.scores import _monitor_state
+from command import Ended, Run
+
+RNG = np.random.default_rng(5)
+WEEKS = 4
+CUT = 0.5
+
+
+def rows(n: int, share: float) -> tuple[Any, Any]:
+    """Labels, and scores that are too high for them."""
+    y = RNG.random(n) < share
+    x = RNG.normal(np.where(y, 1.2, -0.8), 1.0)
+    return y.astype(int), 1.0 / (1.0 + np.exp(-(1.8 * x - 1.0)))
+
+
+REFERENCE = rows(1000, 0.2)
+LANDS = RNG.choice(["de", "fr"], 1000)
+SHARES = (0.2, 0.2, 0.2, 0.02)
+WEEKLY = [rows(500, share) for share in SHARES]
+TIMES = [
+    np.datetime64("2026-01-05")
+    + (RNG.integers(0, 7 * 86400, 500) + 7 * 86400 * week).astype("timedelta64[s]")
+    for week in range(WEEKS)
+]
+OPTIONS = ("--reference", "val.parquet", "--time", "at", "--threshold", str(CUT))
+
+
+def write(table: dict[str, Any], path: str) -> None:
+    pq.write_table(pa.table(table), path)
+
+
+@pytest.fixture
+def weeks(run: Run) -> list[str]:
+    """A file for each week and the reference, in the folder of the test."""
+    y, p = REFERENCE
+    write({"score": p, "label": y, "land": LANDS}, "val.parquet")
+    Path("scores").mkdir()
+    names = [f"scores/week{i}.parquet" for i in range(WEEKS)]
+    for i, (name, (y, p), at) in enumerate(zip(names, WEEKLY, TIMES, strict=True)):
+        known = pa.array(y, mask=np.full(500, i > 0))
+        land = np.where(p > np.median(p), "de", "fr")
+        write({"score": p, "at": at, "label": known, "land": land}, name)
+    return names
+
+
+@pytest.fixture(scope="module")
+def expected() -> am.Monitoring:
+    """What one call of the function gives."""
+    p, at = np.concatenate([p for _, p in WEEKLY]), np.concatenate(TIMES)
+    known = np.full(p.size, np.nan)
+    known[:500] = WEEKLY[0][0]
+    return am.monitor(
+        p, CUT, reference=REFERENCE, time=at, every="1w", known=known, floor=0.5
+    )
+
+
+def same(found: Any, expected: am.Monitoring) -> None:
+    """Compare periods with what one call gives."""
+    assert [one["start"] for one in found] == [one.start for one in expected.periods]
+    for one, other in zip(found, expected.periods, strict=True):
+        for name, value in one.items():
+            right = getattr(other, name)
+            if isinstance(right, float):
+                right = right if np.isfinite(right) else None
+            assert value == right, name
+
+
+def test_periods_are_those_of_the_function(
+    run: Run, weeks: list[str], expected: am.Monitoring
+) -> None:
+    ended = run("monitor", "scores/*.parquet", *OPTIONS, "--floor", "0.5", "--json")
+    found = json.loads(ended.out)
+    same(found["periods"], expected)
+    assert ended.code == 3
+    assert "alarm: 1 period, the last 2026-01-26 to 2026-02-02 (moved" in ended.err
+    assert (found["files"], found["rows"]) == (WEEKS, 2000)
+    text = run("monitor", "scores/*.parquet", *OPTIONS)
+    assert text.code == 3
+    row = next(x for x in text.out.splitlines() if x.startswith("2026-01-26"))
+    one = expected.periods[-1]
+    assert one.verdict in row
+    assert f"{one.low:.3f} to {one.high:.3f}" in row
+    assert "-o-" in row
+    assert "without labels nobody sees" in " ".join(text.out.split())
+
+
+def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:
+    ended = run("monitor", weeks[0], *OPTIONS, "-o", "periods.csv")
+    assert (ended.code, ended.err) == (0, "")
+    lines = Path("periods.csv").read_text().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("start,end,n,")
+    assert run("monitor", weeks[0], *OPTIONS, "-o", "kept.json").code == 0
+    assert am.Monitoring.load("kept.json").periods[0].n == 500
+
+
+def test_csv_and_parquet_give_the_same_and_blocks_change_nothing(
+    run: Run, weeks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argmetric._files import _row_blocks
+
+    whole = pa.concat_tables([pq.read_table(name) for name in weeks[:2]])
+    pq.write_table(whole, "whole.parquet")
+    lines = ["score,at,label,land"]
+    for one in whole.to_pylist():
+        label = "" if one["label"] is None else one["label"]
+        at = one["at"].isoformat()
+        lines.append(f"{one['score']!r},{at},{label},{one['land']}")
+    Path("whole.csv").write_text("\n".join(lines) + "\n")
+    more = ("--by", "land", "--json")
+    first = json.loads(run("monitor", "whole.parquet", *OPTIONS, *more).out)
+    monkeypatch.setattr(_row_blocks, "_BLOCK_BYTES", 5000)
+    again = json.loads(run("monitor", "whole.csv", *OPTIONS, *more).out)
+    assert again["periods"] == first["periods"]
+    assert again["segments"] == first["segments"]
+    assert {one["segment"] for one in again["segments"]} == {"de", "fr"}
+    bad = [*lines]
+    bad[701] = f"0.5,soon,,{'de'}"
+    Path("bad.csv").write_text("\n".join(bad) + "\n")
+    err = run("monitor", "bad.csv", *OPTIONS).err
+    assert "bad.csv: column 'at': time is 'soon' at row 701" in err
+
+
+def test_a_column_a_rule_and_the_reference_can_decide(
+    run: Run, weeks: list[str]
+) -> None:
+    def decision(*options: str) -> Any:
+        ended = run("monitor", *options, "--json", "--reference", "val.parquet")
+        found = json.loads(ended.out)
+        return found["decision"], found["periods"][0]["n_positives"], found["notes"]
+
+    base = (weeks[0], "--time", "at")
+    chosen, count, notes = decision(*base)
+    rule = am.tune(*REFERENCE, "f1")
+    assert count == (WEEKLY[0][1] >= rule.threshold).sum()
+    assert "best threshold on the reference" in " ".join(notes)
+    rule.save("rule.json")
+    assert decision(*base, "--rule", "rule.json")[:2] == (chosen, count)
+    table = pq.read_table(weeks[0])
+    table = table.append_column("decision", pa.array([1] * 40 + [0] * 460))
+    pq.write_table(table, "decided.parquet")
+    assert decision("decided.parquet", "--time", "at")[:2] == ("a column", 40)
+    assert decision("decided.parquet", "--every", "500", "--threshold", "0")[1] == 500
+
+
+def test_a_state_gives_what_one_run_gives(
+    run: Run, weeks: list[str], expected: am.Monitoring
+) -> None:
+    options = (*OPTIONS, "--floor", "0.5", "--append", "state.json", "--json")
+    assert run("monitor", weeks[0], *options).code == 0
+    half = json.loads(run("monitor", "scores/week[01].parquet", *options).out)
+    assert (half["files"], half["rows"]) == (1, 500)
+    assert "1 file was counted before and not read again" in half["notes"]
+    ended = run("monitor", "scores/*.parquet", *options)
+    same(json.loads(ended.out)["periods"], expected)
+    assert ended.code == 3
+    # The alarm is that of the last period until another one has rows
+    assert run("monitor", "scores/*.parquet", *options).code == 3
+    same(json.loads(run("monitor", weeks[3], *options).out)["periods"], expected)
+    assert sorted(os.listdir(".")) == ["scores", "state.json", "val.parquet"]
+
+
+def test_a_file_is_counted_once(run: Run, weeks: list[str]) -> None:
+    options = (*OPTIONS, "--append", "state.json")
+    first = run("monitor", weeks[0], *options, "--json")
+    shutil.copy(weeks[0], "copy.parquet")
+    os.utime(weeks[0])  # touched, and still the same
+    ended = run("monitor", weeks[0], "copy.parquet", *options, "--json")
+    found = json.loads(ended.out)
+    assert found["periods"] == json.loads(first.out)["periods"]
+    assert (
+        "copy.parquet has the content of scores/week0.parquet, and is left out"
+        in (found["notes"])
+    )
+    shutil.copy(weeks[1], weeks[0])
+    ended = run("monitor", weeks[0], *options)
+    assert ended.code == 1
+    assert "has changed since its rows were counted" in ended.err
+
+
+def test_another_state_is_refused(run: Run, weeks: list[str]) -> None:
+    options = (*OPTIONS, "--append", "state.json")
+    run("monitor", weeks[0], *options)
+    before = Path("state.json").read_text()
+
+    def refused(*more: str) -> str:
+        ended = run("monitor", weeks[1], *options, *more)
+        assert ended.code == 1
+        assert Path("state.json").read_text() == before
+        return ended.err
+
+    said = "state.json was begun with --metric f1 and not with --metric mcc: pass the "
+    assert said in refused("--metric", "mcc")
+    assert "begun without it and not with --floor 0.6" in refused("--floor", "0.6")
+    assert "and not with --every 1d" in refused("--every", "day")
+    y, p = REFERENCE
+    write({"score": p[1:], "label": y[1:]}, "val.parquet")
+    assert "state.json was begun with another --reference" in refused()
+
+
+def test_a_damaged_state_is_refused(run: Run, weeks: list[str]) -> None:
+    options = (*OPTIONS, "--append", "state.json")
+    run("monitor", weeks[0], *options)
+    whole = Path("state.json").read_text()
+    for damaged in (whole[:-100], whole.replace('"n": 500', '"n": 501', 1)):
+        assert damaged != whole
+        Path("state.json").write_text(damaged)
+        ended = run("monitor", weeks[1], *options)
+        assert ended.code == 1
+        assert "state.json is damaged (" in ended.err
+    Path("state.json").write_text("{}")
+    assert "is no state of argmetric monitor" in run("monitor", weeks[1], *options).err
+
+
+def test_two_at_once_are_refused(run: Run, weeks: list[str]) -> None:
+    with held_alone(".state.json.lock", "busy"):
+        ended = run("monitor", weeks[0], *OPTIONS, "--append", "state.json")
+    assert (ended.code, Path("state.json").exists()) == (1, False)
+    assert "another run writes to state.json: wait until it has ended" in ended.err
+    assert run("monitor", weeks[0], *OPTIONS, "--append", "state.json").code == 0
+
+
+def test_a_run_that_is_killed_changes_nothing(run: Run, weeks: list[str]) -> None:
+    """Killed with half of the state written, it leaves the state before."""
+    options = (*OPTIONS, "--append", "state.json")
+    run("monitor", weeks[0], *options)
+    before = Path("state.json").read_bytes()
+    code = (
+        "import sys, time, argmetric._results.whole_files as w, os\n"
+        "def wait(handle):\n"
+        "    print('now', flush=True); time.sleep(600)\n"
+        "w.os.fsync = wait\n"
+        "from argmetric.cli import main\n"
+        f"main({('monitor', weeks[1], *options)!r})\n"
+    )
+    call = [sys.executable, "-c", code]
+    with subprocess.Popen(call, stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"now\n"
+        one.send_signal(signal.SIGKILL)
+    assert [x for x in os.listdir(".") if x.endswith(".tmp")]
+    assert Path("state.json").read_bytes() == before
+    ended = run("monitor", weeks[1], *options, "--json")
+    assert [one["n"] for one in json.loads(ended.out)["periods"]] == [500, 500]
+    assert not [x for x in os.listdir(".") if x.endswith((".tmp", ".lock"))]
+
+
+def test_bad_input_is_refused_in_plain_words(run: Run, weeks: list[str]) -> None:
+    def err(*arguments: str) -> str:
+        ended: Ended = run("monitor", *arguments)
+        assert ended.code in (1, 2)
+        assert not ended.out
+        return ended.err
+
+    reference = ("--reference", "val.parquet")
+    assert "pass --reference FILE" in err(weeks[0], "--time", "at")
+    assert "pass --time COLUMN, or --every" in err(weeks[0], *reference)
+    assert "--every must be" in err(weeks[0], *OPTIONS, "--every", "soon")
+    assert "exclude each other" in err(weeks[0], *OPTIONS, "--decision-column", "x")
+    assert "the ending must be" in err(weeks[0], *OPTIONS, "-o", "page.pdf")
+    assert "no column 'labl'" in err(weeks[0], *OPTIONS, "--label", "labl")
+    table = pq.read_table(weeks[0])
+    pq.write_table(table.slice(0, 0), "none.parquet")
+    assert "none.parquet has no rows" in err("none.parquet", *OPTIONS)
+    # Labels that come before their scores: rows without a score
+    scores = table["score"].to_pylist()
+    late = table.set_column(0, "score", pa.array([None, *scores[1:]]))
+    pq.write_table(late, "late.parquet")
+    said = "column 'score', row 1 is empty; fill it in or remove the row"
+    assert said in err("late.parquet", *OPTIONS)
+    # Time zones in one file and none in another
+    at = table["at"].cast(pa.timestamp("s", "UTC"))
+    pq.write_table(table.set_column(1, "at", at), "zoned.parquet")
+    assert "some have none" in err("zoned.parquet", weeks[1], *OPTIONS)
+    assert "periods begin in UTC" in run("monitor", "zoned.parquet", *OPTIONS).out
+    # A rule of another metric is told, one of another scale refused
+    am.tune(*REFERENCE, "mcc").save("mcc.json")
+    ruled = (weeks[0], *reference, "--time", "at", "--rule", "mcc.json")
+    told = run("monitor", *ruled, "--metric", "f1").out
+    assert "the rule was tuned for mcc" in told
+    y, p = REFERENCE
+    am.tune(y, 5 * p - 2, "f1").save("scores.json")
+    scaled = (weeks[0], *reference, "--time", "at", "--rule", "scores.json")
+    assert "the rule was tuned on scores" in err(*scaled)
+    write({"score": p, "label": np.ones(1000, int)}, "ones.parquet")
+    alone = ("--reference", "ones.parquet", "--time", "at")
+    said = "ones.parquet: every label is 1; rows of both classes are needed"
+    assert said in err(weeks[0], *alone)
+
+
+def test_a_reference_among_the_rows_is_told(run: Run, weeks: list[str]) -> None:
+    y, p = REFERENCE
+    write({"score": p, "label": y, "at": np.resize(TIMES[0], 1000)}, "again.parquet")
+    out = run("monitor", "again.parquet", *OPTIONS).out
+    assert "of the scores of the reference are also among p" in out
+
+
+def test_every_state_that_was_begun_is_read_again(run: Run, weeks: list[str]) -> None:
+    """Rows by number go on where they stopped, and the reference need not be named."""
+    base = (*OPTIONS[:2], "--threshold", "0.5", "--every", "300")
+    options = (*base, "--append", "state.json", "--json")
+    run("monitor", weeks[0], *options)
+    found = json.loads(run("monitor", weeks[1], *options[2:]).out)
+    whole = json.loads(run("monitor", weeks[0], weeks[1], *base, "--json").out)
+    assert found["periods"] == whole["periods"]
+    assert [one["n"] for one in found["periods"]] == [300, 300, 300, 100]
+    assert _monitor_state.FORMAT == 1
