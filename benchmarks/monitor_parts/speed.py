@@ -1,0 +1,52 @@
+"""10^7 rows in 52 periods: seconds and memory on one core, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from harness import emit
+
+ROWS, PERIODS = 10_000_000, 52
+WORK = """
+import json, resource, sys, time
+import numpy as np
+import argmetric as am
+
+n, timed = int(sys.argv[1]), sys.argv[2] == "time"
+rng = np.random.default_rng(0)
+p = rng.beta(0.5, 5, n)
+p0 = rng.beta(0.5, 5, 4000)
+y0 = rng.random(4000) < p0
+days = np.datetime64("2026-01-05") + (np.arange(n) * 364 // n).astype("m8[D]")
+how = {"time": days, "every": "1w"} if timed else {"every": -(-n // 52)}
+am.monitor(p[:100], 0.3, reference=(y0, p0))  # compiles what is compiled
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+start, used = time.perf_counter(), time.process_time()
+found = am.monitor(p, 0.3, reference=(y0, p0), **how)
+print(json.dumps({
+    "wall": time.perf_counter() - start,
+    "cpu": time.process_time() - used,
+    "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    "before": before,
+    "periods": len(found.periods),
+}))
+"""
+
+
+def run(*, quick: bool, half: str | None, seed: int) -> None:
+    n = ROWS // 100 if quick else ROWS
+    alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for how in ("rows", "time"):
+        command = [sys.executable, "-c", WORK, str(n), how]
+        done = subprocess.run(
+            command, check=True, capture_output=True, env=os.environ | alone
+        )
+        found = json.loads(done.stdout)
+        told = {"rows": n, "periods": found["periods"], "every": how}
+        emit("speed", "CPU time", found["cpu"], "s", ("<=", 30.0), **told)
+        emit("speed", "wall time", found["wall"], "s", **told)
+        most = {"with the data alone": found["before"], **told}
+        emit("speed", "memory at most", found["memory"], "GiB", ("<=", 2.0), **most)

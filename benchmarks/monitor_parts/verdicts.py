@@ -1,0 +1,58 @@
+"""What is said of periods of which it is known what happened to them."""
+
+from __future__ import annotations
+
+from harness import Target, emit
+
+from monitor_parts.measured import CHANGED, PERIODS, by_half, emit_ends, measured
+from monitor_parts.shifts import QUIET, SHARES, SIDES
+
+VERDICTS = ("fine", "share moved", "cannot say without labels")
+
+
+def run(*, quick: bool, half: str | None, seed: int) -> None:
+    for of_half, rows in by_half(measured(quick, half, seed)):
+        shown = of_half == "show"
+        for shift in (*SHARES, *SIDES, CHANGED):
+            for n in PERIODS:
+                kept = [r for r in rows if r["shift"] == shift and r["n"] == n]
+                if kept:
+                    told = {"shift": shift, "n": n, "half": of_half}
+                    parts = _parts(kept)
+                    goals = _targets(shift, n) if shown else {}
+                    for what, value in parts.items():
+                        goal = goals.get(what)
+                        about = {**told, "periods": len(kept)}
+                        emit("verdicts", what, value, "share", goal, **about)
+        covariate = [row for row in rows if row["kind"] == "covariate shift"]
+        if covariate:
+            value = _parts(covariate)["share moved"]
+            goal: Target = ("<=", 0.15) if shown else None
+            told = {"shift": "covariate shift", "half": of_half}
+            emit("verdicts", "share moved", value, "share", goal, **told)
+        for kind in ("quiet", "label shift", "covariate shift", CHANGED):
+            for verdict in VERDICTS:
+                kept = [
+                    r for r in rows if r["kind"] == kind and r["verdict"] == verdict
+                ]
+                if kept:
+                    told = {"shift": kind, "verdict": verdict, "half": of_half}
+                    emit_ends("verdicts", kept, ("auto", "none"), **told)
+
+
+def _parts(rows: list[dict[str, object]]) -> dict[str, float]:
+    found = {
+        verdict: sum(row["verdict"] == verdict for row in rows) / len(rows)
+        for verdict in VERDICTS
+    }
+    return found | {"moved": 1 - found["fine"]}
+
+
+def _targets(shift: str, n: int) -> dict[str, Target]:
+    if shift == QUIET:
+        return {"moved": ("<=", 0.02 if n >= 1000 else 0.05)}
+    if shift == "share x 4" and n >= 1000:
+        return {"share moved": (">=", 0.85)}
+    if shift == "score 3:1":
+        return {"cannot say without labels": (">=", 0.85)}
+    return {}

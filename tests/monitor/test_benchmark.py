@@ -1,0 +1,104 @@
+"""The draws of `benchmarks/monitor.py` and its formulas of others do what they say."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+
+@pytest.fixture
+def part(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return lambda name: importlib.import_module(f"monitor_parts.{name}")
+
+
+def test_a_moved_share_has_that_share_and_no_row_twice(part):
+    rng = np.random.default_rng(0)
+    y = rng.random(20_000) < 0.1
+    found = part("shifts").by_share(rng, y, 4000, 0.2)
+    assert np.unique(found).size == found.size == 4000
+    assert y[found].mean() == pytest.approx(0.2, abs=0.025)  # 4 standard errors
+    halves = y[found[:2000]].mean(), y[found[2000:]].mean()
+    assert halves[0] == pytest.approx(halves[1], abs=0.06)  # in random order
+
+
+def test_a_share_that_needs_more_positives_than_there_are_is_not_drawn(part):
+    rng = np.random.default_rng(0)
+    y = np.arange(1000) < 50
+    assert part("shifts").by_share(rng, y, 400, 0.4) is None
+    assert part("shifts").by_share(rng, y, 10, 0.95) is None
+
+
+@pytest.mark.parametrize("odds", [3, 9])
+def test_a_side_is_drawn_at_its_odds_even_where_most_values_are_equal(part, odds):
+    rng = np.random.default_rng(1)
+    x = (np.arange(20_000) < 2000).astype(float)
+    shares = []
+    for _ in range(20):
+        found = part("shifts").by_side(rng, x, 4000, odds)
+        assert np.unique(found).size == 4000
+        shares.append(x[found].mean())
+    # The ones are a fifth of the upper half: their share is that of this half, by 5.
+    upper = {odds / (1 + odds) / 5, 1 / (1 + odds) / 5}
+    nearest = {min(upper, key=lambda one: abs(one - share)) for share in shares}
+    assert nearest == upper
+    off = [min(abs(one - share) for one in upper) for share in shares]
+    assert max(off) < 0.03
+
+
+def test_changed_labels_keep_their_number_and_the_rows_below(part):
+    rng = np.random.default_rng(0)
+    x, y = rng.random(1000), rng.random(1000) < 0.3
+    found = part("measured").changed_labels(rng, y, x)
+    assert found.sum() == y.sum()
+    low = x < np.sort(x)[600]
+    assert (found[low] == y[low]).all()
+    assert (found[~low] != y[~low]).any()
+
+
+def test_cbpe_is_the_ratio_of_expected_counts(part):
+    y = np.array([0, 0, 1, 0, 1, 1], dtype=bool)
+    p = np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
+    cbpe = part("peers").Cbpe.fit(y, p, p >= 0.5)
+    # The isotonic map: 0 up to 0.2, 1/2 for 0.3 and 0.6, 1 from 0.7 on.
+    new = np.array([0.1, 0.3, 0.6, 0.8])
+    score, error = cbpe.estimate(new, new >= 0.5)
+    assert score == pytest.approx(2 * 1.5 / (2 + 2.0))
+    # Two hits, a false positive and a miss: parts of F1 are 4/3, 4/3, 0, 0.
+    assert cbpe.relevant == pytest.approx(4 / 6)
+    assert error == pytest.approx((2 / 3) / np.sqrt(4 * 4 / 6))
+
+
+def test_f1_at_the_fallen_share_is_lower_by_these_points(part):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 3, 400_000)
+    y = rng.random(p.size) < p
+    z = p >= 0.3
+    share = part("alarms").fallen_share(y, z, float(y.mean()), 0.1)
+    rows = part("shifts").by_share(rng, y, 60_000, share)
+    fall = am.evaluate(y, z) - am.evaluate(y[rows], z[rows])
+    assert fall == pytest.approx(0.1, abs=0.015)
+    assert part("alarms").fallen_share(y, z, float(y.mean()), 0.99) is None
+
+
+def test_intervals_of_random_labels_hold(part):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 5000)
+    z = p >= 0.3
+    held = {"jeffreys": 0, "normal": 0}
+    for _ in range(100):
+        y = rng.random(p.size) < p
+        some = rng.choice(p.size, 200, False)
+        actual = am.evaluate(y, z)
+        found = {
+            "jeffreys": part("label").jeffreys(rng, y[some], z[some], z),
+            "normal": part("label").normal(y[some], z[some]),
+        }
+        for name, (low, high, mean) in found.items():
+            assert low < mean < high
+            held[name] += low <= actual <= high
+    assert 82 <= held["jeffreys"] <= 97
+    assert 80 <= held["normal"] <= 97
