@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from tabular import load
-from trust_parts.cases import _dense, _positive, new_model
+from trust_parts.cases import dense, new_model, positive
 
 # The recipe was chosen on the first half. The second had no part in it.
 HALVES = {
@@ -75,7 +75,7 @@ def pools(quick: bool, half: str | None) -> Iterator[Pool]:
 
 def features_of(pool: Pool) -> np.ndarray:
     """The features of the rows of a pool."""
-    return np.asarray(_dense(load(pool.name).X)[pool.rows])
+    return np.asarray(dense(load(pool.name).X)[pool.rows])
 
 
 def _scored(name: str) -> dict[str, np.ndarray]:
@@ -92,7 +92,7 @@ def _scored(name: str) -> dict[str, np.ndarray]:
 
 def _fit_and_score(name: str) -> dict[str, np.ndarray]:
     table = load(name)
-    X, y = _dense(table.X), _positive(table.y)
+    X, y = dense(table.X), positive(table.y)
     rng = np.random.default_rng(0)
     order = rng.permutation(y.size)
     train, rows = order[:TRAIN], np.sort(order[TRAIN : TRAIN + POOL])

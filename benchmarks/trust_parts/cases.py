@@ -132,7 +132,7 @@ def _scores(name: str, split: int) -> list[Scored]:
 def load_split(name: str, split: int) -> tuple[np.ndarray, ...]:
     """X and y of a set; the rows of its training part, its reference and its test."""
     table = load(name)
-    X, y = _dense(table.X), _positive(table.y)
+    X, y = dense(table.X), positive(table.y)
     return X, y, *_parts(y.size, split)
 
 
@@ -146,13 +146,13 @@ def _fit_and_score(name: str, split: int) -> Iterator[Scored]:
         yield Scored(name, split, model, y[reference], p[0], y[test], p[1])
 
 
-def _positive(y: np.ndarray) -> np.ndarray:
+def positive(y: np.ndarray) -> np.ndarray:
     classes, counts = np.unique(y, return_counts=True)
     order = np.argsort(counts, kind="stable")
     return y == classes[order[0 if classes.size == 2 else classes.size // 2]]
 
 
-def _dense(X: Any) -> np.ndarray:
+def dense(X: Any) -> np.ndarray:
     if isinstance(X, np.ndarray):
         return X
     used = np.asarray((X != 0).sum(axis=0)).ravel()
