@@ -14,6 +14,7 @@ import numpy as np
 from harness import Target, emit
 
 import argmetric as am
+from argmetric._monitor._alarms import critical_value, movements
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned
 from monitor_parts.shifts import by_share, drawn_reference
@@ -40,7 +41,10 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
             chosen, other, cut = case
             share = float(pool.y.mean())
             weeks = _weeks(rng, pool, other, [share] * (4 if quick else WEEKS))
-            quiet.append(pool.about | {"alarm": _first_alarm(pool, chosen, weeks, cut)})
+            quiet.append(
+                pool.about
+                | {"alarm": first_alarm(_known(pool, chosen), pool.p[weeks], cut)}
+            )
             if year < 2:
                 falls += _falls(rng, pool, chosen, other, cut)
     for of_half, rows in by_half(quiet):
@@ -76,6 +80,10 @@ def _reference(
     return chosen, other, tuned(pool.y[chosen], pool.p[chosen]).threshold
 
 
+def _known(pool: Pool, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return pool.y[chosen], pool.p[chosen]
+
+
 def _weeks(
     rng: np.random.Generator, pool: Pool, other: np.ndarray, shares: list[float]
 ) -> np.ndarray:
@@ -84,13 +92,19 @@ def _weeks(
     return np.concatenate([other[one] for one in found if one is not None])
 
 
-def _first_alarm(
-    pool: Pool, chosen: np.ndarray, weeks: np.ndarray, cut: float
+def first_alarm(
+    reference: tuple[np.ndarray, np.ndarray], p: np.ndarray, cut: float
 ) -> int | None:
-    """The first week with an alarm, from 0 on."""
-    reference = pool.y[chosen], pool.p[chosen]
-    found = am.monitor(pool.p[weeks], cut, reference=reference, every=N)
-    return next((i for i, one in enumerate(found.periods) if one.alarm), None)
+    """The first week with an alarm on movement, from 0 on; as `monitor` says it.
+
+    Without the forecasts, which take most of its time.
+    """
+    watch = am.monitor(p[:N], cut, reference=reference, every=N).watch
+    weeks = np.arange(p.size) // N
+    tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
+    critical = critical_value(watch.every.per_year, watch.false_alarms)
+    found = movements(list(tables), watch.old, watch.own, watch.metric)
+    return next((i for i, (z, _) in enumerate(found) if z > critical), None)
 
 
 def _falls(
@@ -106,7 +120,7 @@ def _falls(
         if after is None:
             continue
         weeks = _weeks(rng, pool, other, [before] * FIRST_BAD + [after] * WATCHED)
-        alarm = _first_alarm(pool, chosen, weeks, cut)
+        alarm = first_alarm(_known(pool, chosen), pool.p[weeks], cut)
         delay = np.inf if alarm is None else alarm - FIRST_BAD + 1
         yield pool.about | {"fall": fall, "delay": delay}
 

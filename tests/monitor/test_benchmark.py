@@ -84,6 +84,21 @@ def test_f1_at_the_fallen_share_is_lower_by_these_points(part):
     assert part("alarms").fallen_share(y, z, float(y.mean()), 0.99) is None
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_first_alarm_is_that_of_monitor(part, moved):
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 3, 60_000)
+    y = rng.random(p.size) < p
+    draw, n = part("shifts").by_share, part("alarms").N
+    factors = [1.0, 1.0, 1.0, *[0.7 if moved else 1.0] * 4]
+    weeks = [draw(rng, y[2000:], n, factor * y.mean()) for factor in factors]
+    reference, new = (y[:2000], p[:2000]), p[2000:][np.concatenate(weeks)]
+    periods = am.monitor(new, 0.3, reference=reference, every=n).periods
+    told = next((i for i, one in enumerate(periods) if one.alarm), None)
+    assert part("alarms").first_alarm(reference, new, 0.3) == told
+    assert (told is not None) == moved
+
+
 def test_intervals_of_random_labels_hold(part):
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 2, 5000)
