@@ -71,6 +71,8 @@ def _of_pool(pool: Pool, quick: bool, seed: int) -> Iterator[Row]:
             names, periods = concatenated(
                 rng, pool, for_periods, n, {**SHARES, **SIDES}
             )
+            if not periods:
+                continue
             about = {**pool.about, "m": m, "n": n}
             for row in _forecasts(rng, pool, reference, names, periods, n):
                 yield about | row
