@@ -72,6 +72,20 @@ def test_cbpe_is_the_ratio_of_expected_counts(part):
     assert error == pytest.approx((2 / 3) / np.sqrt(4 * 4 / 6))
 
 
+def test_cbpe_is_that_of_nannyml(part):
+    pytest.importorskip("nannyml")
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 3, 5000)
+    y, threshold = rng.random(p.size) < p**1.3, 0.3
+    reference = y[:3000], p[:3000]
+    cbpe = part("peers").Cbpe.fit(*reference, p[:3000] >= threshold)
+    theirs = part("peers").from_nannyml(*reference, p[3000:], threshold, 1000)
+    for new, found in zip(np.split(p[3000:], 2), theirs, strict=True):
+        score, error = cbpe.estimate(new, new >= threshold)
+        ours = (score, score - 3 * error, score + 3 * error)
+        assert found == pytest.approx(ours, rel=1e-12)
+
+
 def test_f1_at_the_fallen_share_is_lower_by_these_points(part):
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 3, 400_000)
