@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 from harness import Target, emit
+from scipy.special import xlogy
 
 import argmetric as am
-from argmetric._monitor._alarms import critical_value, movements
+from argmetric._monitor._alarms import WINDOWS, critical_value, movements
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned
 from monitor_parts.shifts import by_share, drawn_reference
 
 M, N, WEEKS = 2000, 1000, 52
-YEARS = 5  # of every pool
+YEARS, FALL_YEARS = 5, 2  # of every pool
 FIRST_BAD, WATCHED = 8, 12  # the ninth week is the first bad one; weeks after it
 FALLS = {"-10 points": 0.10, "-5 points": 0.05}
 FOUND: dict[tuple[str, int], Target] = {
@@ -45,7 +46,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 pool.about
                 | {"alarm": first_alarm(_known(pool, chosen), pool.p[weeks], cut)}
             )
-            if year < 2:
+            if year < FALL_YEARS:
                 falls += _falls(rng, pool, chosen, other, cut)
     for of_half, rows in by_half(quiet):
         shown = of_half == "show"
@@ -54,20 +55,35 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         told = {"stated": 0.05, "years": len(rows), "half": of_half}
         emit("alarms", "false alarms a year", rate, "share", goal, **told)
     for of_half, rows in by_half(falls):
-        shown = of_half == "show"
+        sets = dict.fromkeys(row["set"] for row in rows)
         for fall in FALLS:
-            delays = [row["delay"] for row in rows if row["fall"] == fall]
-            if not delays:
-                continue
-            told = {"fall": fall, "falls": len(delays), "half": of_half}
-            early = sum(one < 1 for one in delays)
-            later = np.array([one for one in delays if one >= 1])
-            emit("alarms", "alarm before the fall", early, "falls", **told)
-            emit("alarms", "median delay", np.median(later), "weeks", **told)
-            for weeks in (1, 4, 12):
-                goal = FOUND.get((fall, weeks)) if shown else None
-                value = float((later <= weeks).mean())
-                emit("alarms", f"found in {weeks} weeks", value, "share", goal, **told)
+            of_fall = [row for row in rows if row["fall"] == fall]
+            _emit_delays(of_fall, "scores", fall, half=of_half)
+            _emit_delays(of_fall, "all labels", fall, half=of_half)
+            for name in sets:
+                kept = [row for row in of_fall if row["set"] == name]
+                share = kept[0]["share"] if kept else None
+                for seen in ("scores", "all labels"):
+                    told = {"half": of_half, "set": name, "positive": share}
+                    _emit_delays(kept, seen, fall, **told)
+
+
+def _emit_delays(
+    rows: list[dict[str, Any]], seen: str, fall: str, **about: Any
+) -> None:
+    """How soon a fall is found by the scores, or by the share of true positives."""
+    if not rows:
+        return
+    delays = np.array([row[seen] for row in rows])
+    later = delays[delays >= 1]
+    told = {"fall": fall, "seen": seen, "falls": len(rows), **about}
+    judged = seen == "scores" and about == {"half": "show"}
+    emit("alarms", "alarm before the fall", int((delays < 1).sum()), "falls", **told)
+    emit("alarms", "median delay", float(np.median(later)), "weeks", **told)
+    for weeks in (1, 4, 12):
+        goal = FOUND.get((fall, weeks)) if judged else None
+        value = float((later <= weeks).mean())
+        emit("alarms", f"found in {weeks} weeks", value, "share", goal, **told)
 
 
 def _reference(
@@ -120,9 +136,39 @@ def _falls(
         if after is None:
             continue
         weeks = _weeks(rng, pool, other, [before] * FIRST_BAD + [after] * WATCHED)
-        alarm = first_alarm(_known(pool, chosen), pool.p[weeks], cut)
-        delay = np.inf if alarm is None else alarm - FIRST_BAD + 1
-        yield pool.about | {"fall": fall, "delay": delay}
+        alarms = {
+            "scores": first_alarm(_known(pool, chosen), pool.p[weeks], cut),
+            "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks]),
+        }
+        delays = {
+            seen: np.inf if alarm is None else alarm - FIRST_BAD + 1
+            for seen, alarm in alarms.items()
+        }
+        yield pool.about | {"fall": fall, "share": before} | delays
+
+
+def labelled_alarm(y0: np.ndarray, y: np.ndarray) -> int | None:
+    """The first week whose true share of positives is too low: a bound for scores.
+
+    The same windows and critical value, and the root of the likelihood ratio of two
+    binomials.
+    """
+    counts = np.r_[y0.sum(), np.add.reduceat(y, np.arange(0, y.size, N))].cumsum()
+    rows = y0.size + N * np.arange(counts.size)
+
+    def level(k: np.ndarray, n: np.ndarray) -> Any:
+        return xlogy(k, k / n) + xlogy(n - k, 1 - k / n)
+
+    critical = critical_value(WEEKS, 0.05)
+    for end in range(1, counts.size):
+        starts = end - np.array([w for w in WINDOWS if w <= end])
+        k, n = counts[end] - counts[starts], rows[end] - rows[starts]
+        k0, n0 = counts[starts], rows[starts]
+        gain = level(k, n) + level(k0, n0) - level(k + k0, n + n0)
+        root = np.sign(k0 / n0 - k / n) * np.sqrt(2 * np.maximum(gain, 0))
+        if root.max() > critical:
+            return end - 1
+    return None
 
 
 def fallen_share(

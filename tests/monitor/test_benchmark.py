@@ -113,6 +113,17 @@ def test_the_first_alarm_is_that_of_monitor(part, moved):
     assert (told is not None) == moved
 
 
+def test_an_alarm_by_labels_needs_a_share_that_fell(part):
+    n = part("alarms").N
+    weeks = [np.arange(n) < k for k in (100, 100, 100, 60, 60)]
+    same = np.arange(2000) < 200
+    # 60 of 1,000 after 500 of 5,000: the root of the likelihood ratio is 4.0
+    assert part("alarms").labelled_alarm(same, np.concatenate(weeks)) == 3
+    assert part("alarms").labelled_alarm(same, np.concatenate(weeks[:3])) is None
+    rising = [np.arange(n) < k for k in (100, 100, 200)]
+    assert part("alarms").labelled_alarm(same, np.concatenate(rising)) is None
+
+
 def test_intervals_of_random_labels_hold(part):
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 2, 5000)
