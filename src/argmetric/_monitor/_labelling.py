@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count
 from argmetric._input.labels import read_together
-from argmetric._input.odds import expit, logit
+from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric._results.discrete import central_interval
@@ -214,16 +214,19 @@ def stratum_positives(
     rng = np.random.default_rng(0)
     a, b = (x.ravel() for x in np.meshgrid(*TILTS, indexing="ij"))
     prior = -(a**2) / 2 - (b - 1.0) ** 2 / (2 * 0.5**2)
+    missed = drawn - found
     draws = []
     for c in chances:
         x = np.clip(logit(c), -FURTHEST, FURTHEST)
-        mu = expit(a[:, None] + b[:, None] * x) @ weights.T
-        first, second = KAPPA * mu, KAPPA * (1.0 - mu)
-        seen = betaln(first + found, second + drawn - found) - betaln(first, second)
+        # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as a
+        # difference is 0, and its beta law is none.
+        both = from_log_odds(a[:, None] + b[:, None] * x)
+        first, second = (KAPPA * one @ weights.T for one in both)
+        seen = betaln(first + found, second + missed) - betaln(first, second)
         level = prior + seen.sum(axis=1)
         weight = np.exp(level - level.max())
         tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
-        rate = rng.beta(first[tilt] + found, second[tilt] + drawn - found)
+        rate = rng.beta(first[tilt] + found, second[tilt] + missed)
         draws.append(found + rng.binomial(sizes - drawn, rate))
     return np.concatenate(draws)
 
