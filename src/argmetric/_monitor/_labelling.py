@@ -214,7 +214,7 @@ def stratum_positives(
     rng = np.random.default_rng(0)
     a, b = (x.ravel() for x in np.meshgrid(*TILTS, indexing="ij"))
     prior = -(a**2) / 2 - (b - 1.0) ** 2 / (2 * 0.5**2)
-    missed = drawn - found
+    negatives = drawn - found
     draws = []
     for c in chances:
         x = np.clip(logit(c), -FURTHEST, FURTHEST)
@@ -222,11 +222,11 @@ def stratum_positives(
         # difference is 0, and its beta law is none.
         both = from_log_odds(a[:, None] + b[:, None] * x)
         first, second = (KAPPA * one @ weights.T for one in both)
-        seen = betaln(first + found, second + missed) - betaln(first, second)
+        seen = betaln(first + found, second + negatives) - betaln(first, second)
         level = prior + seen.sum(axis=1)
         weight = np.exp(level - level.max())
         tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
-        rate = rng.beta(first[tilt] + found, second[tilt] + missed)
+        rate = rng.beta(first[tilt] + found, second[tilt] + negatives)
         draws.append(found + rng.binomial(sizes - drawn, rate))
     return np.concatenate(draws)
 
