@@ -39,6 +39,7 @@ html_math_renderer = "mathml"  # formulas without a script from elsewhere
 html_title = "argmetric"
 html_static_path = ["_static"]
 html_css_files = ["argmetric.css"]
+html_js_files = ["argmetric.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -42,7 +42,7 @@ The papers, run again
 ``argmetric papers run`` re-runs the claims of five papers and reports which hold. Each
 claim was declared with its checks: a figure, and what it has to be. **Click on a
 claim** to see its result and its name. ``argmetric papers run NAME`` runs it again and
-prints every figure, the data and the samples (:doc:`command_line`).
+prints every figure, the data and the samples (:doc:`command_line_files`).
 
 .. csv-table::
    :widths: 22 78
@@ -281,7 +281,7 @@ def _crossed(one: dict[str, Any], cells: dict[tuple[str, str], str]) -> list[str
         down = dict.fromkeys(columns, "")
     ends = {row.rpartition(", ")[2] for row in rows}
     end = ends.pop() if len(ends) == 1 < len(rows) else ""
-    table = [[_plain(end), *(f"{_plain(y)}{down[y]}" for y in columns)]]
+    table = [[_plain(end) or "check", *(f"{_plain(y)}{down[y]}" for y in columns)]]
     for row in rows:
         names = [cells.get((row, y), "") for y in columns]
         told = [name and _told(one, name, ruled=in_cells) for name in names]

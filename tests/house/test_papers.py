@@ -407,7 +407,7 @@ def test_figures_that_share_parts_of_their_names_are_a_table(writer: Any) -> Non
     assert told(rules | {"loss, w8a": "<= 1"}, {"loss, w8a": "3"}, **values) == (
         "- ✓ all: 5 [5, 10]\n\n"
         ".. csv-table::\n   :header-rows: 1\n   :class: compact\n\n"
-        '   "","a9a","w8a"\n'
+        '   "check","a9a","w8a"\n'
         '   "gain (≥ 0)","✓ 1 [1, 2]","✓ 2 [2, 4]"\n'
         '   "loss (≤ 1)","✓ 3 [3, 6]","✓ 4 [4, 8], paper 3"'
     )
