@@ -48,7 +48,7 @@ prints every figure, the data and the samples (:doc:`command_line_files`).
    :widths: 22 78
    :class: compact
 
-   "**holds**","Every check passes (✓)."
+   "**holds** 3/3","Every check passes (✓), three of three."
    "**in part**","Some checks pass; others fail (✗) or stay open (?)."
    "**does not hold**","Every check fails."
    "**open**","No check passes, and a 95 % interval contains both answers."
@@ -173,7 +173,9 @@ def _words(one: dict[str, Any]) -> list[str]:
 def _claim(one: dict[str, Any], notes: dict[str, str]) -> str:
     """A line, which opens to the result."""
     facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
-    line = "; ".join([one["verdict"], _plain(one["place"]), _plain(one["says"])])
+    passed = f" {[*one['answers'].values()].count('so')}/{len(one['answers'])}"
+    verdict = one["verdict"] + (passed if one["answers"] else "")
+    line = "; ".join([verdict, _plain(one["place"]), _plain(one["says"])])
     return f".. claim:: {line}\n\n{facts}\n"
 
 
@@ -182,12 +184,9 @@ def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
     if one["verdict"] in ("not run", "failed", "not a claim"):
         yield f"{one['verdict'].capitalize()}: {_plain(one['why'])}"
     if one["verdict"] == "holds":
-        yield _passed(one)
+        yield from filter(None, [_passed(one)])
     elif figures := "\n".join(_figures(_not_passed(one))):
         yield figures
-    passed = [*one["answers"].values()].count("so")
-    if passed and one["verdict"] != "holds":
-        yield f"✓ {passed} of {len(one['answers'])} checks pass."
     if extra := "\n".join(_only_printed(one)):
         yield extra
     words = [text for text in _words(one) if text]
@@ -201,14 +200,11 @@ def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
 
 
 def _passed(one: dict[str, Any]) -> str:
-    """A claim that holds, in a line: a measured figure, and how many checks pass."""
+    """A measured figure of a claim that holds; empty for a claim of mathematics."""
     asked = [name for name in one["asked"] if name in one["ours"]]
     measured = [name for name in asked if one["ours"][name]["interval"] is not None]
     shown = [name for name in asked if name in one["printed"]] or measured
-    if not shown:
-        return f"✓ {len(asked)} check{'s' * (len(asked) > 1)}."
-    more = f"; {len(asked)} checks" if len(asked) > 1 else ""
-    return _told(one, shown[0], named=True) + more
+    return _told(one, shown[0], named=True) if shown else ""
 
 
 def _not_passed(one: dict[str, Any]) -> dict[str, Any]:
