@@ -42,6 +42,7 @@ html_css_files = ["argmetric.css"]
 html_js_files = ["argmetric.js"]
 html_show_sourcelink = False
 html_copy_source = False
+html_use_index = False  # the API pages and the search find every name
 html_theme_options = {
     "logo": {"text": "argmetric"},
     "navbar_end": ["theme-switcher"],
