@@ -204,8 +204,7 @@ def test_a_column_that_is_only_called_label_is_no_reason_to_fail(run: Run) -> No
         (
             ["--scores", "p_*", "--average", "weighted"],
             2,
-            "--average weighted is for one label per row: pass --one-label to decide "
-            "or evaluate",
+            "--average weighted is for one label per row: pass --one-label",
         ),
         (
             ["--scores", "p_c*", "--one-label"],
@@ -254,3 +253,91 @@ def test_evaluate_refuses_what_it_cannot_score(run: Run) -> None:
     assert ended.err == (
         "argmetric: --one-label does not support --threshold: leave one out\n"
     )
+
+
+def test_forecast_is_that_of_the_package(run: Run) -> None:
+    asked = "forecast", write(), *ASK, "--label", "kind", "--json"
+    found = json.loads(run(*asked).out)
+    d = am.decide(P, classes=NAMES)
+    own = plain(d.forecast().to_dict())
+    notes = own.pop("notes")
+    assert {key: found[key] for key in own} == own
+    assert found["decision"] == "optimal for macro f1"
+    real = am.evaluate(Y, d.labels, classes=NAMES)
+    assert (found["real"], found["notes"]) == (float(real), notes)
+    run("decide", "pets.csv", *ASK, "-m", "accuracy", "-o", "o.csv")
+    asked = "forecast", "o.csv", *ASK, "--coverage", "0.8", "-m", "mcc", "--group", "g"
+    found = json.loads(run(*asked, "--json").out)
+    labels, groups = am.decide(P, "accuracy", classes=NAMES).labels, np.arange(60) % 3
+    own = am.forecast(P, labels, "mcc", 0.8, classes=NAMES, groups=groups)
+    assert (found["mean"], found["interval"]) == (own.mean, list(own.interval))
+    assert found["columns"]["decision"] == "decision"
+    told = " ".join(run(*asked).out.split())
+    assert f"forecast {own.mean:.4f}, 80 % interval" in told
+    assert run(*asked, "--fail-under", f"{own.mean + 1e-6}").code == 3
+    low = f"{own.interval[0] + 1e-6}"
+    assert run(*asked, "--fail-under", low).code == 0
+    assert run(*asked, "--fail-under", low, "--fail-on", "interval").code == 3
+
+
+def test_an_actual_score_outside_of_the_interval_is_noted(run: Run) -> None:
+    wrong = np.array(NAMES)[(P.argmax(axis=1) + 1) % 3]
+    found = json.loads(run("forecast", write(y=wrong), *ASK, "--label", "kind",
+                           "-m", "accuracy", "--json").out)  # fmt: skip
+    assert found["notes"][-1].endswith("with argmetric calibrate --one-label")
+
+
+def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
+    asked = "tune", write(), *ASK, "--label", "kind", "-o", "rule.json"
+    found = json.loads(run(*asked, "--json").out)
+    rule = am.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
+    assert found["rule"] == plain(rule.to_dict())
+    assert (found["metric"], found["file"]) == ("macro f1", "pets.csv")
+    kept = am.MultiClassRule.load("rule.json")
+    assert kept.apply(P).tolist() == rule.apply(P).tolist()
+    told = " ".join(run(*asked).out.split())
+    assert f"score {rule.score:.4f}" in told
+    assert f"cat {rule.weights[0]:.4g}" in told
+
+
+def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
+    p, codes = REFERENCE
+    y = np.array(NAMES)[codes]
+    write("val.csv", p, y)
+    asked = "calibrate", "val.csv", *ASK, "--label", "kind", "-o", "map.json"
+    found = json.loads(run(*asked, "--json").out)
+    assert found["check"] == plain(am.calibration_check(y, p, classes=NAMES).to_dict())
+    own = am.calibrate(y, p, classes=NAMES)
+    assert am.Calibrator.load("map.json") == own
+    told = " ".join(run(*asked).out.split())
+    assert "class reliable forecast actual 95 % interval" in told
+    mapped = "decide", write(), *ASK, "--calibrator", "map.json", "--json"
+    d = am.decide(P, classes=NAMES, calibrator=own)
+    assert json.loads(run(*mapped).out)["expected"] == d.expected
+    hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
+    assert hot["check"]["method"] == "temperature"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["forecast", *ASK, "--threshold", "0.5"], "does not support --threshold"),
+        (["forecast", *ASK, "--known", "kind"], "does not support --known"),
+        (["forecast", *ASK, "--prior", "0.2"], "a share of positives, not of classes"),
+        (["tune", *ASK, "-m", "f1", "-m", "mcc"], "takes one --metric"),
+        (["tune", *ASK, "--min-recall", "0.3"], "does not support --min-recall"),
+        (["tune", *ASK, "--logits", "--label", "kind"], "takes probabilities"),
+        (["calibrate", *ASK, "--map", "m.json"], "does not support --map"),
+        (["calibrate", *ASK, "--method", "platt"], "matrix or temperature"),
+        (["calibrate", "--scores", "p_*"], "--scores needs --one-label"),
+        (["calibrate", "--method", "matrix"], "is for class probabilities"),
+        (["tune", "--one-label"], "pass them as --scores 'p_*'"),
+    ],
+)
+def test_what_the_other_commands_refuse(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    command, *rest = arguments
+    ended = run(command, write(), *rest)
+    assert ended.code == 2
+    assert message in ended.err

@@ -168,8 +168,7 @@ class Judge:
     def _refuse_weighted(self) -> None:
         if self.average == "weighted":
             raise UsageError(
-                "--average weighted is for one label per row: pass --one-label to "
-                "decide or evaluate"
+                "--average weighted is for one label per row: pass --one-label"
             )
 
     def of_classes(self, n_classes: int = 2) -> ClassMetric:

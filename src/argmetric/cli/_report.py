@@ -122,12 +122,20 @@ def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Values:
     }
 
 
+_CHECKS = {
+    "calibration_check(y, p)": "argmetric calibrate",
+    "calibration_check(y, p, one_label=True)": "argmetric calibrate --one-label",
+}
+
+
 def surprises(forecast: Forecast, real: float | None) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
     if said is None:
         return []
-    return [said.replace("calibration_check(y, p)", "argmetric calibrate")]
+    for call, command in _CHECKS.items():
+        said = said.replace(call, command)
+    return [said]
 
 
 def as_flags(notes: Iterable[str]) -> list[str]:

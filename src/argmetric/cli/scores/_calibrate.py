@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -51,14 +51,17 @@ def calibrate(
     /,
     *more: opt.MoreFiles,
     scores: sets.Scores = sets.DEFAULT_SCORES,
+    wide: sets.Wide = sets.NOT_WIDE,
+    one_label: opt.OneLabel = False,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     weight: opt.Weight = None,
-    judge: sets.GroupJudge = sets.DEFAULT_GROUP_JUDGE,
+    judge: sets.Judge = sets.DEFAULT_JUDGE,
     method: Annotated[
-        Method | None,
+        Method | Literal["matrix"] | None,
         Parameter(
             group=opt.CALIBRATION,
-            help=f"The kind of map: {_MAPS}. [default: {DEFAULT}]",
+            help=f"The kind of map: {_MAPS}; with --one-label, matrix (the default) or "
+            f"temperature. [default: {DEFAULT}]",
         ),
     ] = None,
     map: Annotated[opt.FilePath | None, Parameter(group=opt.CALIBRATION)] = None,
@@ -99,6 +102,26 @@ def calibrate(
     """
     source = gathered(file, more)
     in_pieces = pieces.asked_for(source)
+    if one_label:
+        from argmetric.cli.scores._class_commands import calibrate_classes
+        from argmetric.cli.scores._classes import UNSUPPORTED
+
+        refuse(IN_MEMORY, one_label=in_pieces)
+        refuse(UNSUPPORTED, map=map, weight=weight, output_format=output_format)
+        if method not in (None, "matrix", "temperature"):
+            raise UsageError(
+                f"--method {method}: with --one-label it is matrix or temperature"
+            )
+        if output is not None:
+            refuse_bad_target(output)
+        options: dict[str, Any] = {"method": method, "seed": seed, "output": output}
+        return calibrate_classes(
+            source, wide, scores, columns, judge, **options, json=json
+        )
+    if wide.asked:
+        raise UsageError("--scores needs --one-label here: a map has one column")
+    if method == "matrix":
+        raise UsageError("--method matrix is for class probabilities: --one-label")
     if map is not None:
         refuse(IN_MEMORY, map=in_pieces)
         refuse(

@@ -6,6 +6,7 @@ What * stands for is the name of a class; the columns are its probabilities.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,110 @@ from argmetric.cli._option_sets import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import find_label, read_rows, refuse_shared
+from argmetric.cli.scores._recalibrate import read_calibrator
 from argmetric.cli.scores._rows import Input, rows_out
 from argmetric.cli.scores._wide import matched, partners, score_matrix
 
 UNSUPPORTED = "--one-label does not support {}: leave one out"
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 _SHOWN_CLASSES = 20  # rows of a table
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Rows of class probabilities, as a file has them.
+
+    Attributes
+    ----------
+    table : Table
+        The file.
+    pattern : str
+        The columns of scores, as in 'p_*'.
+    found : dict
+        The column of each class, by its name.
+    p : ndarray
+        Class probabilities, or scores before a softmax.
+    groups, group : Groups and str, or None
+        The group of each row, and the column that holds it.
+    label, y : str and array, or None
+        The column of true classes, and the classes.
+    notes : list of str
+        Why labels were not used.
+    """
+
+    table: files.Table
+    pattern: str
+    found: dict[str, str]
+    p: Floats
+    groups: Groups | None
+    group: str | None
+    label: str | None
+    y: AnyArray | None
+    notes: list[str]
+
+    @property
+    def classes(self) -> list[Any]:
+        """The class of each column."""
+        return as_classes([*self.found])
+
+    def described(self, **used: str | None) -> _report.Values:
+        """The file and its columns, as plain values."""
+        columns = {"scores": self.pattern, "label": self.label, "group": self.group}
+        return _report.rows_described(self.table, **columns | used)
+
+
+def read_classes(
+    file: Input,
+    wide: Wide,
+    scores: Scores,
+    columns: Columns,
+    *,
+    labelled: bool = False,
+) -> ClassRows:
+    """Read class probabilities, with true classes if there are some.
+
+    Parameters
+    ----------
+    file, wide, scores, columns
+        The options of the command.
+    labelled : bool, default=False
+        Whether rows must have labels.
+    """
+    _check(wide, columns)
+    if wide.scores is None:
+        raise UsageError(
+            "--one-label needs a column of probabilities for each class: pass them as "
+            "--scores 'p_*'"
+        )
+    refuse(UNSUPPORTED, score=scores.score)
+    table = read_rows(file, **columns.reading)
+    found = matched(table, wide.scores, "--scores")
+    p = _class_scores(table, wide.scores, [*found.values()], logits=scores.logits)
+    groups, notes = _groups(table, columns.group), list[str]()
+    if labelled:
+        taken = [columns.group, *found.values()]
+        label: str | None = find_label(table, columns.label, taken=taken)
+        y: AnyArray | None = _labels(table, str(label), [*found])
+    else:
+        label, y, notes = _optional_labels(table, columns, [*found])
+    refuse_shared(label=label, group=columns.group)
+    given = groups, columns.group, label, y, notes
+    return ClassRows(table, wide.scores, found, p, *given)
+
+
+def calibration_of(
+    rows: ClassRows, options: RecalibrationOptions, scores: Scores, columns: Columns
+) -> dict[str, Any]:
+    """Return the map of --calibrator, or the rows of --reference, for the package."""
+    refuse(UNSUPPORTED, reference_score=options.reference_score)
+    given: dict[str, Any] = {"logits": scores.logits}
+    if options.calibrator is not None:
+        given["calibrator"] = read_calibrator(options.calibrator)
+    if options.reference is not None:
+        given["reference"] = _reference(
+            options, rows.pattern, scores, columns, rows.found
+        )
+    return given
 
 
 def decide_classes(
@@ -49,64 +148,33 @@ def decide_classes(
     json: bool,
 ) -> int:
     """Choose a class for every row, and write it to the rows."""
-    _check(wide, columns)
-    if wide.scores is None:
-        raise UsageError(
-            "--one-label needs a column of probabilities for each class: pass them as "
-            "--scores 'p_*'"
-        )
-    refuse(
-        UNSUPPORTED,
-        score=scores.score,
-        calibrator=recalibration.calibrator,
-        reference_score=recalibration.reference_score,
-    )
-    if prior not in (None, "estimate"):
-        raise UsageError(f"--prior {prior:g} is a share of positives, not of classes")
+    check_prior(prior)
     judge.of_classes()  # wrong usage comes before the file is read
-    table = read_rows(file, **columns.reading)
-    found = matched(table, wide.scores, "--scores")
-    names = list(found)
-    p = _class_scores(table, wide.scores, [*found.values()], logits=scores.logits)
-    groups = _groups(table, columns.group)
-    label, y, notes = _optional_labels(table, columns, names)
-    refuse_shared(label=label, group=columns.group)
+    rows = read_classes(file, wide, scores, columns)
     new = {decision_column: "--decision-column"}
-    out = rows_out(table, output, output_format, json=json, new=new)
-    reference = None
-    if recalibration.reference is not None:
-        reference = _reference(recalibration, wide.scores, scores, columns, found)
-    with progress(f"deciding {table.n_rows:,} rows"):
+    out = rows_out(rows.table, output, output_format, json=json, new=new)
+    given = calibration_of(rows, recalibration, scores, columns)
+    with progress(f"deciding {rows.table.n_rows:,} rows"):
         from argmetric import decide, evaluate
 
-        metric: Any = judge.of_classes(len(names))
-        decision = decide(
-            p,
-            metric,
-            one_label=True,
-            classes=as_classes(names),
-            groups=groups,
-            logits=scores.logits,
-            reference=reference,
-            prior=prior,
-        )
+        metric: Any = judge.of_classes(len(rows.classes))
+        how: dict[str, Any] = {"classes": rows.classes, "groups": rows.groups}
+        decision = decide(rows.p, metric, prior=prior, **how, **given)
         forecast = decision.forecast(coverage)
         actual: Any = None
-        if y is not None:
-            how: dict[str, Any] = {"classes": decision.classes, "groups": groups}
-            actual = evaluate(y, decision.labels, metric, one_label=True, **how)
-    used = {"scores": wide.scores, "label": label, "group": columns.group}
+        if rows.y is not None:
+            actual = evaluate(rows.y, decision.labels, metric, **how)
     summary = {
-        **_report.rows_described(table, **used),
+        **rows.described(),
         **decision.to_dict(),
         "forecast": forecast.to_dict(),
         "real": None if actual is None else float(actual),
         "actual": None if actual is None else actual.to_dict(),
-        "notes": [*_report.as_flags(decision.notes), *notes],
+        "notes": [*_report.as_flags(decision.notes), *rows.notes],
         "output": out.target,
     }
     added = {decision_column: np.asarray(decision.labels)}
-    out.write(table, added, numeric=frozenset(found.values()))
+    out.write(rows.table, added, numeric=frozenset(rows.found.values()))
     return _report.tell(
         "decide",
         summary,
@@ -157,10 +225,16 @@ def evaluate_classes(
         score: Any = evaluate(y, chosen, metric, one_label=True, **how)
     used = {"decision": decision, "label": label, "group": columns.group}
     used |= {} if among is None else {"scores": wide.scores}
-    asked = _report.rows_described(table, **used)
-    summary = {**asked, **score.to_dict(), "notes": []}
+    described = _report.rows_described(table, **used)
+    summary = {**described, **score.to_dict(), "notes": []}
     _report.tell("evaluate", summary, _judged, json=json, table=_judged_table)
     return gate(float(score), fail_under, metric, metric.name)
+
+
+def check_prior(prior: Any) -> None:
+    """Refuse a share of positives."""
+    if prior not in (None, "estimate"):
+        raise UsageError(f"--prior {prior:g} is a share of positives, not of classes")
 
 
 def _check(wide: Wide, columns: Columns) -> None:
@@ -182,6 +256,11 @@ def as_classes(names: list[str]) -> list[Any]:
     """
     whole = all(_WHOLE.fullmatch(name) for name in names)
     return [int(name) for name in names] if whole else names
+
+
+def column_labels(rows: ClassRows, column: str) -> AnyArray:
+    """Return a column of classes, which must be among those of the scores."""
+    return _labels(rows.table, column, [*rows.found])
 
 
 def _labels(table: files.Table, column: str, names: list[str]) -> AnyArray:
@@ -258,10 +337,10 @@ def _class_scores(
     return p
 
 
-def _asked(summary: _report.Values) -> _report.Facts:
+def asked(summary: _report.Values) -> _report.Facts:
     """Return the first lines: what was asked of which rows."""
     facts = [("rows", _report.rows_asked(summary))]
-    if summary["n_groups"] is not None:
+    if summary.get("n_groups") is not None:
         facts.append(("groups", f"{summary['n_groups']:,}, mean over groups"))
     told = f"; {summary['convention']}" if summary["convention"] else ""
     facts.append(("classes", f"{len(summary['classes']):,}, one label per row"))
@@ -273,7 +352,7 @@ def _decided(summary: _report.Values) -> _report.Facts:
     expected, forecast = summary["expected"], summary["forecast"]
     usual = f"{_report.number(summary['most_probable'])} expected"
     return [
-        *_asked(summary),
+        *asked(summary),
         ("expected", _report.expectation(expected, forecast)),
         ("most probable class", usual),
         *_report.real(summary),
@@ -283,7 +362,7 @@ def _decided(summary: _report.Values) -> _report.Facts:
 def _decided_table(summary: _report.Values) -> _report.Table:
     """Return a row for each class, columns that are not known left out."""
     actual = summary["actual"] or {"per_class": None}
-    return _table(
+    return class_table(
         summary,
         {
             "rows": [f"{count:,}" for count in summary["counts"]],
@@ -299,13 +378,13 @@ def _judged(summary: _report.Values) -> _report.Facts:
     score = _report.number(summary["score"])
     if summary["interval"] is not None:
         score = _report.expectation(summary["score"], summary)
-    return [*_asked(summary), ("score", score)]
+    return [*asked(summary), ("score", score)]
 
 
 def _judged_table(summary: _report.Values) -> _report.Table:
     """Return a row for each class: rows that have it and that are given it."""
     counts = np.array(summary["confusion"])
-    return _table(
+    return class_table(
         summary,
         {
             "rows": [f"{count:,.0f}" for count in counts.sum(axis=1)],
@@ -322,7 +401,7 @@ def _numbers(values: list[float | None] | None) -> list[str] | None:
     return ["left out" if one is None else _report.number(one) for one in values]
 
 
-def _table(
+def class_table(
     summary: _report.Values, columns: dict[str, list[str] | None]
 ) -> _report.Table:
     known = {name: values for name, values in columns.items() if values is not None}

@@ -52,6 +52,7 @@ def forecast(
     *more: opt.MoreFiles,
     scores: sets.Scores = sets.DEFAULT_SCORES,
     wide: sets.Wide = sets.NOT_WIDE,
+    one_label: opt.OneLabel = False,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     judge: sets.Judge = sets.DEFAULT_JUDGE,
     recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
@@ -101,6 +102,28 @@ def forecast(
     source = gathered(file, more, writes=False)
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check(prior)
+    if one_label:
+        from argmetric.cli.scores._class_commands import forecast_classes
+        from argmetric.cli.scores._classes import UNSUPPORTED
+
+        refuse(IN_MEMORY, one_label=pieces.asked_for(source))
+        cut = threshold is not None
+        more_asked = {"overdispersion": overdispersion, "report": report}
+        refuse(UNSUPPORTED, rule=rule, threshold=cut, known=known, **more_asked)
+        return forecast_classes(
+            source,
+            wide,
+            scores,
+            columns,
+            judge,
+            recalibration,
+            decision_column=decision_column,
+            prior=prior,
+            coverage=coverage,
+            fail_under=fail_under,
+            fail_on=fail_on,
+            json=json,
+        )
     if pieces.asked_for(source):
         refuse(
             IN_MEMORY,

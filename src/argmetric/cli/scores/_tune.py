@@ -49,6 +49,7 @@ def tune(
     *more: opt.MoreFiles,
     scores: sets.Scores = sets.DEFAULT_SCORES,
     wide: sets.Wide = sets.NOT_WIDE,
+    one_label: opt.OneLabel = False,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     weight: opt.Weight = None,
     no_label: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
@@ -108,6 +109,32 @@ def tune(
     """
     source = gathered(file, more)
     cost = _cost(cost_fp, cost_fn, metric)
+    if one_label:
+        from argmetric.cli.scores._class_commands import tune_classes
+        from argmetric.cli.scores._classes import UNSUPPORTED
+
+        refuse(IN_MEMORY, one_label=pieces.asked_for(source))
+        refuse(
+            UNSUPPORTED,
+            no_label=no_label,
+            cost_fp=cost,
+            weight=weight,
+            choice=choice != "best",
+            max_positives=max_positives,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            group=columns.group,
+            report=report,
+        )
+        if metric is not None and len(metric) > 1:
+            raise UsageError("--one-label takes one --metric")
+        if output is not None:
+            refuse_bad_target(output)
+        name = None if metric is None else metric[0]
+        judged = sets.Judge(metric=name, zero_division=zero_division, average=average)
+        how_tuned: dict[str, Any] = {"coverage": coverage, "seed": seed}
+        how_tuned |= {"output": output, "json": json}
+        return tune_classes(source, wide, scores, columns, judged, **how_tuned)
     metrics = [
         sets.metric_named(name, zero_division, several=True)
         for name in metric or ["f1"]
