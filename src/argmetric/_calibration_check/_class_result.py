@@ -88,11 +88,19 @@ class ClassReliability:
             f"forecast {self.forecast_share:.2%} of the rows, actual {self.share:.2%} "
             f"({self.share_low:.2%} to {self.share_high:.2%})"
         )
-        inside = self.share_low <= self.forecast_share <= self.share_high
-        if self.reliable == "no" and inside:
-            text += f", {'too' if self.slope < 1.0 else 'not'} sure"
-            text += "" if self.slope < 1.0 else " enough"
-        return text
+        sure = self.fault.removeprefix("too high").removeprefix("too low")
+        return f"{text}, {sure}" if sure else text
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the probability in two or three words, or nothing."""
+        if self.reliable != "no":
+            return ""
+        if self.forecast_share > self.share_high:
+            return "too high"
+        if self.forecast_share < self.share_low:
+            return "too low"
+        return "too sure" if self.slope < 1.0 else "not sure enough"
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
@@ -184,9 +192,11 @@ class ClassCalibrationCheck(CheckedRoutes):
         return (text,)
 
     def _why_not(self, route: Route) -> str:
-        return "not advised" + (
-            ": not clearly better" if route.name == "weights" else ""
-        )
+        reasons = {
+            "decide": ": the log-loss is higher",
+            "weights": ": not clearly better",
+        }
+        return f"not advised{reasons.get(route.name, '')}"
 
     def _class_lines(self) -> Lines:
         verdicts = [one.reliable for one in self.per_class]
@@ -252,6 +262,18 @@ class ClassCalibrationCheck(CheckedRoutes):
         rows = [one.to_dict() for one in self.per_class]
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         return as_frame(columns, backend)
+
+    def report(self) -> Any:
+        """Make a page with the verdicts on all classes.
+
+        Returns
+        -------
+        argmetric.report.Report
+            `save("report.html")` writes it; Markdown, JSON and text are its twins.
+        """
+        from argmetric.report import report_class_check
+
+        return report_class_check(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw forecast and actual share of every class, the worst 40 classes first.

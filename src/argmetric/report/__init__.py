@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_summarize": ("summarize_file",),
         "_stream": ("Look", "StreamHistory", "summarize_stream"),
         "_tags": ("summarize_tags",),
+        "_classes": ("report_class_check", "report_class_decision"),
         "_of_results": (
             "report_check",
             "report_decision",

@@ -113,6 +113,9 @@ def sections_of(said: Summary) -> Iterator[Section]:
         yield _calibration(said)
     if said.tags is not None:
         yield from _tags(said.tags)
+    for one in said.classes:
+        table = ReportTable(one.caption, one.header, one.rows)
+        yield Section(one.key, one.title, one.text, (table,))
     if said.over is not None and said.over.rows:
         yield _over(said.metric, said.over)
     if said.groups is not None:

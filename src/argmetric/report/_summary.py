@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["decision", "labels", "rule", "check", "tags", "stream"]
+Kind = Literal["decision", "labels", "rule", "check", "tags", "stream", "classes"]
 Numbers = tuple[float, ...]
 Row = tuple[str, ...]
 
@@ -221,6 +221,18 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
+class ClassTable:
+    """A table about several classes, under a title of its own."""
+
+    key: str
+    title: str
+    text: tuple[str, ...]
+    caption: str
+    header: Row
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
 class MarkedWords:
     """Some words of a sentence; `mark` is "right", "missed", "wrong" or empty."""
 
@@ -279,7 +291,7 @@ class Summary:
 
     Attributes
     ----------
-    kind : {"decision", "labels", "rule", "check", "tags", "stream"}
+    kind : {"decision", "labels", "rule", "check", "tags", "stream", "classes"}
         What is reported.
     metric : str
         What decisions are judged by.
@@ -310,6 +322,8 @@ class Summary:
         Of a tagger.
     over : Over or None
         Of a stream.
+    classes : tuple of ClassTable
+        Of one label per row.
     """
 
     kind: Kind
@@ -341,6 +355,7 @@ class Summary:
     thresholds: Thresholds | None = None
     tags: Tags | None = None
     over: Over | None = None
+    classes: tuple[ClassTable, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All that it says as plain lists, texts and numbers, for JSON."""

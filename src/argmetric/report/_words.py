@@ -50,9 +50,10 @@ def document(said: Summary) -> Document:
         "check": "Are these probabilities reliable?",
         "tags": "Predicted labels against actual labels",
         "stream": f"{metric_title(said.metric)} of a stream, row by row",
+        "classes": f"One class for each of {said.n:,} rows",
     }[said.kind]
-    rows = count(said.n, "row")
-    if said.over is not None:
+    rows, several = count(said.n, "row"), said.kind == "classes"
+    if said.over is not None or (said.classes and "file" in said.names):
         rows = f"{said.names['file']}: {rows}"
     if said.tags is not None:
         tokens = count(said.n, "token")
@@ -61,14 +62,22 @@ def document(said: Summary) -> Document:
         )
     return Document(
         title=title,
-        subtitle=f"{rows}; metric: {metric_title(said.metric)}",
+        subtitle=f"{rows}; metric: {metric_title(said.metric)}{_of_classes(said)}",
         cards=tuple(Card(*fact) for fact in said.facts),
-        assumptions=(),
+        assumptions=tuple(line for (line,) in said.lines) if several else (),
         changes=None,
         change="",
         notes=tuple(in_options(said, note) for note in said.notes),
         sections=tuple(sections_of(said)),
     )
+
+
+def _of_classes(said: Summary) -> str:
+    """The groups, and what absent classes count, of one label per row."""
+    if not said.classes:
+        return ""
+    over = "" if said.n_groups is None else f", mean over {said.n_groups:,} groups"
+    return over + (f"; {said.convention}" if said.convention else "")
 
 
 def _of_decision(said: Summary) -> Document:

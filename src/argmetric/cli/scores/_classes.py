@@ -26,6 +26,7 @@ from argmetric.cli._option_sets import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import find_label, read_rows, refuse_shared
+from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._recalibrate import read_calibrator
 from argmetric.cli.scores._rows import Input, rows_out
 from argmetric.cli.scores._wide import matched, partners, score_matrix
@@ -145,11 +146,14 @@ def decide_classes(
     output: str | None,
     output_format: Any,
     decision_column: str,
+    report: str | None,
     json: bool,
 ) -> int:
     """Choose a class for every row, and write it to the rows."""
     check_prior(prior)
     judge.of_classes()  # wrong usage comes before the file is read
+    if report is not None:
+        require(report)
     rows = read_classes(file, wide, scores, columns)
     new = {decision_column: "--decision-column"}
     out = rows_out(rows.table, output, output_format, json=json, new=new)
@@ -175,6 +179,13 @@ def decide_classes(
     }
     added = {decision_column: np.asarray(decision.labels)}
     out.write(rows.table, added, numeric=frozenset(rows.found.values()))
+    if report is not None:
+        from argmetric.report import report_class_decision
+
+        names = {"file": str(summary["file"])}
+        known = {"coverage": coverage, "reference": given.get("reference")}
+        page = report_class_decision(decision, rows.y, names=names, **known)
+        save(page, report)
     return _report.tell(
         "decide",
         summary,

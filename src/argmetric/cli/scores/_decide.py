@@ -141,7 +141,6 @@ def decide(
             _classes.UNSUPPORTED,
             route=route != "recalibrate",
             rule=rule,
-            report=report,
             **limits | {"min_positives": min_positives or None},
         )
         return _classes.decide_classes(
@@ -156,6 +155,7 @@ def decide(
             output=output,
             output_format=output_format,
             decision_column=decision_column,
+            report=report,
             json=json,
         )
     if wide.asked:

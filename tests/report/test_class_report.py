@@ -1,0 +1,116 @@
+"""Reports of one label per row: what they say is what the results say."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from command import Run
+
+NAMES = ["ok", "late", "lost"]
+
+
+def rows_of(n, count, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.geomspace(3.0, 0.3, count), size=n)
+    return (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1), p
+
+
+@pytest.fixture(scope="module")
+def made():
+    code, p = rows_of(500, 3)
+    y = np.array(NAMES)[code]
+    d = am.decide(p, classes=NAMES)
+    return d, y, json.loads(d.report(y).render("json"))
+
+
+def table(said, key):
+    return next(one for one in said["classes"] if one["key"] == key)
+
+
+def test_cards_have_expected_most_probable_and_actual_score(made):
+    d, y, said = made
+    actual = am.evaluate(y, d.labels, classes=NAMES)
+    values = {name: value for name, value, _ in said["facts"]}
+    assert values == {
+        "Expected macro F1": f"{d.expected:.3f}",
+        "Most probable class instead": f"{d.most_probable:.3f}",
+        "Actual macro F1": f"{float(actual):.3f}",
+    }
+    assert f"{d.expected - d.most_probable:+.3f}" in said["facts"][1][2]
+
+
+def test_tables_are_those_of_the_decision(made):
+    d, y, said = made
+    gains = {row[0]: row[4] for row in table(said, "classes")["rows"]}
+    for name, here, usual in zip(
+        NAMES, d.per_class, d.per_class_most_probable, strict=True
+    ):
+        assert gains[name] == f"{here - usual:+.3f}"
+    rows = table(said, "confusion-expected")["rows"]
+    expected = [[f"{cell:,.1f}" for cell in row] for row in d.expected_confusion]
+    assert [row[1:] for row in rows] == expected
+    rows = table(said, "confusion-actual")["rows"]
+    actual = am.evaluate(y, d.labels, classes=NAMES).confusion
+    assert [row[1:] for row in rows] == [[f"{x:.0f}" for x in row] for row in actual]
+    check = am.calibration_check(y, d._batch.p, d.metric, classes=NAMES)
+    verdicts = {row[0]: row[1] for row in table(said, "class-check")["rows"]}
+    assert all(verdicts[x.name].startswith(x.reliable) for x in check.per_class)
+
+
+def test_many_classes_have_their_most_frequent_confusions():
+    _, p = rows_of(400, 40, seed=1)
+    d = am.decide(p, one_label=True)
+    said = json.loads(d.report().render("json"))
+    first = table(said, "confusion-expected")["rows"][0]
+    wrong = d.expected_confusion
+    np.fill_diagonal(wrong, 0.0)
+    a, b = np.unravel_index(wrong.argmax(), wrong.shape)
+    assert first[:3] == [str(a), str(b), f"{wrong.max():,.1f}"]
+    assert len(table(said, "classes")["rows"]) == 30
+    assert not any(one["key"] == "class-check" for one in said["classes"])
+
+
+def test_all_forms_say_it_and_a_reference_is_checked(made):
+    d, _, _ = made
+    code, p = rows_of(300, 3, seed=2)
+    report = d.report(reference=(np.array(NAMES)[code], p))
+    for form in ("html", "md", "text"):
+        text = report.render(form)
+        assert "Expected confusion matrix" in text
+        assert "Ways to decide, compared on the reference" in text
+    check = am.calibration_check(code, p, one_label=True, n_bootstrap=5)
+    assert "Reliable for forecasts?" in check.report().render("text")
+
+
+def test_groups_and_other_metrics():
+    code, p = rows_of(60, 3, seed=3)
+    d = am.decide(p, "mcc", one_label=True, groups=np.arange(60) % 4)
+    text = d.report(code).render("text")
+    assert "MCC, mean over 4 groups" in text
+    assert "Rows of each class" in text
+
+
+def test_the_command_writes_it(run: Run) -> None:
+    code, p = rows_of(80, 3, seed=4)
+    lines = [",".join(map(repr, row)) for row in p.tolist()]
+    rows = [f"{line},{NAMES[c]}" for line, c in zip(lines, code, strict=True)]
+    head = ",".join(f"p_{one}" for one in NAMES) + ",kind"
+    Path("rows.csv").write_text("\n".join([head, *rows, ""]))
+    ended = run("decide", "rows.csv", "--scores", "p_*", "--one-label", "--label",
+                "kind", "-o", "o.csv", "--report", "r.json")  # fmt: skip
+    assert ended.code == 0
+    said = json.loads(Path("r.json").read_text())
+    d = am.decide(p, classes=NAMES)
+    assert said["facts"][0][1] == f"{d.expected:.3f}"
+    assert said["names"]["file"] == "rows.csv"
+
+
+def test_a_pickled_decision_has_no_report():
+    import pickle
+
+    d = pickle.loads(pickle.dumps(am.decide(rows_of(9, 3)[1], one_label=True)))
+    with pytest.raises(ValueError, match="it needs p"):
+        d.report()
