@@ -22,6 +22,7 @@ from argmetric._calibrate.class_fit import (
 )
 from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
 from argmetric._calibrate.resolve import resolve_class_reference
+from argmetric._input.odds import NEAREST
 from calibrated import softmax
 
 
@@ -99,6 +100,30 @@ def test_the_fit_is_the_optimum_of_the_plain_formula(votes, weighted):
     assert fitted.n == used.sum()
 
 
+def test_scores_that_are_far_too_sure_get_a_temperature_first():
+    y, p = table(1200, 4, seed=5)
+    p = softmax(np.log(p) / 4)
+    sure = softmax(16 * np.log(p))
+    plain = am.calibrate(y[:300], p[:300])
+    fitted = am.calibrate(y[:300], sure[:300])
+    assert plain.temperature == 1.0
+    assert fitted.temperature in (8.0, 16.0, 32.0)
+    # the same map, fitted to scores that were cooled by hand
+    cool = softmax(np.log(sure) / fitted.temperature)
+    by_hand = am.calibrate(y[:300], cool[:300])
+    assert by_hand.temperature == 1.0
+    np.testing.assert_allclose(fitted.apply(sure), by_hand.apply(cool), rtol=1e-8)
+    logs = np.log(sure)
+    np.testing.assert_allclose(np.exp(fitted.apply_logits(logs)), fitted.apply(sure))
+
+    def loss(mapped):
+        return -np.log(mapped[np.arange(300, 1200), y[300:]]).mean()
+
+    theirs = loss(plain.apply(p))
+    assert loss(fitted.apply(sure)) < theirs + 0.02
+    assert "of p^(1/" in fitted.formula
+
+
 def losses(n_classes=3, votes=10, logits=False):
     y, p = table(40, n_classes, seed=2, votes=votes)
     w = np.random.default_rng(3).uniform(0.2, 3, y.size)
@@ -140,7 +165,8 @@ def test_many_classes_have_no_matrix_and_the_right_gradient():
         other = fitted.alternatives[3]
         assert other.matrix is fitted.matrix
         np.testing.assert_array_equal(other.biases, fitted.draws[3, :-2])
-    loss, _ = matrix_loss(y, p, np.ones(y.size), logits=False)
+    used = softmax(np.log(p) / fitted.temperature)
+    loss, _ = matrix_loss(y, used, np.ones(y.size), logits=False)
     theta = np.random.default_rng(4).normal(0, 0.3, count + 2)
     slope = approx_fprime(theta, lambda t: loss(t)[0], 1e-7)
     np.testing.assert_allclose(loss(theta)[1], slope, rtol=1e-4, atol=1e-3)
@@ -373,6 +399,8 @@ def test_nasty_probabilities(case, logits):
         mapped = one.apply(new)
         assert (mapped >= 0.0).all()
         np.testing.assert_allclose(mapped.sum(axis=1), 1.0, rtol=1e-12)
+    if fitted.temperature > 1.0:
+        scores = softmax(np.log(np.maximum(p, NEAREST)) / fitted.temperature)
     loss, _ = matrix_loss(y, scores, np.ones(y.size), logits=logits)
     none = loss(np.zeros(loss.precision.size))[0]
     assert loss(parameters(fitted))[0] <= none + 1e-9  # never worse than no change

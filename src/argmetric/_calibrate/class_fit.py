@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from argmetric._calibrate.class_maps import (
     ClassMatrixMap,
     ClassTemperatureMap,
     log_softmax,
+    tempered,
 )
 from argmetric._calibrate.fit import HOTTEST, _root
 from argmetric._calibrate.logistic import rounded, row_blocks
@@ -24,6 +25,8 @@ from argmetric._results.discrete import dot
 # were chosen by held-out log-loss and macro-F1 on real models.
 MATRIX_SD, BIAS_SD = 0.2, 0.5
 SLOPE_PRECISION, LUMP_PRECISION = 0.001, 0.3
+LEAST_FALL = 2.0  # of the loss, for which scores get a temperature first
+HOTTEST_FIRST = 64.0
 MOST_CLASSES_WITH_MATRIX = 60  # it has C² weights; up to 26 classes were tried
 MOST_DRAWN_TOGETHER = 800  # parameters whose curvature is inverted as a whole
 N_CLASS_DRAWS = 16
@@ -305,12 +308,45 @@ def fit_class_matrix(
     draw : bool, default=True
         Whether the map gets draws of others that the reference allows.
     """
-    from scipy.optimize import minimize
-
     w = class_weights(sample_weight, code)
     used = w > 0.0
     if not used.all():
         code, scores, w = code[used], scores[used], w[used]
+    found = _fit(code, scores, w, logits=logits, strict=strict)
+    temperature = 1.0
+    if found.floor and ((scores > 0.0) & (scores < found.floor)).any():
+        found, temperature = _fit_hotter(found, code, scores, w)
+    loss, theta = found.loss, found.theta
+    matrix, b, a, s = loss.parts(theta)
+    return ClassMatrixMap(
+        1.0 + a,
+        b,
+        matrix,
+        loss.centre,
+        s,
+        found.floor,
+        n=code.size,
+        shares=np.bincount(code, w, b.size) / w.sum(),
+        classes=classes,
+        temperature=temperature,
+        draws=_draws(loss, theta) if draw else None,
+    )
+
+
+class Fit(NamedTuple):
+    """The least loss, and where it is."""
+
+    value: float
+    theta: Floats
+    loss: MatrixLoss
+    floor: float | None
+
+
+def _fit(
+    code: Integers, scores: Floats, w: Floats, *, logits: bool, strict: bool = False
+) -> Fit:
+    from scipy.optimize import minimize
+
     loss, floor = matrix_loss(code, scores, w, logits=logits)
     if strict:
         _refuse_backwards(loss)
@@ -327,20 +363,22 @@ def fit_class_matrix(
         method="L-BFGS-B",
         options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6},
     )
-    theta = np.asarray(found.x * unit)
-    matrix, b, a, s = loss.parts(theta)
-    return ClassMatrixMap(
-        1.0 + a,
-        b,
-        matrix,
-        loss.centre,
-        s,
-        floor,
-        n=code.size,
-        shares=np.bincount(code, w, b.size) / w.sum(),
-        classes=classes,
-        draws=_draws(loss, theta) if draw else None,
-    )
+    return Fit(float(found.fun), np.asarray(found.x * unit), loss, floor)
+
+
+def _fit_hotter(plain: Fit, code: Integers, p: Floats, w: Floats) -> tuple[Fit, float]:
+    """The fit to p at a temperature, doubled while the loss falls, if it falls enough.
+
+    The floor cuts the small probabilities of scores that are far too sure, and which
+    class comes second is lost. At a temperature they are above the floor.
+    """
+    best, hottest, temperature = plain, 1.0, 2.0
+    while temperature <= HOTTEST_FIRST:
+        tried = _fit(code, tempered(p, temperature), w, logits=False)
+        if tried.value >= best.value:
+            break
+        best, hottest, temperature = tried, temperature, 2.0 * temperature
+    return (best, hottest) if best.value < plain.value - LEAST_FALL else (plain, 1.0)
 
 
 def _refuse_backwards(loss: MatrixLoss) -> None:

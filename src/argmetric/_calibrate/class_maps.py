@@ -38,6 +38,13 @@ def log_softmax(x: Floats) -> Floats:
     return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
 
 
+def tempered(p: Floats, temperature: float) -> Floats:
+    """Rows proportional to p to the power of 1 / temperature."""
+    if temperature == 1.0:
+        return p
+    return np.exp(log_softmax(np.log(np.maximum(p, NEAREST)) / temperature))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassMap(Calibrator):
     """A map of rows of class probabilities, one column per class.
@@ -132,7 +139,9 @@ class ClassMatrixMap(ClassMap):
 
     The matrix moves probability between classes that the model confuses. Probabilities
     of `floor` and less count as `floor`, and `lump` is added to their logits: the many
-    zeros of a forest or a vote of neighbours are not certain.
+    zeros of a forest or a vote of neighbours are not certain. Scores that are far too
+    sure, such as those of naive Bayes, are taken to the power of 1 / `temperature`
+    first, so that `floor` does not wipe out what their small ones tell.
 
     Attributes
     ----------
@@ -153,6 +162,8 @@ class ClassMatrixMap(ClassMap):
         Share of each class in the reference.
     classes : tuple or None
         Names of the columns.
+    temperature : float
+        Of the probabilities before all else; 1 changes nothing.
 
     Examples
     --------
@@ -174,6 +185,7 @@ class ClassMatrixMap(ClassMap):
     floor: float | None = None
     shares: Floats | None = field(default=None, kw_only=True)
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    temperature: float = field(default=1.0, kw_only=True)
 
     kind: ClassVar[str] = "class_matrix"
     method: ClassVar[str] = "matrix"
@@ -181,6 +193,7 @@ class ClassMatrixMap(ClassMap):
     def _check(self) -> None:
         check_finite("slope", self.slope)
         check_finite("lump", self.lump)
+        check_temperature(self.temperature)
         if self.floor is not None:
             check_finite("floor", self.floor, 0.0)
         count = np.size(self.biases)
@@ -219,7 +232,7 @@ class ClassMatrixMap(ClassMap):
 
     def _map(self, x: Floats) -> Floats:
         check_class_columns(x, self.n_classes)
-        x = log_softmax(x)
+        x = log_softmax(x / self.temperature)
         if self.floor is None:
             return log_softmax(self._logits(x, None))
         low = math.log(self.floor)
@@ -230,8 +243,9 @@ class ClassMatrixMap(ClassMap):
         floor = NEAREST if self.floor is None else self.floor
         mapped = np.empty(p.shape)
         for part in row_blocks(p.shape[0]):
-            is_low = None if self.floor is None else p[part] <= floor
-            z = self._logits(np.log(np.maximum(p[part], floor)), is_low)
+            rows = tempered(p[part], self.temperature)
+            is_low = None if self.floor is None else rows <= floor
+            z = self._logits(np.log(np.maximum(rows, floor)), is_low)
             z -= z.max(axis=1, keepdims=True)
             np.exp(z, out=mapped[part])
         mapped /= mapped.sum(axis=1, keepdims=True)
@@ -256,7 +270,8 @@ class ClassMatrixMap(ClassMap):
         if self.lump and self.floor is not None:
             terms += f" {self.lump:+.3g} [p ≤ {self.floor:.2g}]"
         without = "" if self.matrix is not None else ", without a matrix W"
-        return f"p' = softmax({terms}), {self.n_classes} classes{without}"
+        first = "" if self.temperature == 1.0 else f" of p^(1/{self.temperature:.4g})"
+        return f"p' = softmax({terms}){first}, {self.n_classes} classes{without}"
 
     @property
     def names(self) -> tuple[Any, ...]:
