@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._classes._bound import upper_bound
 from argmetric._classes._climb import Rows, decide_rows, most_probable, sums_of
 from argmetric._classes._limits import labels_within, with_limits
-from argmetric._classes._prepare import ClassBatch, named, read_batch
+from argmetric._classes._prepare import ClassBatch, named, read_call
 from argmetric._classes._result import ClassDecision
 from argmetric._classes._values import expected_metric, rule_of
 from argmetric._input.arguments import check_flag
@@ -22,7 +22,6 @@ from argmetric.metrics import (
     ClassGain,
     ClassMetric,
     MetricLike,
-    get_class_metric,
 )
 
 
@@ -30,36 +29,13 @@ def decide_classes(
     p: Any,
     metric: MetricLike,
     *,
-    classes: Any = None,
-    groups: Any = None,
-    average: Any = None,
-    zero_division: float | None = None,
-    cost: Any = None,
     max_per_class: Any = None,
     min_recall: Any = None,
-    prior: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
     certificate: bool = False,
+    **how: Any,
 ) -> ClassDecision:
     """Choose one class per row; parameters as for `decide` with `one_label=True`."""
-    batch = read_batch(
-        p,
-        classes=classes,
-        groups=groups,
-        logits=logits,
-        calibrator=calibrator,
-        reference=reference,
-        prior=prior,
-    )
-    found = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(batch.classes),
-    )
+    batch, found = read_call(p, metric, **how)
     certificate = check_flag(certificate, "certificate")
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     decision = decide_batch(batch, found, limits, certificate=certificate)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._classes._climb import Rows
-from argmetric._classes._prepare import ClassBatch, codes_of, read_batch
+from argmetric._classes._prepare import ClassBatch, codes_of, read_call
 from argmetric._classes._values import expected_metric
 from argmetric._expected import plan
 from argmetric._input.arguments import check_count, check_share
@@ -22,7 +22,7 @@ from argmetric._results.discrete import ScoreLaw
 from argmetric._results.display import Lines, Result, metric_title
 from argmetric._results.pictures import draw_law, drawing
 from argmetric._results.saving import shown_number
-from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+from argmetric.metrics import ClassMetric, MetricLike
 
 DRAWS = 1000
 FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
@@ -140,34 +140,11 @@ def forecast_classes(
     metric: MetricLike,
     coverage: float,
     *,
-    classes: Any = None,
-    groups: Any = None,
-    average: Any = None,
     known: Any = None,
-    prior: Any = None,
-    zero_division: float | None = None,
-    cost: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    **how: Any,
 ) -> ClassForecast:
     """Forecast labels; parameters as for `forecast` with `one_label=True`."""
-    batch = read_batch(
-        p,
-        classes=classes,
-        groups=groups,
-        logits=logits,
-        calibrator=calibrator,
-        reference=reference,
-        prior=prior,
-    )
-    found = get_class_metric(
-        metric,
-        average=average,
-        zero_division=zero_division,
-        cost=cost,
-        n_classes=len(batch.classes),
-    )
+    batch, found = read_call(p, metric, **how)
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 

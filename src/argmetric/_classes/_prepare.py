@@ -20,6 +20,7 @@ from argmetric._input.label_words import listed
 from argmetric._input.labels import label_array, missing_labels, plain_label
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_length
+from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,27 @@ def read_batch(
             return _at_shares(_mapped(one, scores, logits), prior, names, shares)[0]
 
     return ClassBatch(mapped, names, coded, found, tuple(notes), through)
+
+
+def read_call(
+    p: Any,
+    metric: MetricLike,
+    *,
+    average: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    **how: Any,
+) -> tuple[ClassBatch, ClassMetric]:
+    """The rows and the metric of a call; `how` is for `read_batch`."""
+    batch = read_batch(p, **how)
+    found = get_class_metric(
+        metric,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        n_classes=len(batch.classes),
+    )
+    return batch, found
 
 
 def _at_shares(
