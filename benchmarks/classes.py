@@ -6,10 +6,11 @@
     python benchmarks/classes.py --quick          # a smoke run: figures mean nothing
 
 Every line is one JSON object: what was measured, the value, the target and whether it
-was met. Points are 100 times the metric. `decide` and `forecast` run on real sets, as
-they are and thinned to rare classes. Choices were made on the sets of the choose half;
-read the figures of the show half, which had no part in them.
-The sets are those of `classes_parts/cases.py`; all but digits need the data folder.
+was met. Points are 100 times the metric. `decide` and `forecast` run on sets, as they
+are and thinned to rare classes; the one called generated is not real. Choices were made
+on the sets of the choose half; read the figures of the show half, which had no part in
+them. The sets are those of `classes_parts/cases.py`; all but digits and generated need
+the data folder. xCOLUMNs is compared where it is installed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ import statistics
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
-from classes_parts.cases import HALVES, Setting, settings
+from classes_parts.cases import HALVES, TRAIN, Setting, fitted_models, settings
 from harness import emit, emit_machine, emit_summary, judge, wall_seconds
 
 import argmetric as am
@@ -174,13 +176,32 @@ def grouped(
             emit(section, what, mean, unit, targets.get(name), **by, **told)
 
 
+@cache
+def xcolumns() -> Any:
+    """The other tool's search for macro-F1, or None where it is not installed."""
+    try:
+        from xcolumns import block_coordinate as found
+    except ImportError as error:
+        emit("decide", "xCOLUMNs", None, "is missing", why=str(error))
+        return None
+    return found.predict_optimizing_macro_f1_score_using_bc
+
+
+def by_xcolumns(s: Setting) -> Any:
+    """Labels of xCOLUMNs on the recalibrated P: it counts absent classes 0."""
+    search = xcolumns()
+    if search is None or s.y.size > 1000:  # a row takes it about a millisecond
+        return None
+    found = search(s.calibrator.apply(s.P), k=1)
+    return np.asarray(found[0] if isinstance(found, tuple) else found).argmax(axis=1)
+
+
 def decide(*, quick: bool, half: str | None) -> None:
     """2. Macro-F1 on real sets: most probable, P over shares, tuned, decided."""
     found: dict[str, dict[str, list[tuple[Setting, float]]]] = {}
     for s in settings(quick, half, tune=True):
         shares = np.bincount(s.case.reference[0][: s.m], minlength=s.case.count) + 0.5
-        for name in ("0/0 = 0", "left out"):
-            absent = CONVENTIONS[name]
+        for name, absent in CONVENTIONS.items():
             decision = am.decide(
                 s.P,
                 "f1",
@@ -194,6 +215,9 @@ def decide(*, quick: bool, half: str | None) -> None:
                 "tuned weights": s.tuned.apply(s.P),
                 "decided": decision.labels,
             }
+            other = by_xcolumns(s) if name == "0/0 = 0" else None
+            if other is not None:
+                answers["xCOLUMNs, k = 1"] = other
             kept = found.setdefault(name, {})
             for answer, z in answers.items():
                 points = macro_f1(s.y, z, s.case.count, absent)
@@ -206,9 +230,12 @@ def decide(*, quick: bool, half: str | None) -> None:
                     mean = statistics.mean(points)
                     told = {"half": part, "convention": name, "cases": len(points)}
                     emit("decide", answer, mean, "points of macro-F1", **told)
-        for answer in ("most probable", "P over shares", "tuned weights"):
-            pairs = zip(kept["decided"], kept[answer], strict=True)
-            over = [(s, mine - other) for (s, mine), (_, other) in pairs]
+        for answer in [one for one in kept if one != "decided"]:
+            theirs = {id(s): points for s, points in kept[answer]}
+            pairs = [
+                (s, x, theirs[id(s)]) for s, x in kept["decided"] if id(s) in theirs
+            ]
+            over = [(s, mine - other) for s, mine, other in pairs]
             what = f"decided minus {answer}"
             grouped("decide", what, over, "points", convention=name)
 
@@ -225,22 +252,43 @@ def forecast(*, quick: bool, half: str | None) -> None:
             how["one_label"] = True
             actual = float(am.evaluate(s.y, d.labels, metric, **how))
             lines.append((s, actual, law))
-        told = {"metric": metric, "convention": name}
-        ends: dict[str, Callable[[float, Any], float]] = {
-            "inside the interval": lambda x, f: f.interval[0] <= x <= f.interval[1],
-            "below the interval": lambda x, f: x < f.interval[0],
-            "above the interval": lambda x, f: x > f.interval[1],
-            "width in points": lambda x, f: 100 * (f.interval[1] - f.interval[0]),
-            "mean minus actual in points": lambda x, f: 100 * (f.mean - x),
-        }
-        for what, of in ends.items():
-            values = [(s, float(of(x, law))) for s, x, law in lines]
-            unit = "points" if "points" in what else "share"
-            grouped("forecast", what, values, unit, **told)
+        emit_ends(lines, metric=metric, convention=name)
+
+
+def emit_ends(lines: list[tuple[Setting, float, Any]], **told: Any) -> None:
+    """How the actual scores lie to the intervals of their forecasts."""
+    ends: dict[str, Callable[[float, Any], float]] = {
+        "inside the interval": lambda x, f: f.interval[0] <= x <= f.interval[1],
+        "below the interval": lambda x, f: x < f.interval[0],
+        "above the interval": lambda x, f: x > f.interval[1],
+        "width in points": lambda x, f: 100 * (f.interval[1] - f.interval[0]),
+        "mean minus actual in points": lambda x, f: 100 * (f.mean - x),
+    }
+    for what, of in ends.items():
+        values = [(s, float(of(x, law))) for s, x, law in lines]
+        unit = "points" if "points" in what else "share"
+        grouped("forecast", what, values, unit, **told)
+
+
+def classifier(*, quick: bool, half: str | None) -> None:
+    """4. The interval of `MetricClassifier.forecast`, which needs no reference."""
+    lines = []
+    for case, model, X, y in fitted_models(quick, half):
+        fitted = am.MetricClassifier(model, "f1", average="macro", cv=5)
+        fitted.fit(X[:TRAIN], y[:TRAIN])
+        for size in (200, 1000):
+            for start in range(TRAIN, min(TRAIN + 2 * size, y.size - size + 1), size):
+                rows = slice(start, start + size)
+                labels = fitted.decide(X[rows]).labels
+                law = fitted.forecast(X[rows], labels)
+                actual = float(am.evaluate(y[rows], labels, "f1", one_label=True))
+                setting = Setting(case, TRAIN, size, None, None, y[rows], X[rows])
+                lines.append((setting, actual, law))
+    emit_ends(lines, metric="f1", convention="left out", of="MetricClassifier")
 
 
 def speed(*, quick: bool, half: str | None) -> None:
-    """4. Seconds and memory of large batches."""
+    """5. Seconds and memory of large batches."""
     shapes = {(10**6, 10): 2.0, (10**5, 100): 2.0, (10**5, 1000): 15.0}
     rng = np.random.default_rng(0)
     for (n, count), most in shapes.items():
@@ -267,6 +315,7 @@ SECTIONS: dict[str, Callable[..., None]] = {
     "enumerate": enumerate_all,
     "decide": decide,
     "forecast": forecast,
+    "classifier": classifier,
     "speed": speed,
 }
 

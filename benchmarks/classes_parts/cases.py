@@ -1,4 +1,4 @@
-"""Real sets with rare classes, five kinds of models, and batches of their rows."""
+"""Sets with rare classes, five kinds of models, and batches of their rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from harness import data_file
 
 import argmetric as am
 
-HALVES = {"choose": ("covtype", "optdigits"), "show": ("digits", "ocr")}
-DROPPED = {"covtype": 0, "optdigits": 40, "digits": 40, "ocr": 64}  # to leave errors
-RATIOS = {"covtype": 30, "optdigits": 30, "digits": 10, "ocr": 30}  # of kept shares
+HALVES = {"choose": ("covtype", "optdigits"), "show": ("digits", "ocr", "generated")}
+DROPPED = {"optdigits": 40, "digits": 40, "ocr": 64}  # columns, to leave errors
+RATIOS = {"covtype": 30, "optdigits": 30, "digits": 10, "ocr": 30, "generated": 30}
 MOST_CLASSES = 12  # of ocr the most frequent: tuned weights are slow to find
-REFERENCES = (200, 1000)
+REFERENCES = (200, 1000, 3000)
 BATCHES = {50: 3, 200: 2, 1000: 1, 10**9: 1}  # rows, and how many batches of them
 MOST_ROWS, TRAIN, TEST = 20_000, 1200, 3000
 
@@ -37,7 +37,19 @@ class Case:
 
 
 def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels of a set."""
+    """Rows and labels of a set; "generated" is no real one."""
+    if name == "generated":
+        from sklearn.datasets import make_classification
+
+        return make_classification(
+            MOST_ROWS,
+            n_features=20,
+            n_informative=8,
+            n_classes=8,
+            n_clusters_per_class=2,
+            class_sep=1.2,
+            random_state=0,
+        )
     if name == "digits":
         from sklearn.datasets import load_digits
 
@@ -66,7 +78,7 @@ def thinned(name: str, ratio: int) -> Any:
         sizes = [max(int(k * p.size), 12) for k, p in zip(keep, parts, strict=True)]
         parts = [p[:size] for p, size in zip(parts, sizes, strict=True)]
         rows = rng.permutation(np.concatenate(parts))
-    columns = rng.permutation(X.shape[1])[DROPPED[name] :]
+    columns = rng.permutation(X.shape[1])[DROPPED.get(name, 0) :]
     return X[rows][:, columns], np.searchsorted(kept, y[rows]), kept.size
 
 
@@ -102,7 +114,8 @@ def _cases(quick: bool, only: str | None) -> Iterator[Case]:
         ratio = RATIOS[name] if thin else 1
         X, y, count = thinned(name, ratio)
         n_train = min(TRAIN, y.size // 3)
-        m = REFERENCES[-1] if y.size - n_train >= 2 * REFERENCES[-1] else REFERENCES[0]
+        fits = [one for one in REFERENCES if y.size - n_train >= 2 * one]
+        m = max(fits, default=REFERENCES[0])
         test = slice(n_train + m, n_train + m + TEST)
         for kind, model in kinds.items():
             model.fit(X[:n_train], y[:n_train])
@@ -116,6 +129,18 @@ def _cases(quick: bool, only: str | None) -> Iterator[Case]:
             yield Case(
                 name, half, ratio, kind, count, (y[part], P[part]), (y[test], P[test])
             )
+
+
+def fitted_models(quick: bool, half: str | None) -> Iterator[Any]:
+    """A case without scores, a model that is not fitted, rows and labels."""
+    kinds = ("logistic",) if quick else ("logistic", "forest", "bayes")
+    for part, names in HALVES.items():
+        if half in (None, part):
+            for name, kind in itertools.product(names, kinds):
+                X, y, count = thinned(name, RATIOS[name])
+                none = np.empty(0), np.empty(0)
+                case = Case(name, part, RATIOS[name], kind, count, none, none)
+                yield case, models()[kind], X, y
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,21 @@ def test_a_reference_widens_the_interval():
     assert same.interval == f.interval
 
 
+def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.array([6, 3, 0.06]), size=1200)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    d = am.decide(p[600:], "gmean", one_label=True, reference=(y[:600], p[:600]))
+    f = d.forecast()
+    law_given_map = am.forecast(d._batch.p, d.codes, "gmean", one_label=True)
+    assert f.mean == pytest.approx(law_given_map.mean)
+    assert f.interval_given_map == law_given_map.interval
+    assert f.interval[0] < f.interval_given_map[0]
+    zero = law_given_map.values == 0.0
+    assert (f.values == 0.0).mean() > zero.mean()
+    assert f.values.mean() == pytest.approx(f.mean, abs=0.02)
+
+
 def test_shares_that_moved_are_taken_in():
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.array([4, 2, 1.0]), size=500)

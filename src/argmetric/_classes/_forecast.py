@@ -1,7 +1,8 @@
 """forecast for one label per row: the law of the score of given labels.
 
 True classes are drawn from p and the labels scored against them. The spread of the map
-and an allowance for its form are added where p was recalibrated on a reference.
+and an allowance for its form are added where p was recalibrated on a reference. A
+G-mean is 0 if one class has no hit, so that its allowance is made class by class.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from argmetric._results.discrete import ScoreLaw
 from argmetric._results.display import Lines, Result, metric_title
 from argmetric._results.pictures import draw_law, drawing
 from argmetric._results.saving import shown_number
-from argmetric.metrics import ClassMetric, MetricLike
+from argmetric.metrics import ClassGMean, ClassMetric, MetricLike
 
 DRAWS = 1000
 FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
+# The same for one class, in units of log p: of a class with no rows in the reference;
+# as many rows as halve its variance; and draws of it for every other map.
+CLASS_ALLOWANCE, HALVING_ROWS, CLASS_DRAWS = 0.7, 10.0, 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -179,8 +183,12 @@ def forecast_batch(
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
         given = _interval(values, coverage, metric)
-        spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
-        values = _widened(values, spread, random_state)
+        if isinstance(metric, ClassGMean):
+            values = _drawn_by_class(batch, truth, metric, codes, random_state)
+            values *= mean / max(float(values.mean()), 1e-300)
+        else:
+            spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
+            values = _widened(values, spread, random_state)
     values = np.sort(_within(values, metric))
     return ClassForecast(
         mean=mean,
@@ -224,6 +232,40 @@ def _map_spread(
         rows = _with_known(batch, p, truth)
         means.append(float(np.nanmean(expected_metric(rows, metric, labels).groups)))
     return float(np.std(means)) if len(means) > 1 else 0.0
+
+
+def _drawn_by_class(
+    batch: ClassBatch,
+    truth: Integers | None,
+    metric: ClassMetric,
+    codes: Integers,
+    seed: int,
+) -> Floats:
+    """Scores against truths drawn under other maps, wrong for some classes.
+
+    In each draw of a map, p of class a in the rows given b is multiplied by e^(σ_a·z),
+    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m).
+    """
+    rng = np.random.default_rng(seed)
+    seen = np.zeros(len(batch.classes))
+    if getattr(batch.calibrator, "shares", None) is not None:
+        seen = batch.calibrator.n * batch.calibrator.shares
+    sd = CLASS_ALLOWANCE * np.sqrt(HALVING_ROWS / (HALVING_ROWS + seen))
+    times = CLASS_DRAWS if plan.draws_every_row(codes.size) else 1
+    maps = max(len(batch.calibrator.alternatives), 1)
+    draws = math.ceil(DRAWS / (maps * times))
+    found = []
+    for p in batch.alternatives() if maps > 1 else (batch.p,):
+        for _ in range(times):
+            factors = np.exp(sd * rng.standard_normal((sd.size, sd.size)))
+            moved = p * factors[codes]
+            moved /= moved.sum(axis=1, keepdims=True)
+            rows = _with_known(batch, moved, truth)
+            state = int(rng.integers(2**31))
+            labels = batch.grouped(codes)
+            found.append(drawn_scores(rows, metric, labels, state, draws))
+    values = np.concatenate(found)
+    return values[~np.isnan(values)]
 
 
 def _widened(values: Floats, spread: float, seed: int) -> Floats:
