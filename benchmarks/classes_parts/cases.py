@@ -23,7 +23,7 @@ BATCHES = {50: 3, 200: 2, 1000: 1, 10**9: 1}  # rows, and how many batches of th
 MOST_ROWS, TRAIN, TEST = 20_000, 1200, 3000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """The probabilities of one model on the rows of one set, with their labels."""
 
@@ -42,7 +42,7 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.datasets import make_classification
 
         return make_classification(
-            MOST_ROWS,
+            12_000,
             n_features=20,
             n_informative=8,
             n_classes=8,
@@ -160,6 +160,13 @@ class Setting:
         return f"{self.size:,}" if self.size < 10**9 else "all"
 
 
+@cache
+def calibrated(case: Case, m: int) -> Any:
+    """The map that the first m rows of the reference give."""
+    y, P = (one[:m] for one in case.reference)
+    return am.calibrate(y, P, classes=range(case.count))
+
+
 def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
     for case in cases(quick, half):
         for m in REFERENCES:
@@ -167,7 +174,7 @@ def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
                 continue
             y, P = (one[:m] for one in case.reference)
             names = range(case.count)
-            found = am.calibrate(y, P, classes=names)
+            found = calibrated(case, m)
             rule = None
             if tune:
                 rule = am.tune(y, P, "f1", classes=names, n_bootstrap=0, cv=None)
