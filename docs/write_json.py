@@ -47,6 +47,10 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("decide rows.csv --reference rows.csv --route tune", "``RuleSummary``"),
     ("decide many --group g -o out", "``ManySummary``"),
     ("forecast rows.csv --known y --threshold 0.5", "``ForecastSummary``"),
+    (
+        "monitor rows.csv --reference rows.csv --every 100 --by g --append state.json",
+        "``MonitorSummary``",
+    ),
     ("evaluate decided.csv --label y --score p --group g", "``EvaluateSummary``"),
     ("evaluate decided.csv --label y", "``EvaluateSummary``"),
     ("tune rows.csv -m f1 -m mcc -o rule-{metric}.json", "``TuneSummary``"),

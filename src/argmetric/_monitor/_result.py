@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, plain, restored
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric.report import Report
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
@@ -420,6 +423,19 @@ class Monitoring(Saved["Monitoring"], Result):
         from argmetric._monitor._plot import draw_periods
 
         return draw_periods(self, ax)
+
+    def report(self) -> Report:
+        """A page on all periods: scores, shares, histograms and segments.
+
+        Returns
+        -------
+        argmetric.report.Report
+            To be saved, or shown in a notebook.
+        """
+        from argmetric.report import report_monitoring
+
+        made: Report = report_monitoring(self)
+        return made
 
 
 def _cells_of(one: Period) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_stream": ("Look", "StreamHistory", "summarize_stream"),
         "_tags": ("summarize_tags",),
         "_classes": ("report_class_check", "report_class_decision"),
+        "_watched": ("report_monitoring",),
         "_of_results": (
             "report_check",
             "report_decision",

@@ -17,15 +17,18 @@ from argmetric.report._curves import BETAS, FLOORS
 from argmetric.report._report import require_page
 from argmetric.report._sections import SIGNS, is_best_cut, probability, units_of
 from argmetric.report._summary import Summary
+from argmetric.report._watched import watched_figures
 from argmetric.report._words import document
 
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 _LONGEST_TITLE = 120
+SCRIPTS = ("page.js", "monitor.js")
 
 
 def page(said: Summary) -> str:
     """The page, the same byte for byte for the same summary."""
-    template, style, script = _assets()
+    template, style, scripts = _assets()
+    script = scripts["monitor.js" if said.watched is not None else "page.js"]
     doc = document(said)
     drawn: dict[str, Any] = {"interval": figures.interval_figure(said)}
     data = None
@@ -43,6 +46,9 @@ def page(said: Summary) -> str:
         drawn["thresholds"] = figures.threshold_figure(said.thresholds)
     if said.over is not None and said.over.rows:
         drawn["over"] = figures.over_figures(said.metric, said.over)
+    if said.watched is not None:
+        drawn |= watched_figures(said.metric, said.watched)
+        data = _embedded(drawn["scores"]["data"])
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     text: str = template.render(
         said=said,
@@ -68,13 +74,13 @@ def page(said: Summary) -> str:
 
 
 @cache
-def _assets() -> tuple[Any, str, str]:
-    """The template, the style and the script."""
+def _assets() -> tuple[Any, str, dict[str, str]]:
+    """The template, the style and the scripts."""
     jinja2 = require_page()
     folder = resources.files("argmetric.report") / "page"
-    style, script = (
+    style, *scripts = (
         _dense((folder / name).read_text(encoding="utf-8"))
-        for name in ("page.css", "page.js")
+        for name in ("page.css", *SCRIPTS)
     )
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(
@@ -90,7 +96,8 @@ def _assets() -> tuple[Any, str, str]:
         keep_trailing_newline=True,
     )
     environment.policies["json.dumps_kwargs"] = {}
-    return environment.get_template("page.html"), style, script
+    named = dict(zip(SCRIPTS, scripts, strict=True))
+    return environment.get_template("page.html"), style, named
 
 
 def _dense(text: str) -> str:

@@ -118,6 +118,10 @@ def sections_of(said: Summary) -> Iterator[Section]:
         yield Section(one.key, one.title, one.text, (table,))
     if said.over is not None and said.over.rows:
         yield _over(said.metric, said.over)
+    if said.watched is not None:
+        from argmetric.report._watched import sections_of_watched
+
+        yield from sections_of_watched(said.metric, said.watched)
     if said.groups is not None:
         yield _groups(said)
     if said.truth is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["decision", "labels", "rule", "check", "tags", "stream", "classes"]
+Kind = Literal[
+    "decision", "labels", "rule", "check", "tags", "stream", "classes", "monitor"
+]
 Numbers = tuple[float, ...]
 Row = tuple[str, ...]
 
@@ -286,13 +288,46 @@ class Over:
 
 
 @dataclass(frozen=True)
+class Watched:
+    """Periods without labels, one after the other.
+
+    Attributes
+    ----------
+    periods : tuple of dict
+        The attributes of each period.
+    coverage, floor : float
+        As for `monitor`.
+    reference_share : float
+        Share of positives of the reference.
+    edges : tuple of float
+        Scores between which rows are counted for the histogram.
+    reference : tuple of float
+        Shares of the rows of the reference between them.
+    shares : tuple of tuple of float
+        Those of each period.
+    segments : tuple of (str, dict)
+        Name and last period of each segment, the worst first.
+    """
+
+    periods: tuple[dict[str, Any], ...]
+    coverage: float
+    floor: float | None
+    reference_share: float
+    edges: Numbers
+    reference: Numbers
+    shares: tuple[Numbers, ...]
+    segments: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary:
     """All that a report says: plain values, however many rows there were.
 
     Attributes
     ----------
-    kind : {"decision", "labels", "rule", "check", "tags", "stream", "classes"}
-        What is reported.
+    kind : str
+        What is reported: "decision", "labels", "rule", "check", "tags", "stream",
+        "classes" or "monitor".
     metric : str
         What decisions are judged by.
     convention : str
@@ -324,6 +359,8 @@ class Summary:
         Of a stream.
     classes : tuple of ClassTable
         Of one label per row.
+    watched : Watched or None
+        Of periods that are monitored.
     """
 
     kind: Kind
@@ -356,6 +393,7 @@ class Summary:
     tags: Tags | None = None
     over: Over | None = None
     classes: tuple[ClassTable, ...] = ()
+    watched: Watched | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All that it says as plain lists, texts and numbers, for JSON."""

@@ -51,6 +51,7 @@ def document(said: Summary) -> Document:
         "tags": "Predicted labels against actual labels",
         "stream": f"{metric_title(said.metric)} of a stream, row by row",
         "classes": f"One class for each of {said.n:,} rows",
+        "monitor": f"Is the model still good? {metric_title(said.metric)} by period",
     }[said.kind]
     rows, several = count(said.n, "row"), said.kind == "classes"
     if said.over is not None or (said.classes and "file" in said.names):

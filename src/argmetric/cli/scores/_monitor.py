@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from argmetric._monitor import Period
 
 _WATCHED = Parameter(group=opt.FORECAST)
-_ENDINGS = (".json", ".csv")
+_ENDINGS = (".html", ".json", ".csv")
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
 _PLOT, _NARROW_PLOT = 24, 16  # signs
 _WIDE = 110  # signs of a terminal that has room for intervals in figures
@@ -228,6 +228,10 @@ def _check_output(path: str) -> None:
     refuse_bad_target(path)
     if not path.lower().endswith(_ENDINGS):
         raise UsageError(f"-o {path}: the ending must be {', '.join(_ENDINGS)}")
+    if path.lower().endswith(".html"):
+        from argmetric.cli.scores._page import require
+
+        require(path)
 
 
 def _labelling(rule: str | None, threshold: float | None, decision: str | None) -> Any:
@@ -389,6 +393,8 @@ def _alarms(found: Monitoring, before: Monitoring | None) -> dict[str, list[Peri
 def _write(found: Monitoring, path: str) -> None:
     if path.lower().endswith(".json"):
         found.save(path)
+    elif path.lower().endswith(".html"):
+        found.report().save(path, "html")
     else:
         frame = found.to_frame("pyarrow")
         files.write_table(files.Table(frame, "csv", path), path, "csv")
