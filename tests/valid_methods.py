@@ -186,7 +186,12 @@ METHODS: dict[str, Call] = {
         MONITORING.add, p=P, time=None, known=[1, *[None] * 5], pos_label=1
     ),
     "Monitoring.to_label": of(
-        MONITORING.to_label, n=3, period=-1, segment=None, random_state=0
+        MONITORING.to_label,
+        **{"n": 3, "period": -1, "segment": None, "p": P[1:] + P[:4]},
+        **{"labels": None, "known": None, "random_state": 0},
+    ),
+    "Monitoring.add_labels": of(
+        MONITORING.add_labels, y=Y, p=P, period=0, time=None, pos_label=1
     ),
     "Monitoring.to_frame": of(MONITORING.to_frame, backend="pandas"),
     "Monitoring.plot": of(drawn(MONITORING.plot), ax=None),

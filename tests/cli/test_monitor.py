@@ -27,10 +27,10 @@ CUT = 0.5
 
 
 def rows(n: int, share: float) -> tuple[Any, Any]:
-    """Labels, and scores that are too high for them."""
+    """Labels, and scores that are right where a fifth is positive."""
     y = RNG.random(n) < share
-    x = RNG.normal(np.where(y, 1.2, -0.8), 1.0)
-    return y.astype(int), 1.0 / (1.0 + np.exp(-(1.8 * x - 1.0)))
+    x = RNG.normal(np.where(y, 1.0, -1.0), 1.0)
+    return y.astype(int), 1.0 / (1.0 + 4.0 * np.exp(-2.0 * x))
 
 
 REFERENCE = rows(1000, 0.2)

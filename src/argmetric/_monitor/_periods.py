@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +86,61 @@ def check_every(value: Any, *, with_time: bool) -> Every:
     count, unit = int(match[1]), match[2]
     per_year = max(round(_PER_YEAR[unit] / count), 1)
     return Every(text, 0, _UNITS[unit], count * _STEPS[unit], per_year)
+
+
+Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
+
+
+def number_rows(
+    every: Every, counts: Sequence[Any], n: int, time: Any
+) -> tuple[Integers, Bounds, tuple[str, ...]]:
+    """Number of the period of every row, starts and ends of periods, and notes.
+
+    Parameters
+    ----------
+    every : Every
+        The length of a period.
+    counts : sequence of PeriodCounts
+        Periods that are there already.
+    n : int
+        Number of rows.
+    time : array-like or None
+        Their times.
+    """
+    times, notes = (None, ()) if time is None else read_times(time, n)
+    if every.unit:
+        if times is None:
+            raise ValueError(f"time is needed: periods are {every.text} long")
+        number = every.numbers(times)
+        found = np.unique(number).tolist()
+        return number, {i: (every.start(i), every.start(i + 1)) for i in found}, notes
+    before = sum(int(one.table.sum()) for one in counts)
+    place = np.arange(before, before + n)
+    if times is not None:
+        order = np.argsort(times, kind="stable")
+        times = times[order]
+        if every.rows and counts and str(times[0]) < counts[-1].end:
+            raise ValueError(
+                f"time begins at {times[0]}, before the end of the rows that were "
+                f"added already ({counts[-1].end}): periods of {every.rows:,} rows are "
+                "filled in the order of time"
+            )
+        place[order] = np.arange(before, before + n)
+    if every.rows:
+        number = place // every.rows
+        first, last = before // every.rows, (before + n - 1) // every.rows
+    else:
+        first = last = counts[-1].number + 1 if counts else 0
+        number = np.full(n, first)
+    bounds = {}
+    for i in range(first, last + 1):
+        begin = max(i * every.rows, before) if every.rows else before
+        end = min((i + 1) * every.rows, before + n) if every.rows else before + n
+        if times is None:
+            bounds[i] = str(begin), str(end)
+        else:
+            bounds[i] = str(times[begin - before]), str(times[end - 1 - before])
+    return number, bounds, notes
 
 
 def read_times(time: Any, n: int, first: int = 0) -> tuple[AnyArray, tuple[str, ...]]:

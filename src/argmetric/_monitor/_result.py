@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import check_seed, is_whole, shown
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import read_together
-from argmetric._input.types import AnyArray, Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import read_scores
+from argmetric._monitor._cells import UNKNOWN, Cells
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import FoundPeriods, Period, judged
-from argmetric._monitor._periods import read_times
+from argmetric._monitor._periods import Bounds, Every, number_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, plain, restored
@@ -29,20 +30,58 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
 SHOWN = 10  # periods that are printed
+MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
 NO_LABELS = (
     "without labels nobody sees that labels changed their meaning, a fine period "
     "included: to_label(100) draws the rows that tell"
 )
 
 
-class KeptRows(NamedTuple):
-    """Rows of the last call, for drawing some to label."""
+class Rows(NamedTuple):
+    """Rows that were checked, each with its period and its segment.
+
+    Attributes
+    ----------
+    scores, selected : ndarray
+        Score, and whether it was predicted positive.
+    known : ndarray or None
+        True labels, nan where unknown.
+    number : ndarray
+        Number of the period.
+    segment : ndarray or None
+        Place of the segment in `names`.
+    names : list of str
+        Segments.
+    """
 
     scores: Floats
     selected: Booleans
     known: Floats | None
     number: Integers
-    segment: AnyArray | None
+    segment: Integers | None
+    names: list[str]
+
+    def take(self, rows: Integers | Booleans) -> Rows:
+        known = None if self.known is None else self.known[rows]
+        part = self.scores[rows], self.selected[rows], known, self.number[rows]
+        return Rows(*part, None, [])
+
+    def by_segment(self) -> Iterator[tuple[str, Rows]]:
+        if self.segment is None:
+            return
+        order = np.argsort(self.segment, kind="stable")
+        ends = np.cumsum(np.bincount(self.segment, minlength=len(self.names)))
+        for name, rows in zip(self.names, np.split(order, ends[:-1]), strict=True):
+            yield name, self.take(rows)
+
+    def counted(self, cells: Cells) -> dict[int, Integers]:
+        """Tables by the number of the period."""
+        found, part = np.unique(self.number, return_inverse=True)
+        how = self.selected, self.known, part, found.size
+        return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
+
+
+NO_ROWS = Rows(np.zeros(0), np.zeros(0, bool), None, np.zeros(0, np.int64), None, [])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,7 +109,7 @@ class Monitoring(Saved["Monitoring"], Result):
     _found: FoundPeriods = field(default_factory=FoundPeriods)
     _segments: Mapping[str, Monitoring] = field(default_factory=dict)
     _n_segments: int = 1
-    _kept: KeptRows | None = None
+    _kept: Rows | None = None
     _watches: Mapping[str, Watch] = field(default_factory=dict)
 
     @property
@@ -127,6 +166,87 @@ class Monitoring(Saved["Monitoring"], Result):
         -------
         Monitoring
         """
+        rows, bounds, notes = self._read(p, labels, time, known, by, pos_label)
+        whole = self._counted(rows.counted(self.watch.cells), bounds)
+        segments = dict(self._segments)
+        for name, part in rows.by_segment():
+            one = segments.get(name) or self._new_segment(name)
+            segments[name] = one._counted(part.counted(one.watch.cells), bounds)
+        return replace(
+            whole._with_segments(segments),
+            notes=tuple(dict.fromkeys((*self.notes, *notes))),
+            _kept=rows,
+        )
+
+    def add_labels(
+        self,
+        y: Any,
+        p: Any,
+        labels: Any = None,
+        *,
+        time: Any = None,
+        period: int | None = None,
+        by: Any = None,
+        pos_label: Any = None,
+    ) -> Monitoring:
+        """Add true labels of rows that were added before without them.
+
+        Parameters
+        ----------
+        y : array-like
+            True labels, which may be of some rows of a period only.
+        p, labels, time, by, pos_label
+            Of these rows, as they were passed before.
+        period : int, optional
+            Place of their period in `periods`, where time does not tell it.
+
+        Returns
+        -------
+        Monitoring
+        """
+        time = time if period is None else None
+        rows, _, _ = self._read(p, labels, time, y, by, pos_label, name="y")
+        if period is not None:
+            number = np.full(rows.scores.size, self._period(period).number)
+            rows = rows._replace(number=number)
+        elif not self.watch.every.unit:
+            raise ValueError("period is needed: time does not tell the period here")
+        whole = self._labelled(rows)
+        segments = dict(self._segments)
+        for name, part in rows.by_segment():
+            one = segments.get(name) or self._new_segment(name)
+            segments[name] = one._labelled(part)
+        return replace(whole._with_segments(segments), _kept=None)
+
+    def _labelled(self, rows: Rows) -> Monitoring:
+        """With rows moved from those of unknown label to those of a known one."""
+        counts = {one.number: one for one in self.counts}
+        tables = rows.counted(self.watch.cells)
+        for number, table in tables.items():
+            table[:, UNKNOWN] -= table.sum(axis=1)
+            left = table.copy()
+            if number in counts:
+                left += counts[number].table
+            if (left[:, UNKNOWN] < 0).any():
+                missing = -int(np.minimum(left[:, UNKNOWN], 0).sum())
+                raise ValueError(
+                    f"y has labels of {missing:,} rows that were not added before, or "
+                    "have labels already: rows are added by add(), with p and time as "
+                    "they are here"
+                )
+        return self._counted(tables, {})
+
+    def _read(
+        self,
+        p: Any,
+        labels: Any,
+        time: Any,
+        known: Any,
+        by: Any,
+        pos_label: Any,
+        name: str = "known",
+    ) -> tuple[Rows, Bounds, tuple[str, ...]]:
+        """Rows, starts and ends of their periods, and notes."""
         scores = read_scores(p, "p", logits=self.watch.cells.logits)
         if scores.ndim != 1:
             raise ValueError(f"p must have one dimension, not {scores.ndim}")
@@ -134,115 +254,53 @@ class Monitoring(Saved["Monitoring"], Result):
             raise ValueError("p is empty: there is no row to add")
         selected = self.watch.select(scores, labels, pos_label)
         if known is not None:
+            given = {name: known}
             (known,) = read_together(
-                pos_label, shape=scores.shape, missing="known", known=known
+                pos_label, shape=scores.shape, missing=name, **given
             )
-        number, bounds, notes = self._numbered(scores.size, time)
-        names = None
+        segment, names = None, []
         if by is not None:
             coded = code_groups(by, scores.size, "p", "by")
-            names = np.array([str(one) for one in coded.ids.tolist()], dtype=object)
+            segment, names = coded.codes, [str(one) for one in coded.ids.tolist()]
         elif self._segments:
-            raise ValueError("these periods have segments: pass by=")
-        whole = self._merged(scores, selected, known, number, bounds)
-        segments = dict(self._segments)
-        if names is not None:
-            for code, name in enumerate(names):
-                part = coded.codes == code
-                one = segments.get(name) or self._new_segment(name)
-                segments[name] = one._merged(
-                    scores[part],
-                    selected[part],
-                    None if known is None else known[part],
-                    number[part],
-                    bounds,
-                )
-        count = max(len(segments), 1)
-        segments = {key: replace(x, _n_segments=count) for key, x in segments.items()}
-        return replace(
-            whole,
-            _segments=segments,
-            notes=tuple(dict.fromkeys((*self.notes, *notes))),
-            _kept=KeptRows(
-                scores,
-                selected,
-                known,
-                number,
-                None if names is None else names[coded.codes],
-            ),
+            raise ValueError("by is needed: these periods have segments")
+        if self.counts and by is not None and not self._segments:
+            raise ValueError("by goes with periods that had segments from the start")
+        number, bounds, notes = number_rows(
+            self.watch.every, self.counts, scores.size, time
         )
+        return Rows(scores, selected, known, number, segment, names), bounds, notes
 
     def _new_segment(self, name: str) -> Monitoring:
         return Monitoring(self._watches.get(name, self.watch))
 
-    def _numbered(
-        self, n: int, time: Any
-    ) -> tuple[Integers, dict[int, tuple[str, str]], tuple[str, ...]]:
-        """Number of the period of every row, starts and ends of periods, notes."""
-        every = self.watch.every
-        times, notes = (None, ()) if time is None else read_times(time, n)
-        if every.unit:
-            if times is None:
-                raise ValueError(f"time is needed: periods are {every.text} long")
-            number = every.numbers(times)
-            found = np.unique(number).tolist()
-            bounds = {i: (every.start(i), every.start(i + 1)) for i in found}
-            return number, bounds, notes
-        before = sum(int(one.table.sum()) for one in self.counts)
-        place = np.arange(before, before + n)
-        if times is not None:
-            order = np.argsort(times, kind="stable")
-            last = self.counts[-1].end if self.counts else ""
-            if last and every.rows and str(times[order[0]]) < last:
-                raise ValueError(
-                    f"time begins at {times[order[0]]}, before the end of the rows "
-                    f"that were added already ({last}): periods of {every.rows:,} rows "
-                    "are filled in the order of time"
-                )
-            place[order] = np.arange(before, before + n)
-        if every.rows:
-            number = place // every.rows
-        else:
-            number = np.full(n, self.counts[-1].number + 1 if self.counts else 0)
-        bounds = {}
-        for i in np.unique(number).tolist():
-            inside = number == i
-            ends = place[inside] if times is None else times[inside]
-            first, last = str(ends.min()), str(ends.max() + (times is None))
-            old = {one.number: one.start for one in self.counts}
-            bounds[i] = (old.get(i, first), last)
-        return number, bounds, notes
+    def _with_segments(self, segments: Mapping[str, Monitoring]) -> Monitoring:
+        count = max(len(segments), 1)
+        parts = {key: replace(x, _n_segments=count) for key, x in segments.items()}
+        return replace(self, _segments=parts)
 
-    def _merged(
-        self,
-        scores: Floats,
-        selected: Booleans,
-        known: Floats | None,
-        number: Integers,
-        bounds: dict[int, tuple[str, str]],
-    ) -> Monitoring:
-        """With rows counted in, and the periods that they change computed again."""
-        found, part = np.unique(number, return_inverse=True)
-        how = selected, known, part, found.size
-        tables = self.watch.cells.count(scores, *how)
-        return self._counted(
-            [
-                PeriodCounts(i, *bounds[i], table)
-                for i, table in zip(found.tolist(), tables, strict=True)
-            ]
-        )
-
-    def _counted(self, added: list[PeriodCounts]) -> Monitoring:
-        """With tables of periods added to those there are."""
+    def _counted(self, tables: Mapping[int, Integers], bounds: Bounds) -> Monitoring:
+        """With tables added to periods; those that change are computed again later."""
         counts = {one.number: one for one in self.counts}
-        for one in added:
-            before = counts.get(one.number)
+        for number, table in tables.items():
+            before = counts.get(number)
+            start, end = bounds.get(number, ("", ""))
             if before is not None:
-                one = one._replace(table=one.table + before.table)
-            counts[one.number] = one
-        found = self._found.without([one.number for one in added])
+                start, end = before.start, end or before.end
+                table = table + before.table
+            counts[number] = PeriodCounts(number, start, end, table)
         in_order = tuple(counts[i] for i in sorted(counts))
+        found = self._found.without(list(tables))
         return replace(self, counts=in_order, _found=found)
+
+    def _period(self, place: int) -> PeriodCounts:
+        if not is_whole(place):
+            raise TypeError(f"period must be a whole number, not {shown(place)}")
+        if not -len(self.counts) <= place < len(self.counts):
+            raise ValueError(
+                f"period is {place}, but there are {len(self.counts)} periods"
+            )
+        return self.counts[place]
 
     def to_label(
         self,
@@ -250,12 +308,14 @@ class Monitoring(Saved["Monitoring"], Result):
         *,
         period: int = -1,
         segment: str | None = None,
+        p: Any = None,
+        labels: Any = None,
+        known: Any = None,
         random_state: Any = 0,
     ) -> LabellingPlan:
         """Draw the rows whose labels tell most about the score of a period.
 
-        Pass the labels of these rows to `estimate` of the plan. The rows must be among
-        those of the last call of `monitor` or `add`.
+        Pass the labels of these rows to `estimate` of the plan.
 
         Parameters
         ----------
@@ -265,6 +325,9 @@ class Monitoring(Saved["Monitoring"], Result):
             Place of the period in `periods`; the last by default.
         segment : str, optional
             A segment, instead of all rows.
+        p, labels, known : array-like, optional
+            All rows of the period, and of the segment, as they were added; needed where
+            they were not among those of the last call.
         random_state : int, optional
             Seed of the draw.
 
@@ -272,33 +335,32 @@ class Monitoring(Saved["Monitoring"], Result):
         -------
         LabellingPlan
         """
+        check_seed(random_state)
         whole = self
         if segment is not None:
-            if segment not in self._segments:
-                raise ValueError(f"there is no segment {shown(segment)}")
+            if not isinstance(segment, str) or segment not in self._segments:
+                raise ValueError(f"segment must be one of by, not {shown(segment)}")
             whole = self._segments[segment]
-        try:
-            counts = whole.counts[period]
-        except IndexError:
+        counts, watch = whole._period(period), whole.watch
+        if p is not None:
+            bare = Monitoring(replace(watch, every=Every("")))
+            rows = bare._read(p, labels, None, known, None, None)[0]
+            inside = np.ones(rows.scores.size, dtype=bool)
+        else:
+            rows = self._kept or NO_ROWS
+            inside = rows.number == counts.number
+            if segment in rows.names:
+                inside &= rows.segment == rows.names.index(segment)
+        tables = rows.take(inside).counted(watch.cells)
+        if not np.array_equal(sum(tables.values()), counts.table):
             raise ValueError(
-                f"there is no period {period}: there are {len(whole.counts)}"
-            ) from None
-        kept, watch = self._kept, whole.watch
-        inside = np.zeros(0, dtype=bool)
-        if kept is not None:
-            inside = kept.number == counts.number
-            if segment is not None and kept.segment is not None:
-                inside &= kept.segment == segment
-        if kept is None or inside.sum() != counts.table.sum():
-            raise ValueError(
-                f"the rows of the period {counts.start} are not at hand: only those of "
-                "the last call are kept. Call monitor with them alone, and to_label of "
-                "what it gives"
+                f"p must hold all rows of the period that begins at {counts.start}: "
+                "only rows of the last call are kept"
             )
-        if kept.known is not None:
-            inside &= np.isnan(kept.known)
-        rows = np.flatnonzero(inside)
-        scores = kept.scores[rows]
+        if rows.known is not None:
+            inside &= np.isnan(rows.known)
+        places = np.flatnonzero(inside)
+        scores = rows.scores[places]
         cell = np.searchsorted(watch.cells.edges, scores, side="right")
         return plan_labelling(
             n,
@@ -306,7 +368,7 @@ class Monitoring(Saved["Monitoring"], Result):
             watch.chances,
             watch.metric,
             watch.coverage,
-            (rows, scores, kept.selected[rows], cell),
+            (places, scores, rows.selected[places], cell),
             f"{counts.start} to {counts.end}",
             random_state,
         )
@@ -380,16 +442,15 @@ class Monitoring(Saved["Monitoring"], Result):
             raise ValueError("there are not as many periods as counts")
         numbers = [one.number for one in counts]
         found = FoundPeriods(dict(zip(numbers, periods, strict=True)))
-        segments = {key: cls._from_plain(x) for key, x in values["segments"].items()}
-        count = max(len(segments), 1)
-        return cls(
+        made = cls(
             watch,
             tuple(counts),
             tuple(values["notes"]),
             found,
-            {key: replace(x, _n_segments=count) for key, x in segments.items()},
             _watches={k: Watch.from_dict(x) for k, x in values["watches"].items()},
         )
+        segments = {key: cls._from_plain(x) for key, x in values["segments"].items()}
+        return made._with_segments(segments)
 
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.metric.name)}"
@@ -406,7 +467,23 @@ class Monitoring(Saved["Monitoring"], Result):
         return lines
 
     def _notes(self) -> tuple[str, ...]:
-        return (*self.notes, NO_LABELS)
+        notes = list(self.notes)
+        numbers = [one.number for one in self.counts]
+        empty = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+        if empty:
+            notes.append(f"{empty:,} periods between these have no rows")
+        last = self.periods[-1] if self.periods else None
+        if last is not None and last.n_outside > MANY_OUTSIDE * last.n:
+            notes.append(
+                f"{last.n_outside / last.n:.1%} of the last period's scores lie "
+                "outside of those of the reference, where the map is a guess"
+            )
+        if any(math.isnan(one.z) for one in self.periods):
+            notes.append(
+                f"{self.watch.metric.name} does not depend on the share of positives: "
+                "there is no alarm on movement; floor= and to_label watch its level"
+            )
+        return (*notes, NO_LABELS)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw score and interval over time, in the colours of the verdicts.
