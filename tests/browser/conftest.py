@@ -42,7 +42,24 @@ def rows():
 
 
 @pytest.fixture(scope="session")
-def files(rows, tmp_path_factory):
+def watched(rows):
+    """Three periods: a quiet one, one of other rows, one of few positives."""
+    import argmetric as am
+
+    p, y, groups = rows
+    new = np.concatenate([p[1000:1500], p[1500:][(p > 0.05)[1500:]][:300]])
+    new = np.concatenate([new, p[2000:][(p < 0.3)[2000:]][:500]])
+    known = np.where(
+        np.arange(new.size) < 500, np.resize(y[1000:1500], new.size), np.nan
+    )
+    day = np.repeat(["2026-01-05", "2026-01-12", "2026-01-19"], [500, 300, 500])
+    names = np.where(np.arange(new.size) % 2, groups[0], "b")
+    how = {"time": day, "known": known, "by": names, "floor": 0.3}
+    return am.monitor(new, 0.3, reference=(y[:1000], p[:1000]), every="week", **how)
+
+
+@pytest.fixture(scope="session")
+def files(rows, watched, tmp_path_factory):
     """Reports of every kind, as files."""
     import argmetric as am
     from argmetric.cli import main
@@ -56,6 +73,7 @@ def files(rows, tmp_path_factory):
         "groups": am.decide(p, groups=groups, average="groups").report(y),
         "rule": am.tune(y, p).report(),
         "check": am.calibration_check(y, p).report(),
+        "monitor": watched.report(),
     }
     for name, report in made.items():
         report.save(folder / f"{name}.html")

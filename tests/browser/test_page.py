@@ -9,7 +9,7 @@ from argmetric.cli._report import short_threshold
 from argmetric.report._curves import BETAS
 from argmetric.report._numbers import number
 
-KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream")
+KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream", "monitor")
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
@@ -182,7 +182,8 @@ def test_nothing_is_hidden_without_a_script(visit, files, kind):
     page = visit(kind, java_script_enabled=False)
     assert not page.locator("#controls").is_visible()
     assert page.locator("h1").is_visible()
-    assert (page.locator("figure svg path.line").count() > 0) == (kind != "tags")
+    drawn = "line.error" if kind == "monitor" else "path.line"
+    assert (page.locator(f"figure svg {drawn}").count() > 0) == (kind != "tags")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -244,3 +245,28 @@ def test_the_first_screen_has_the_decision(visit, rows):
     ):
         box = page.get_by_text(text).first.bounding_box()
         assert box["y"] + box["height"] < 800
+
+
+def test_the_histogram_is_that_of_the_chosen_period(visit, watched):
+    page, said = visit("monitor"), watched.report().summary.watched
+    assert page.locator("#period option").count() == len(watched.periods)
+
+    def heights():
+        bars = page.locator("#histogram .own").all()
+        return np.array([float(bar.get_attribute("height")) for bar in bars])
+
+    scales = []
+    for i, shares in enumerate(said.shares):
+        page.select_option("#period", str(i))
+        scales.append(heights().sum())
+        assert np.allclose(heights() / scales[-1], shares, atol=0.002)
+    assert np.allclose(scales, scales[0], rtol=0.01)
+
+
+def test_every_fine_says_what_cannot_be_seen(visit, watched):
+    page = visit("monitor")
+    assert "fine" in [one.verdict for one in watched.periods]
+    cells = page.locator("td").all_inner_texts()
+    assert "fine" not in cells
+    assert "fine, as far as scores tell" in cells
+    assert "nobody sees that labels changed their meaning" in page.inner_text("main")

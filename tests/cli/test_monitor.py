@@ -180,6 +180,25 @@ def test_a_state_gives_what_one_run_gives(
     assert sorted(os.listdir(".")) == ["scores", "state.json", "val.parquet"]
 
 
+def test_labels_that_come_later_are_those_that_came_at_once(
+    run: Run, weeks: list[str], expected: am.Monitoring
+) -> None:
+    bare = pq.read_table(weeks[0]).drop_columns(["label"])
+    shutil.move(weeks[0], "labels.parquet")
+    pq.write_table(bare, weeks[0])
+    options = (*OPTIONS, "--floor", "0.5", "--append", "state.json", "--json")
+    run("monitor", "scores/*.parquet", *options)
+    came = ("scores/*.parquet", "--late-labels", "labels.parquet")
+    same(json.loads(run("monitor", *came, *options).out)["periods"], expected)
+    again = json.loads(run("monitor", *came, *options).out)
+    same(again["periods"], expected)
+    assert "5 files were counted before and not read again" in again["notes"]
+    early = ("--late-labels", "labels.parquet", *OPTIONS)
+    ended = run("monitor", weeks[1], *early)
+    assert ended.code == 1
+    assert "labels of 500 rows that were not added before" in ended.err
+
+
 def test_a_file_is_counted_once(run: Run, weeks: list[str]) -> None:
     options = (*OPTIONS, "--append", "state.json")
     first = run("monitor", weeks[0], *options, "--json")

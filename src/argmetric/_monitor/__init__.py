@@ -4,6 +4,7 @@ from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
 from argmetric._monitor._monitor import Overlap as Overlap
 from argmetric._monitor._monitor import monitor
 from argmetric._monitor._period import Period
+from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._readings import VERDICTS as VERDICTS

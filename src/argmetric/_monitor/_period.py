@@ -102,6 +102,11 @@ class Period:
     alarm: str = ""
 
 
+def values_of(period: Period) -> dict[str, Any]:
+    """What a period tells, by name."""
+    return {key: value for key, value in vars(period).items() if key != "rho"}
+
+
 def period_of(counts: PeriodCounts, watch: Watch) -> Period:
     """All that a period tells by itself."""
     table = counts.table

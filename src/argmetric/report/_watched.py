@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._monitor import NO_LABELS, Monitoring, Period
+from argmetric._monitor import NO_LABELS, Monitoring, values_of
 from argmetric._results.display import metric_title
 from argmetric.report import _figures as figures
 from argmetric.report._numbers import count, nice_ticks, number, percent, scores, share
@@ -41,7 +40,7 @@ def report_monitoring(found: Monitoring) -> Report:
     reference = watch.reference.sum(axis=1)
     bins, edges = _bins(watch.cells.edges, watch.reference)
     watched = Watched(
-        periods=tuple(_plain(one) for one in periods),
+        periods=tuple(values_of(one) for one in periods),
         coverage=watch.coverage,
         floor=watch.floor,
         reference_share=float(reference[1] / reference.sum()),
@@ -49,7 +48,7 @@ def report_monitoring(found: Monitoring) -> Report:
         reference=_shares(watch.old, bins),
         shares=tuple(_shares(x.table.sum(axis=(0, 1)), bins) for x in found.counts),
         segments=tuple(
-            (name, _plain(one.periods[-1])) for name, one in found.segments.items()
+            (name, values_of(one.periods[-1])) for name, one in found.segments.items()
         ),
     )
     return Report(
@@ -64,11 +63,6 @@ def report_monitoring(found: Monitoring) -> Report:
             watched=watched,
         )
     )
-
-
-def _plain(period: Period) -> dict[str, Any]:
-    names = [one.name for one in fields(period) if one.name != "rho"]
-    return {name: getattr(period, name) for name in names}
 
 
 def _bins(edges: Floats, table: Integers) -> tuple[Integers, Floats]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +12,6 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._results.display import metric_title
 from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -27,6 +25,7 @@ from argmetric.cli.scores._monitor_state import (
     load_state,
     only_run,
 )
+from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write
 from argmetric.cli.scores._recalibrate import read_reference
 from argmetric.cli.scores._rows import gathered, shown_input
 from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
@@ -34,13 +33,9 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Monitoring
-    from argmetric._monitor import Period
 
 _WATCHED = Parameter(group=opt.FORECAST)
 _ENDINGS = (".html", ".json", ".csv")
-_SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
-_PLOT, _NARROW_PLOT = 24, 16  # signs
-_WIDE = 110  # signs of a terminal that has room for intervals in figures
 
 
 @dataclass(frozen=True)
@@ -70,6 +65,7 @@ def monitor(
     time: opt.Column = None,
     by: opt.Column = None,
     label: opt.Column = None,
+    late_labels: Annotated[opt.FilePath | None, opt.IN_FILE] = None,
     decision_column: opt.Decisions = None,
     pos_label: opt.PosLabel = None,
     metric: Annotated[
@@ -120,6 +116,9 @@ def monitor(
     label
         The column of true labels, empty where they have not come. By default the one
         called label, y, y_true or target.
+    late_labels
+        A file or a pattern of rows that were counted before without labels, and have
+        them now: score, time, label, and the other columns that are used.
     threshold
         Rows of this score and above are predicted positive.
     reference
@@ -184,12 +183,13 @@ def monitor(
     labelled = True if decision_column else None if chosen is None else False
     reader = RowReader(scores, columns, time, by, decision_column, labelled)
     rows = None if reference is None else _reference(known, columns, scores, by)
+    late = [] if late_labels is None else files_of(late_labels)
     ask = partial(_watched, reader=reader, metric=judged, chosen=chosen, reference=rows)
     before, notes = None, reader.notes
     with only_run(append) if append else nullcontext(), warnings_in(notes):
         if append is None:
             paths = files_of(source)
-            found = ask(None, paths, options=options)
+            found = ask(None, paths, late, options=options)
         else:
             asked = {
                 **{f"--{k.replace('_', '-')}": v for k, v in options.items()},
@@ -203,21 +203,24 @@ def monitor(
                 "--reference": rows and rows.digest,
             }
             state = load_state(append, asked)
-            fresh = state.new_files(files_of(source), notes)
-            paths = [os.path.relpath(one[0]) for one in fresh]
+            fresh = state.new_files([*files_of(source), *late], notes)
+            names = [os.path.relpath(one[0]) for one in fresh]
+            labelled_now = {os.path.relpath(one) for one in late}
+            paths = [one for one in names if one not in labelled_now]
+            late = [one for one in names if one in labelled_now]
             before, reader.zoned = state.monitoring, state.zoned
-            found = ask(before, paths, options=options)
-            if paths and found is not None:
+            found = ask(before, paths, late, options=options)
+            if names and found is not None:
                 counted = [*state.files, *fresh]
                 State(state.asked, found, counted, reader.zoned).save(append)
     if found is None:
         raise files.DataError(f"{shown_input(source)} has no rows")
-    summary = _summary(found, reader, shown_input(source), len(paths))
+    summary = summary_of(found, reader, shown_input(source), len(paths))
     summary |= {"state": append, "output": output}
     if output is not None:
-        _write(found, output)
-    _tell(summary, found, json=json)
-    alarms = _alarms(found, before)
+        write(found, output)
+    tell(summary, found, json=json)
+    alarms = alarms_of(found, before)
     for where, fresh_alarms in alarms.items():
         last, many = fresh_alarms[-1], _report.count(len(fresh_alarms), "period")
         say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
@@ -282,6 +285,7 @@ def _reference(
 def _watched(
     found: Monitoring | None,
     paths: list[str],
+    late: list[str],
     *,
     reader: RowReader,
     metric: Metric,
@@ -315,6 +319,17 @@ def _watched(
                     found = found.add(block.p, **block.added)
             except (ValueError, TypeError) as error:
                 raise files.DataError(f"{path}: {error}") from error
+    blocks = ((path, block) for path in late for block in reader.blocks(path))
+    for path, block in blocks:
+        if found is None:
+            break
+        some = block.with_labels(path)
+        how = {**some.added, "y": some.known}
+        del how["known"]
+        try:
+            found = found.add_labels(p=some.p, **how) if some.p.size else found
+        except (ValueError, TypeError) as error:
+            raise files.DataError(f"{path}: {error}") from error
     reader.check()
     if overlap is not None and overlap.message and overlap.message not in reader.notes:
         reader.notes.append(overlap.message)
@@ -333,156 +348,3 @@ def _rule(chosen: Any, reference: Reference, metric: Metric, reader: RowReader) 
         "reference: --rule or --threshold names another"
     )
     return rule
-
-
-def _summary(
-    found: Monitoring, reader: RowReader, source: str, n_files: int
-) -> _report.Values:
-    from argmetric import Rule
-
-    watch, rule = found.watch, found.watch.rule
-    reference = watch.reference.sum(axis=1)
-    decision = "a column" if rule is None else f"score >= {rule}"
-    if isinstance(rule, Rule):
-        decision = rule_text(rule, "score")
-    return {
-        "file": source,
-        "files": n_files,
-        "rows": reader.rows,
-        "columns": dict(reader.names),
-        **_report.metric_described(watch.metric),
-        "decision": decision,
-        "reference_rows": int(reference.sum()),
-        "reference_positives": int(reference[1]),
-        "every": watch.every.text,
-        "shift": watch.shift,
-        "coverage": watch.coverage,
-        "floor": watch.floor,
-        "false_alarms": watch.false_alarms,
-        "alarms": len(found.alarms)
-        + sum(len(one.alarms) for one in found.segments.values()),
-        "periods": [_values(one) for one in found.periods],
-        "segments": [
-            {"segment": name, "periods": [_values(x) for x in one.periods]}
-            for name, one in found.segments.items()
-        ],
-        "notes": [*dict.fromkeys([*reader.notes, *found.notes])],
-    }
-
-
-def _values(period: Period) -> _report.Values:
-    names = [one.name for one in fields(period) if one.name != "rho"]
-    return {name: getattr(period, name) for name in names}
-
-
-def _alarms(found: Monitoring, before: Monitoring | None) -> dict[str, list[Period]]:
-    """Alarms of periods that have new rows; of the last one where there are none."""
-    alarms: dict[str, list[Period]] = {}
-    for name, one in (("", found), *found.segments.items()):
-        old = None
-        if before is not None:
-            old = before.segments.get(name) if name else before
-        counted = {} if old is None else {x.start: x.n for x in old.periods}
-        new = [x for x in one.periods if counted.get(x.start) != x.n]
-        raised = [x for x in new or one.periods[-1:] if x.alarm]
-        if raised:
-            alarms[f" in {name}" if name else ""] = raised
-    return alarms
-
-
-def _write(found: Monitoring, path: str) -> None:
-    if path.lower().endswith(".json"):
-        found.save(path)
-    elif path.lower().endswith(".html"):
-        found.report().save(path, "html")
-    else:
-        frame = found.to_frame("pyarrow")
-        files.write_table(files.Table(frame, "csv", path), path, "csv")
-
-
-def _tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
-    if json:
-        _report.print_json(summary)
-        return
-    from argmetric._monitor import NO_LABELS
-
-    target = _report.console(stderr=False)
-    _report.print_facts(target, "argmetric monitor", _facts(summary))
-    periods = found.periods[-_SHOWN_PERIODS:]
-    left_out = len(found.periods) - len(periods)
-    more = f"{left_out:,} earlier periods" if left_out else ""
-    rows = {one.start: one for one in periods}
-    header, cells = _table("from", rows, found, wide=target.width >= _WIDE)
-    _report.print_table(target, header, cells, 2, more)
-    if found.segments:
-        names = list(found.segments)[:_SHOWN_SEGMENTS]
-        left_out = len(found.segments) - len(names)
-        more = f"{left_out:,} better segments" if left_out else ""
-        rows = {name: found.segments[name].periods[-1] for name in names}
-        header, cells = _table("segment", rows, found, wide=target.width >= _WIDE)
-        _report.print_notes(
-            target, "segments", ["the last period of each, worst first"]
-        )
-        _report.print_table(target, header, cells, 2, more)
-    _report.print_notes(target, "note", [*summary["notes"], NO_LABELS])
-    _report.print_notes(target, "written", _report.written(summary))
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    read = _report.count(summary["files"], "file")
-    level = 100 * summary["false_alarms"]
-    reference = _report.count(summary["reference_rows"], "row")
-    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
-    return [
-        ("rows", f"{summary['rows']:,} of {read} ({used or 'none is new'})"),
-        _report.metric_asked(summary),
-        ("decision", summary["decision"]),
-        ("reference", f"{reference}, {summary['reference_positives']:,} positive"),
-        ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
-    ]
-
-
-def _table(
-    first: str, periods: dict[str, Period], found: Monitoring, *, wide: bool
-) -> tuple[list[str], list[list[str]]]:
-    """A row for every period: the verdict, numbers and a small plot."""
-    floor, title = found.watch.floor, metric_title(found.metric.name)
-    ends = [x for one in periods.values() for x in (one.low, one.high, one.actual)]
-    finite = [x for x in (*ends, floor) if x is not None and math.isfinite(x)]
-    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    width = _PLOT if wide else _NARROW_PLOT
-    scale = f"{low:.2f}{high:{width - 4}.2f}"
-    header = [first, "verdict", "alarm", "rows", title, scale]
-    with_labels = any(one.n_known for one in periods.values())
-    header += ["actual"] * with_labels + ["interval", "share"] * wide
-    rows = []
-    for name, one in periods.items():
-        verdict = one.verdict if wide else one.verdict.removesuffix(" without labels")
-        row = [name, verdict, one.alarm, f"{one.n:,}", f"{one.expected:.3f}"]
-        row += [_plot(one, (low, high), floor, width)]
-        row += [f"{one.actual:.3f}" if one.n_known else ""] * with_labels
-        row += [f"{one.low:.3f} to {one.high:.3f}", f"{one.share:.3f}"] * wide
-        rows.append(row)
-    return header, rows
-
-
-def _plot(
-    one: Period, ends: tuple[float, float], floor: float | None, width: int
-) -> str:
-    """The interval as a line of signs, with the expected score o and the actual x."""
-    low, high = ends
-
-    def place(value: float) -> int:
-        part = (value - low) / ((high - low) or 1.0)
-        return min(max(round(part * (width - 1)), 0), width - 1)
-
-    signs = [" "] * width
-    if floor is not None:
-        signs[place(floor)] = "|"
-    if math.isfinite(one.low) and math.isfinite(one.high):
-        for i in range(place(one.low), place(one.high) + 1):
-            signs[i] = "-"
-    for value, sign in ((one.expected, "o"), (one.actual, "x")):
-        if math.isfinite(value):
-            signs[place(value)] = sign
-    return "".join(signs)

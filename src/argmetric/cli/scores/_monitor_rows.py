@@ -43,6 +43,20 @@ class RowBlock:
             "by": self.by,
         }
 
+    def with_labels(self, place: str) -> RowBlock:
+        """The rows whose labels are known."""
+        if self.known is None:
+            raise files.DataError(f"{place} has no column of labels: pass --label")
+        rows = ~np.isnan(self.known)
+        by = self.by
+        return RowBlock(
+            self.p[rows],
+            None if self.labels is None else self.labels[rows],
+            self.known[rows],
+            None if self.time is None else self.time[rows],
+            None if by is None else Groups(by.codes[rows], by.ids),
+        )
+
 
 @dataclass
 class RowReader:
