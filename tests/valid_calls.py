@@ -234,11 +234,7 @@ CALLS: dict[str, Call] = {
             **{"false_alarms": 0.05, "zero_division": 1.0, "pos_label": 1},
             "logits": False,
         },
-        {
-            "p": r"\bp\b|scores",
-            "reference": r"reference|\bp\b|\by\b",
-            "labels": "label",
-        },
+        {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
     ),
     "adjust_prior, found": of(am.adjust_prior, p=P, reference_prevalence=0.4),
     "argmetric.check_metric": of(am.check_metric, metric="f1", n=6),

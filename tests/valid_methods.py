@@ -187,7 +187,7 @@ METHODS: dict[str, Call] = {
     ),
     "Monitoring.to_label": of(
         MONITORING.to_label,
-        **{"n": 3, "period": -1, "segment": None, "p": P[1:] + P[:4]},
+        **{"n": 3, "period": -1, "segment": None, "p": P[3:] + P},
         **{"labels": None, "known": None, "random_state": 0},
     ),
     "Monitoring.add_labels": of(
