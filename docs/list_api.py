@@ -20,6 +20,7 @@ from typing import Any
 
 MODULES = (
     "argmetric",
+    "integrations",
     "metrics",
     "report",
     "scale",

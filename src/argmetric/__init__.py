@@ -151,7 +151,10 @@ _ROOMS = {
     ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("metrics", "report", "scale", "search", "sequence", "stream", "train")
+_MODULES = (
+    *("integrations", "metrics", "report", "scale", "search", "sequence", "stream"),
+    "train",
+)
 __all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Dask as Dask
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
+    from argmetric.scale._executors import load_extra as load_extra
     from argmetric.scale._forecast import forecast as forecast
     from argmetric.scale._memory import check_memory as check_memory
     from argmetric.scale._reading import columns_of as columns_of
@@ -40,6 +41,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_tune": ("tune",),
     },
     for_other_rooms={
+        "_executors": ("load_extra",),
         "_memory": ("check_memory",),
         "_reading": ("columns_of",),
         "_sources": ("batches_of", "find_files", "look"),

@@ -1,0 +1,28 @@
+"""Decisions inside of other engines: each module loads its library when it is used.
+
+`spark.decide` for Spark, `mlflow.log_rule` for MLflow, and post-processors for
+LangChain, LlamaIndex and Haystack in `langchain`, `llama_index` and `haystack`. For
+DuckDB, Polars and Ray `decide_table` labels one table, and `decide_batches` many.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric.integrations._tables import decide_batches as decide_batches
+    from argmetric.integrations._tables import decide_table as decide_table
+
+_ENGINES = ("spark", "mlflow", "langchain", "llama_index", "haystack")
+_load, __dir__, __all__ = lazy_names(
+    __name__, {"_tables": ("decide_batches", "decide_table")}
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ENGINES:
+        return importlib.import_module(f"{__name__}.{name}")
+    return _load(name)

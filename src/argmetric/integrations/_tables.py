@@ -1,0 +1,156 @@
+"""Tables with whole groups in, the same tables with a column of decisions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from argmetric._calibrate.calibrate import calibrate
+from argmetric._decide import decide
+from argmetric._input.arguments import shown
+from argmetric.metrics import MetricLike
+
+# Of `decide`, all but what depends on rows of other groups
+SETTINGS = {
+    *("zero_division", "min_positives", "max_positives", "min_precision"),
+    *("min_recall", "logits", "calibrator", "reference", "method", "check", "n_jobs"),
+}
+
+
+def decide_table(
+    table: Any,
+    *,
+    p: str,
+    groups: str,
+    metric: MetricLike = "f1",
+    output: str = "decision",
+    **settings: Any,
+) -> Any:
+    """Return a table with one more column: the labels that `decide` chooses.
+
+    Every group must be whole in the table. Its labels then do not depend on the other
+    groups, so that tables can be decided one by one, in any engine.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, pandas or Polars DataFrame
+        The rows, in any order.
+    p, groups : str
+        Columns of the probabilities and of the groups.
+    metric : str, Metric or callable, default="f1"
+        What each group is judged by.
+    output : str, default="decision"
+        Name of the new column.
+    **settings
+        Of `decide`: limits, `calibrator` or `reference`, `zero_division`, `logits`.
+
+    Returns
+    -------
+    table of the kind given
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> import pyarrow as pa
+    >>> table = pa.table({"user": [1, 1, 2], "score": [0.9, 0.2, 0.4]})
+    >>> found = am.integrations.decide_table(table, p="score", groups="user")
+    >>> found["decision"].to_pylist()
+    [1, 0, 1]
+    """
+    return _decided(table, p, groups, metric, output, checked_settings(settings))
+
+
+def decide_batches(
+    batches: Iterable[Any],
+    *,
+    p: str,
+    groups: str,
+    metric: MetricLike = "f1",
+    output: str = "decision",
+    **settings: Any,
+) -> Iterator[Any]:
+    """Yield tables as `decide_table` returns them; refuse a group in two of them.
+
+    Parameters
+    ----------
+    batches : iterable of tables
+        Such as the partitions of a query. Each must hold whole groups.
+    p, groups, metric, output, **settings
+        As for `decide_table`.
+
+    Yields
+    ------
+    table
+        One for each batch.
+    """
+    settings = checked_settings(settings)
+    seen: set[Any] = set()
+    for number, batch in enumerate(batches):
+        found = _distinct(batch, groups)
+        split = seen.intersection(found)
+        if split:
+            raise ValueError(
+                f"group {shown(min(split, key=str))} is in batch {number} and in an "
+                "earlier one: partition the rows by group, so that each is whole"
+            )
+        seen.update(found)
+        yield _decided(batch, p, groups, metric, output, settings)
+
+
+def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of groups on their own; a reference is fitted once, to a calibrator."""
+    odd = sorted(settings.keys() - SETTINGS)
+    if odd:
+        raise TypeError(
+            f"{odd[0]} does not work on partitions, where the rows of other groups are "
+            f"not at hand; known are {', '.join(sorted(SETTINGS))}"
+        )
+    settings = dict(settings)
+    reference = settings.pop("reference", None)
+    if reference is not None:
+        logits = settings.get("logits", False)
+        settings["calibrator"] = calibrate(*reference, logits=logits)
+    return settings
+
+
+def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") -> None:
+    """Refuse columns that are not there, and an output that is."""
+    names = list(known)
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"no column {shown(name)}: there are {', '.join(names)}")
+    if output in names:
+        raise ValueError(f"there is a column {output!r} already: pass another output")
+
+
+def _frame(table: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(table, eager_only=True)
+
+
+def _distinct(table: Any, groups: str) -> list[Any]:
+    frame = _frame(table)
+    check_columns(frame.columns, groups)
+    return list(frame[groups].unique().to_list())
+
+
+def _decided(
+    table: Any,
+    p: str,
+    groups: str,
+    metric: MetricLike,
+    output: str,
+    settings: dict[str, Any],
+) -> Any:
+    import narwhals.stable.v2 as nw
+
+    frame = _frame(table)
+    check_columns(frame.columns, p, groups, output=output)
+    scores = frame[p]
+    if not len(frame):
+        return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
+    ids = frame[groups].to_native()
+    found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
+    column = nw.from_native(found.labels, series_only=True).alias(output)
+    return frame.with_columns(column).to_native()

@@ -1,0 +1,87 @@
+"""A rule in MLflow: as a model of its own, or behind a model that makes scores."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import argmetric
+from argmetric._tune import MultiClassRule, MultiLabelRule, Rule
+from argmetric.scale import load_extra
+
+_CODE = """\
+import mlflow
+from argmetric.integrations.mlflow import predictor
+
+mlflow.models.set_model(predictor())
+"""
+
+
+def log_rule(
+    rule: Rule | MultiLabelRule | MultiClassRule,
+    name: str = "rule",
+    *,
+    model: str | None = None,
+    **settings: Any,
+) -> Any:
+    """Log a pyfunc model that labels rows by a rule, and return what MLflow returns.
+
+    The rule and its calibrator are logged as JSON; no pickle is written.
+
+    Parameters
+    ----------
+    rule : Rule, MultiLabelRule or MultiClassRule
+        What `predict` applies.
+    name : str, default="rule"
+        Name of the logged model.
+    model : str, optional
+        Address of a logged model that makes the scores, such as "models:/churn/3". Its
+        `predict` must give probabilities: log a scikit-learn model with
+        ``pyfunc_predict_fn="predict_proba"``. By default `predict` takes the scores.
+    **settings
+        Of `mlflow.pyfunc.log_model`, such as `registered_model_name`.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+    """
+    pyfunc = load_extra("mlflow.pyfunc", "mlflow")
+    with tempfile.TemporaryDirectory() as folder:
+        path, code = Path(folder, "rule.json"), Path(folder, "rule_model.py")
+        code.write_text(_CODE)
+        rule.save(path)
+        artifacts = {"rule": str(path)} | ({} if model is None else {"model": model})
+        return pyfunc.log_model(
+            name=name,
+            python_model=str(code),
+            artifacts=artifacts,
+            **{
+                "pip_requirements": [f"argmetric=={argmetric.__version__}"],
+                **settings,
+            },
+        )
+
+
+def predictor() -> Any:
+    """A pyfunc model that reads the rule, and the model before it, from its files."""
+    pyfunc = load_extra("mlflow.pyfunc", "mlflow")
+
+    class RulePredictor(pyfunc.PythonModel):  # type: ignore[misc, name-defined]
+        def load_context(self, context: Any) -> None:
+            self.rule = Rule.load(context.artifacts["rule"])
+            path = context.artifacts.get("model")
+            self.model = None if path is None else pyfunc.load_model(path)
+
+        # MLflow takes type hints for a schema.
+        def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]
+            before = self.model
+            given = model_input if before is None else before.predict(model_input)
+            scores = np.asarray(given, dtype=np.float64)
+            if isinstance(self.rule, Rule) and scores.ndim == 2:
+                scores = scores[:, -1]  # the only column, or that of the positives
+            return self.rule.apply(scores)
+
+    return RulePredictor()

@@ -1,0 +1,83 @@
+"""Decisions on Spark: groups whole in a partition, a table of Arrow at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from argmetric._input.arguments import check_flag, shown
+from argmetric.integrations._tables import (
+    check_columns,
+    checked_settings,
+    decide_table,
+)
+from argmetric.metrics import MetricLike
+from argmetric.scale import load_extra
+
+
+def decide(
+    df: Any,
+    *,
+    p: str,
+    groups: str,
+    metric: MetricLike = "f1",
+    output: str = "decision",
+    repartition: bool = True,
+    **settings: Any,
+) -> Any:
+    """Return a Spark DataFrame with one more column: the labels of `decide`.
+
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        The rows.
+    p, groups : str
+        Columns of the probabilities and of the groups.
+    metric : str, Metric or callable, default="f1"
+        What each group is judged by.
+    output : str, default="decision"
+        Name of the new column.
+    repartition : bool, default=True
+        Bring each group into one partition first. With False the rows stay where they
+        are; a pass over the groups checks that no partition splits one.
+    **settings
+        As for `decide_table`. A worker holds one partition at a time in memory.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+    """
+    types = load_extra("pyspark.sql.types", "spark")
+    settings = checked_settings(settings)
+    check_columns(df.columns, p, groups, output=output)
+    if check_flag(repartition, "repartition"):
+        df = df.repartition(groups)
+    else:
+        _refuse_split_groups(df, groups)
+    asked = {"p": p, "groups": groups, "metric": metric, "output": output, **settings}
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        rows = list(batches)
+        if rows:
+            yield from decide_table(pa.Table.from_batches(rows), **asked).to_batches()
+
+    schema = types.StructType(
+        [*df.schema.fields, types.StructField(output, types.LongType())]
+    )
+    return df.mapInArrow(work, schema)
+
+
+def _refuse_split_groups(df: Any, groups: str) -> None:
+    """Refuse partitions of which two hold rows of one group."""
+    functions = load_extra("pyspark.sql.functions", "spark")
+    place = functions.spark_partition_id().alias("place")
+    places = functions.count_distinct("place").alias("places")
+    rows = df.select(df[groups].alias("group"), place).groupBy("group").agg(places)
+    found = rows.where("places > 1").first()
+    if found is not None:
+        raise ValueError(
+            f"partitions split the group {shown(found[0])}: pass repartition=True, or "
+            f"df.repartition({groups!r})"
+        )

@@ -1,0 +1,115 @@
+"""Spark, MLflow and DuckDB, where they are installed."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import argmetric as am
+from exported import RULES, expected_of, scores_for
+from partitioned import COLUMNS, rows, sorted_labels, whole
+
+
+@pytest.fixture(scope="module")
+def spark():
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    built = SparkSession.builder.master("local[2]")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }.items():
+        built = built.config(name, value)
+    session = built.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_labels_of_memory(spark):
+    table = rows()
+    df = spark.createDataFrame(table.to_pandas())
+    decide = am.integrations.spark.decide
+    found = decide(df, **COLUMNS, zero_division=1.0)
+    assert found.columns == ["user", "score", "row", "decision"]
+    labels = sorted_labels([pa.Table.from_pandas(found.toPandas())])
+    assert np.array_equal(labels, whole(table, zero_division=1.0))
+    ready = decide(df.repartition(3, "user"), **COLUMNS, repartition=False)
+    assert np.array_equal(
+        sorted_labels([pa.Table.from_pandas(ready.toPandas())]), whole(table)
+    )
+    with pytest.raises(ValueError, match=r"partitions split the group \d+: pass"):
+        decide(df.repartition(3, "row"), **COLUMNS, repartition=False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_exported_rules(spark):
+    for name in ("sum", "tiny", "below", "scores", "spline", "labels", "offsets"):
+        rule = RULES[name]
+        values = scores_for(rule)[-1000:]
+        columns = rule._portable().columns
+        schema = ", ".join(f"`{x}` double" for x in ("row", *columns))
+        numbered = [(float(i), *row) for i, row in enumerate(values)]
+        df = spark.createDataFrame(numbered, schema).coalesce(1)
+        df.createOrReplaceTempView("t")
+        text = f"SELECT {rule.to_sql('spark')} FROM t ORDER BY row"
+        found = [list(row) for row in spark.sql(text).collect()]
+        wanted = expected_of(rule, values)
+        many = rule._portable().cuts[1:]
+        assert (found if many else [x for (x,) in found]) == wanted, name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_carries_a_model_and_its_rule(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(1 - X[:, 0])), "yes", "no")
+    model = LogisticRegression().fit(X, y)
+    p = model.predict_proba(X)[:, 1]
+    calibrator = am.calibrate(y, p, pos_label="yes")
+    quick = {"n_bootstrap": 0, "cv": None}
+    rule = am.tune(y, p, pos_label="yes", calibrator=calibrator, **quick)
+    with mlflow.start_run():
+        alone = am.integrations.mlflow.log_rule(rule)
+        scores = mlflow.sklearn.log_model(
+            model, name="model", pyfunc_predict_fn="predict_proba"
+        )
+        whole = am.integrations.mlflow.log_rule(rule, "both", model=scores.model_uri)
+    wanted = rule.apply(p).tolist()
+    assert {"yes", "no"} == set(wanted)
+    for info, given in ((alone, p), (whole, X)):
+        loaded = mlflow.pyfunc.load_model(info.model_uri)
+        assert list(loaded.predict(given)) == wanted
+
+
+def test_the_recipe_for_duckdb_gives_the_labels_of_memory():
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    table = rows()
+    count = 5
+    con = duckdb.connect()
+    con.register("t", table)
+    tables = (
+        con.sql(f"FROM t WHERE hash(user) % {count} = {i}").to_arrow_table()
+        for i in range(count)
+    )
+    found = am.integrations.decide_batches(tables, **COLUMNS)
+    assert np.array_equal(sorted_labels(found), whole(table))
+    cut = con.sql("FROM t").to_arrow_reader(500)
+    batches = map(pa.Table.from_batches, ([one] for one in cut))
+    with pytest.raises(ValueError, match="in an earlier one"):
+        list(am.integrations.decide_batches(batches, **COLUMNS))
