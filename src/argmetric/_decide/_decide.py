@@ -83,6 +83,8 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    cost: Any = None,
+    max_cost: float | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
     calibrator: Any = None,
@@ -156,6 +158,7 @@ def decide(
     one_label: bool = False,
     classes: Any = None,
     cost: Any = None,
+    max_cost: float | None = None,
     max_per_class: Any = None,
     certificate: bool = False,
 ) -> Decision | ClassDecision:
@@ -225,9 +228,16 @@ def decide(
     classes : sequence, optional
         The class of each column; implies `one_label=True`. By default the names of a
         frame's columns, or 0, 1, 2 and so on.
-    cost : array-like of shape (classes, classes), optional
-        With one label per row, in place of a metric: the cost of a true class (row)
-        that is predicted as another (column). The score is the negative mean cost.
+    cost : array-like, optional
+        The cost of each row that is predicted positive, such as its tokens; goes with
+        `max_cost`. With one label per row, in place of a metric: a matrix with the cost
+        of a true class (row) that is predicted as another (column). The score is then
+        the negative mean cost.
+    max_cost : float, optional
+        The largest total cost of the predicted positives, in each segment. The labels
+        are the best ones within it for segments of up to 12 rows, or where only a few
+        rows fit; for longer ones `gap` bounds what they miss. It needs a metric that
+        is linear in the true positives, such as "f1" or "mcc".
     max_per_class : int, sequence or dict, optional
         With one label per row: the largest number of rows of a class, in each group.
     certificate : bool, default=False
@@ -267,6 +277,7 @@ def decide(
             min_precision=min_precision is not None,
             method=method != "auto",
             n_jobs=n_jobs is not None,
+            max_cost=max_cost is not None,
         )
         from argmetric._classes import decide_classes
 
@@ -286,7 +297,7 @@ def decide(
             reference=reference,
             certificate=certificate,
         )
-    if cost is not None or max_per_class is not None:
+    if max_per_class is not None or (cost is not None and max_cost is None):
         refuse_class_options(cost=cost, max_per_class=max_per_class)
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
@@ -331,6 +342,11 @@ def decide(
         from argmetric._decide._groups import decide_groups
 
         decision = decide_groups(question, n_threads)
+    if max_cost is not None:
+        from argmetric._decide._budget import check_budget, within_budget
+
+        costs = check_budget(cost, max_cost, question)
+        decision = within_budget(decision, question, costs, max_cost)
     # Without any chance of a positive "none" is right, whatever it is worth.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
     if found is not None:

@@ -68,6 +68,9 @@ class Decision(Result):
     share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
         from `low` to `high`, and the share in the `reference`.
+    gap : float
+        With `max_cost`: the most that the expected metric of the best labels within
+        the budget exceeds `expected` by. 0 where these labels are the best.
     """
 
     labels: Any
@@ -91,6 +94,7 @@ class Decision(Result):
     _plan: Callable[[], Plan]
     _asked: dict[str, Any] = field(default_factory=dict)
     share: EstimatedShare | None = None
+    gap: float = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""

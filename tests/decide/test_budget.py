@@ -1,0 +1,133 @@
+"""Budgets: the best labels that rows with costs allow, by enumeration."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+METRICS = ["f1", am.FBeta(2.0), "mcc", "accuracy", "recall", "precision", "kappa"]
+
+
+def best_by_enumeration(p, cost, budget, metric, most=None):
+    """The largest expected metric of all sets within the budget, over all outcomes."""
+    metric = am.get_metric(metric)
+    n = p.size
+    outcomes = np.array(list(product([0, 1], repeat=n)))
+    chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
+    t = outcomes.sum(axis=1)
+    best = -np.inf
+    for k in range((n if most is None else most) + 1):
+        for chosen in combinations(range(n), k):
+            if cost[list(chosen)].sum() <= budget:
+                tp = outcomes[:, list(chosen)].sum(axis=1)
+                value = float(chance @ metric.value(tp, k, t, n))
+                best = max(best, value)
+    return best
+
+
+def expected_of(p, labels, metric):
+    metric, n = am.get_metric(metric), p.size
+    outcomes = np.array(list(product([0, 1], repeat=n)))
+    chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
+    tp, t = outcomes @ labels, outcomes.sum(axis=1)
+    return float(chance @ metric.value(tp, int(labels.sum()), t, n))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_short_segments_get_the_best_labels(metric):
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        n = int(rng.integers(1, 8))
+        p, cost = rng.random(n), rng.integers(0, 9, n).astype(float)
+        p[rng.random(n) < 0.1] = rng.integers(0, 2)
+        budget = float(rng.integers(0, 20))
+        d = am.decide(p, metric, cost=cost, max_cost=budget)
+        assert cost @ d.labels <= budget
+        assert d.gap == 0.0
+        wanted = best_by_enumeration(p, cost, budget, metric)
+        assert d.expected == pytest.approx(wanted, abs=1e-10)
+        assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_gap_bounds_what_longer_segments_miss(metric, seed):
+    rng = np.random.default_rng(seed)
+    p, cost = rng.beta(2, 2, 13), rng.integers(1, 30, 13).astype(float)
+    budget = np.sort(cost)[:8].sum()  # thousands of sets of up to 8 rows
+    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    assert cost @ d.labels <= budget
+    best = best_by_enumeration(p, cost, budget, metric)
+    assert d.expected == pytest.approx(expected_of(p, d.labels, metric), abs=1e-10)
+    assert d.expected - 1e-10 <= best <= d.expected + d.gap + 1e-10
+    few = am.decide(p, metric, cost=cost, max_cost=budget, max_positives=3)
+    assert few.gap == 0.0
+    best = best_by_enumeration(p, cost, budget, metric, most=3)
+    assert few.expected == pytest.approx(best, abs=1e-10)
+
+
+def test_groups_are_decided_alone_and_keep_their_order():
+    rng = np.random.default_rng(3)
+    groups = rng.permutation(np.repeat(np.arange(40), 20)[:790])
+    p, cost = rng.beta(1, 4, 790), rng.integers(20, 400, 790).astype(float)
+    settings = {"average": "groups", "cost": cost, "max_cost": 500.0}
+    d = am.decide(p, groups=groups, **settings)
+    spent = np.bincount(groups, cost * d.labels)
+    assert (spent <= 500).all()
+    counts = np.bincount(groups, d.labels)
+    assert np.array_equal(counts[d.group_ids], d.group_n_positives)
+    in_group = dict(zip(d.group_ids.tolist(), d.group_expected.tolist(), strict=True))
+    for g in (0, 7, 39):
+        one = am.decide(p[groups == g], cost=cost[groups == g], max_cost=500.0)
+        assert np.array_equal(one.labels, d.labels[groups == g])
+        assert one.expected == pytest.approx(in_group[g], abs=1e-12)
+        plain = am.forecast(p[groups == g], one.labels).mean
+        assert plain == pytest.approx(one.expected, abs=1e-9)
+    free = am.decide(p, groups=groups, average="groups")
+    assert d.expected <= free.expected <= 1
+    assert 0 <= d.gap < 0.02
+    assert "would cost more than 500: they are decided within it" in d.notes[-1]
+
+
+def test_a_budget_that_all_meet_changes_nothing():
+    p, cost = np.linspace(0.05, 0.9, 30), np.ones(30)
+    free, d = am.decide(p), am.decide(p, cost=cost, max_cost=30)
+    assert np.array_equal(free.labels, d.labels)
+    assert (d.threshold, d.gap, d.notes) == (free.threshold, 0.0, free.notes)
+
+
+def test_equal_costs_are_a_limit_on_the_number():
+    rng = np.random.default_rng(5)
+    for n in (9, 40, 200):
+        p = rng.random(n)
+        d = am.decide(p, cost=np.full(n, 3.0), max_cost=14.0)
+        wanted = am.decide(p, max_positives=4)
+        assert np.array_equal(d.labels, wanted.labels)
+        assert d.expected == pytest.approx(wanted.expected, abs=1e-10)
+        assert d.gap == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_cost": 3}, "max_cost needs cost, a number for each row"),
+        ({"cost": [1, 2], "max_cost": 3}, "cost must have one number per row"),
+        ({"cost": [1, 2, -1], "max_cost": 3}, "cost must hold finite numbers of 0"),
+        ({"cost": [1, 2, 1], "max_cost": -3}, "max_cost must be"),
+        ({"cost": [1, 2, 1], "max_cost": 3, "min_recall": 0.1}, "does not go with min"),
+        ({"cost": [1, 2, 1], "max_cost": 3, "metric": "jaccard"}, "jaccard is not"),
+        ({"cost": [1, 2, 1], "max_cost": 3, "zero_division": np.nan}, "not nan"),
+    ],
+)
+def test_bad_budgets_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        am.decide([0.5, 0.6, 0.7], **settings)
+    with pytest.raises(ValueError, match="max_cost cannot be used with one label"):
+        am.decide([[0.5, 0.5]], one_label=True, max_cost=3)
+
+
+def test_long_segments_over_the_budget_are_refused():
+    with pytest.raises(ValueError, match="groups of up to 500 rows, not 501"):
+        am.decide(np.full(501, 0.5), cost=np.ones(501), max_cost=3)
