@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from argmetric.integrations._passages import PassageChoice as PassageChoice
     from argmetric.integrations._tables import decide_batches as decide_batches
     from argmetric.integrations._tables import decide_table as decide_table
 
 _ENGINES = ("spark", "mlflow", "langchain", "llama_index", "haystack")
 _load, __dir__, __all__ = lazy_names(
-    __name__, {"_tables": ("decide_batches", "decide_table")}
+    __name__,
+    {
+        "_passages": ("PassageChoice",),
+        "_tables": ("decide_batches", "decide_table"),
+    },
 )
 
 

@@ -1,0 +1,36 @@
+"""Haystack: a component that passes on the documents worth it."""
+
+from functools import cache
+from typing import Any
+
+from argmetric.integrations._passages import PassageChoice
+from argmetric.scale import load_extra
+
+
+@cache
+def _made() -> Any:
+    haystack = load_extra("haystack", "haystack")
+    documents_type = list[haystack.Document]  # type: ignore[name-defined]
+
+    @haystack.component
+    class PassageFilter:
+        """Keeps the documents that a `PassageChoice` chooses by their scores."""
+
+        def __init__(self, choice: PassageChoice | None = None) -> None:
+            self.choice = choice or PassageChoice()
+
+        @haystack.component.output_types(documents=documents_type)  # type: ignore[untyped-decorator]
+        def run(self, documents: documents_type) -> dict[str, Any]:
+            """Documents to pass on, in the order given."""
+            scores = [one.score for one in documents]
+            texts = [one.content or "" for one in documents]
+            kept = self.choice.choose(scores, texts)
+            return {"documents": [documents[i] for i in kept]}
+
+    return PassageFilter
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PassageFilter":
+        return _made()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,34 @@
+"""LangChain: a compressor of documents that passes on the ones worth it."""
+
+from functools import cache
+from typing import Any
+
+from argmetric.integrations._passages import PassageChoice
+from argmetric.scale import load_extra
+
+
+@cache
+def _made() -> type[Any]:
+    core = load_extra("langchain_core.documents", "langchain")
+    base = load_extra("langchain_core.documents.compressor", "langchain")
+
+    class PassageFilter(base.BaseDocumentCompressor):  # type: ignore[misc, name-defined]
+        """Keeps the documents that a `PassageChoice` chooses by their scores."""
+
+        choice: PassageChoice = PassageChoice()
+        score_key: str = "relevance_score"  # of the metadata
+
+        def compress_documents(
+            self, documents: list[Any], query: str, callbacks: Any = None
+        ) -> list[core.Document]:  # type: ignore[name-defined]
+            scores = [one.metadata.get(self.score_key) for one in documents]
+            texts = [one.page_content for one in documents]
+            return [documents[i] for i in self.choice.choose(scores, texts)]
+
+    return PassageFilter
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PassageFilter":
+        return _made()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,36 @@
+"""LlamaIndex: a post-processor that passes on the nodes worth it."""
+
+from functools import cache
+from typing import Any
+
+from argmetric.integrations._passages import PassageChoice
+from argmetric.scale import load_extra
+
+
+@cache
+def _made() -> type[Any]:
+    base = load_extra("llama_index.core.postprocessor.types", "llama-index")
+
+    class PassageFilter(base.BaseNodePostprocessor):  # type: ignore[misc, name-defined]
+        """Keeps the nodes that a `PassageChoice` chooses by their scores."""
+
+        choice: PassageChoice = PassageChoice()
+
+        @classmethod
+        def class_name(cls) -> str:
+            return "PassageFilter"
+
+        def _postprocess_nodes(
+            self, nodes: list[Any], query_bundle: Any = None
+        ) -> list[Any]:
+            scores = [one.score for one in nodes]
+            texts = [one.node.get_content() for one in nodes]
+            return [nodes[i] for i in self.choice.choose(scores, texts)]
+
+    return PassageFilter
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PassageFilter":
+        return _made()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
