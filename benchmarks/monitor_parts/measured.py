@@ -17,6 +17,8 @@ from monitor_parts.shifts import QUIET, SHARES, SIDES, Draw, drawn_reference, ki
 
 REFERENCES, PERIODS = (200, 1000, 4000), (200, 1000, 5000)
 FEWEST = 5  # positives of a reference; `small` tries fewer
+FEW, MANY = 20, 100  # positives of a reference
+USUAL = 1000  # rows of a reference from which targets are judged
 CHANGED = "labels changed"  # permuted where a feature is high; the scores stay
 CHANGED_SHARE = 0.4  # of the rows
 Row = dict[str, Any]
@@ -38,6 +40,13 @@ def changed_labels(rng: np.random.Generator, y: np.ndarray, x: np.ndarray) -> An
     y = y.copy()
     y[rows] = y[rng.permutation(rows)]
     return y
+
+
+def known_positives(count: int) -> str:
+    """Which kind of reference it is by its positives."""
+    if count < FEW:
+        return f"below {FEW}"
+    return f"below {MANY}" if count < MANY else f"{MANY} or more"
 
 
 def concatenated(
@@ -73,7 +82,8 @@ def _of_pool(pool: Pool, quick: bool, seed: int) -> Iterator[Row]:
             )
             if not periods:
                 continue
-            about = {**pool.about, "m": m, "n": n}
+            known = known_positives(int(pool.y[chosen].sum()))
+            about = {**pool.about, "m": m, "n": n, "known": known}
             for row in _forecasts(rng, pool, reference, names, periods, n):
                 yield about | row
 
