@@ -6,11 +6,14 @@ the reference, hold those of 200 rows too.
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness import Target, emit
 
 from monitor_parts.measured import CHANGED, PERIODS, USUAL, by_half, emit_ends, measured
 from monitor_parts.shifts import QUIET, SHARES, SIDES
 
+LONG = "1,000 or more"  # rows of a period
 VERDICTS = ("fine", "share moved", "cannot say without labels")
 
 
@@ -19,16 +22,21 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         rows = [row for row in all_rows if row["m"] >= USUAL]
         shown = of_half == "show"
         for shift in (*SHARES, *SIDES, CHANGED):
-            for n in PERIODS:
-                kept = [r for r in rows if r["shift"] == shift and r["n"] == n]
-                if kept:
+            for n in (*PERIODS, LONG):
+                kept = [r for r in rows if r["shift"] == shift and _has_size(r, n)]
+                goals = _targets(shift, n) if shown else {}
+                for what, value in (_parts(kept) if kept else {}).items():
                     told = {"shift": shift, "n": n, "half": of_half}
-                    parts = _parts(kept)
-                    goals = _targets(shift, n) if shown else {}
-                    for what, value in parts.items():
-                        goal = goals.get(what)
-                        about = {**told, "periods": len(kept)}
-                        emit("verdicts", what, value, "share", goal, **about)
+                    goal = goals.get(what)
+                    emit(
+                        "verdicts",
+                        what,
+                        value,
+                        "share",
+                        goal,
+                        **told,
+                        periods=len(kept),
+                    )
         covariate = [row for row in rows if row["kind"] == "covariate shift"]
         if covariate:
             value = _parts(covariate)["share moved"]
@@ -53,7 +61,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                     emit_ends("verdicts", kept, ("auto", "none"), **told)
 
 
-def _parts(rows: list[dict[str, object]]) -> dict[str, float]:
+def _parts(rows: list[dict[str, Any]]) -> dict[str, float]:
     found = {
         verdict: sum(row["verdict"] == verdict for row in rows) / len(rows)
         for verdict in VERDICTS
@@ -61,11 +69,15 @@ def _parts(rows: list[dict[str, object]]) -> dict[str, float]:
     return found | {"moved": 1 - found["fine"]}
 
 
-def _targets(shift: str, n: int) -> dict[str, Target]:
-    if shift == QUIET:
-        return {"moved": ("<=", 0.02 if n >= 1000 else 0.05)}
-    if shift == "share x 4" and n >= 1000:
+def _has_size(row: dict[str, Any], n: int | str) -> bool:
+    return bool(row["n"] >= 1000 if n == LONG else row["n"] == n)
+
+
+def _targets(shift: str, n: int | str) -> dict[str, Target]:
+    if shift == QUIET and n in (200, LONG):
+        return {"moved": ("<=", 0.02 if n == LONG else 0.05)}
+    if shift == "share x 4" and n == LONG:
         return {"share moved": (">=", 0.85)}
-    if shift == "score 3:1":
+    if shift == "score 3:1" and n == LONG:
         return {"cannot say without labels": (">=", 0.85)}
     return {}
