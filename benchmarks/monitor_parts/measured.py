@@ -120,10 +120,11 @@ def _forecasts(
             "none": (none[i].low, none[i].high, none[i].expected),
         }
         for band, width in BANDS.items():
-            row[band] = (score - width * error, score + width * error, score)
+            low, high = score - width * error, score + width * error
+            row[band] = (max(low, 0.0), min(high, 1.0), score)
         if theirs is not None:
-            value, low, high = theirs[i]
-            row["NannyML"] = (low, high, value)
+            value, *bounds = theirs[i]
+            row["NannyML"] = (*bounds, value)
         yield row
         if name == QUIET:
             moved = changed_labels(rng, y, pool.sides[0][rows])
