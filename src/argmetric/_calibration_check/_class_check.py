@@ -30,11 +30,14 @@ from argmetric._calibration_check._routes import (
     routes_of,
 )
 from argmetric._calibration_check._verdicts import FEW_ROWS_OF_A_CLASS, Quality
-from argmetric._classes._climb import most_probable
-from argmetric._classes._decide import decide_batch
-from argmetric._classes._evaluate import group_scores
-from argmetric._classes._forecast import forecast_batch
-from argmetric._classes._prepare import ClassBatch, read_batch
+from argmetric._classes import (
+    ClassBatch,
+    decide_batch,
+    forecast_batch,
+    group_scores,
+    most_probable,
+    read_batch,
+)
 from argmetric._input.classes import check_class_probabilities, class_codes
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Integers

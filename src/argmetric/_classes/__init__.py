@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from argmetric._classes._climb import most_probable as most_probable
+from argmetric._classes._decide import decide_batch as decide_batch
 from argmetric._classes._decide import decide_classes as decide_classes
 from argmetric._classes._evaluate import ActualClassScore as ActualClassScore
 from argmetric._classes._evaluate import evaluate_classes as evaluate_classes
+from argmetric._classes._evaluate import group_scores as group_scores
 from argmetric._classes._forecast import ClassForecast as ClassForecast
+from argmetric._classes._forecast import forecast_batch as forecast_batch
 from argmetric._classes._forecast import forecast_classes as forecast_classes
+from argmetric._classes._prepare import ClassBatch as ClassBatch
+from argmetric._classes._prepare import read_batch as read_batch
 from argmetric._classes._result import ClassDecision as ClassDecision
