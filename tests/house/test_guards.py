@@ -74,7 +74,7 @@ KERNELS = {
 HELD_BY = {
     "bound": {"test_no_labels_pass_the_bound": "weights_at"},
     "climb": {
-        "test_both_sides_of_the_exact_climb_agree": "climb",
+        "test_labels_on_both_sides_of_a_limit_are_as_good": "climb",
         "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
         "test_the_expected_score_is_that_of_all_truths": "sums_of",
     },
