@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 
 import argmetric as am
 
@@ -72,11 +73,13 @@ def rows(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
 def test_scores_of_a_weighted_model_are_told() -> None:
     y, p = rows()
     high = am.undo_weights(p, ratio=10, inverse=True)
-    message = "resampled or weighted classes: undo_sampling"
-    with pytest.warns(UserWarning, match=message):
-        am.decide(high, reference=(y, high))
-    with pytest.warns(UserWarning, match=message):
-        am.forecast(high, high > 0.5, reference=(y, high))
+    for made in (
+        am.decide(high, reference=(y, high)),
+        am.forecast(high, high > 0.5, reference=(y, high)),
+        am.forecast(high, high > 0.5, reference=(y, high), prior="estimate"),
+    ):
+        assert "resampled or weighted classes: undo_sampling" in made.notes[-1]
+        assert made.notes[-1] in repr(made)
     check = am.calibration_check(y, high, n_bootstrap=2)
     assert any("resampled or weighted classes" in note for note in check.notes)
     assert not am.calibration_check(y, p, n_bootstrap=2).notes
@@ -95,10 +98,10 @@ def test_scores_of_a_weighted_model_are_told() -> None:
 def test_other_faults_are_none_of_weights(change) -> None:
     y, p = rows()
     x = change(np.log(p / (1 - p)))
-    am.decide(1 / (1 + np.exp(-x)), reference=(y, 1 / (1 + np.exp(-x))))
+    assert "resampled" not in repr(am.decide(expit(x), reference=(y, expit(x))))
 
 
 def test_few_rows_tell_nothing() -> None:
     y, p = rows(60)
     high = am.undo_weights(p, ratio=3, inverse=True)
-    am.decide(high, reference=(y, high))
+    assert "resampled" not in repr(am.decide(high, reference=(y, high)))

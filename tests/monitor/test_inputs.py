@@ -391,3 +391,28 @@ def test_plots_and_frames() -> None:
         assert len(made.to_frame(backend)) == 5
     assert str(made.to_frame()["start"][0]) == "2026-01-05 00:00:00"
     assert "<table" in made._repr_html_()
+
+
+def test_features_weigh_the_reference_as_the_period() -> None:
+    """Where x is 1 scores mean less; all rows of the period are of that kind."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.0, 2.0, 4000)
+    x = (rng.random(4000) < 0.3).astype(float)
+    y = rng.random(4000) < np.where(x == 1, 0.4 * p, p)
+    old, new = np.arange(3000), 3000 + np.flatnonzero(x[3000:] == 1)
+    X = np.stack([x, rng.normal(size=4000)], axis=1)
+    actual = am.evaluate(y[new], p[new] >= 0.4, "f1").score
+    options = {"reference": (y[old], p[old]), "shift": "none"}
+    plain = am.monitor(p[new], 0.4, **options).periods[0]
+    one = am.monitor(p[new], 0.4, features=(X[old], X[new]), **options).periods[0]
+    assert plain.low > actual
+    assert one.low <= actual <= one.high
+    assert one.z == plain.z
+    for features, message in (
+        (X[old], "features must be a pair"),
+        ((X[old], X[new][:, :1]), "2 columns, and those of p 1"),
+        ((X[old][1:], X[new]), "features of the reference has 2999 rows"),
+        ((X[old], X[new][:, 0]), "features of p must have two dimensions"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            am.monitor(p[new], 0.4, features=features, **options)

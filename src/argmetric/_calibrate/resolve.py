@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from argmetric._input.arguments import check_share, shown
 from argmetric._input.label_words import listed
 from argmetric._input.labels import binary_labels, plain_label
-from argmetric._input.likely_slips import warn_of_scale, warn_user
+from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import is_frame_like
 
@@ -176,7 +176,6 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
     from argmetric._calibrate.calibrate import DEFAULT, is_multi_class
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
-    from argmetric._calibrate.undo import resampling_note
 
     labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
     if is_multi_class(labels.positive, p):
@@ -186,9 +185,6 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
         )
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
-    note = resampling_note(rows)
-    if note is not None:
-        warn_user(note)
     return FittedReference(fit_map(rows, DEFAULT), rows)
 
 

@@ -42,24 +42,29 @@ def at_share(
     """The map that scores go through so that their mean is the asked share.
 
     Without a prior it is the map as it was fitted, and a note says where the scores
-    moved since.
+    moved since. Another one says where those of the reference look as after sampling.
     """
     found, rows = fitted
     n = int(layout.sizes.sum())
+    notes: tuple[str, ...] = ()
+    if rows is not None:
+        from argmetric._calibrate.undo import resampling_note
+
+        notes = tuple(filter(None, [resampling_note(rows)]))
     if prior is None:
         if found is None or rows is None:
             return AtShare(found, None, ())
         from argmetric._calibrate.share import moved_note
 
         note = moved_note(found, rows, layout.scores, n)
-        return AtShare(found, None, () if note is None else (note,))
+        return AtShare(found, None, notes if note is None else (note, *notes))
     if prior == "estimate":
         from argmetric._calibrate.share import estimate_share
 
         assert found is not None  # `check_prior` asks for a reference
         assert rows is not None
         shift, share = estimate_share(found, rows, layout.scores, n, coverage)
-        return AtShare(found.then(shift), share, ())
+        return AtShare(found.then(shift), share, notes)
     from argmetric._calibrate.prior import shift_to_share
     from argmetric._calibrate.resolve import calibrated_scores
 

@@ -101,7 +101,12 @@ class ScoreLaw(NamedTuple):
 
 
 def score_law(
-    table: Integers, old: Floats, chances: Floats, metric: Metric, shift: Shift = "auto"
+    table: Integers,
+    old: Floats,
+    chances: Floats,
+    metric: Metric,
+    shift: Shift = "auto",
+    weighted: Floats | None = None,
 ) -> ScoreLaw:
     """The law of the score of one period.
 
@@ -117,18 +122,26 @@ def score_law(
         What is forecast.
     shift : {"auto", "none", "prior"}
         Which readings are mixed.
+    weighted : ndarray, optional
+        Chances for rows such as those of the period, which hold unless the share of
+        positives moved.
     """
     new = rows_of(table)
     known = table[:, [NEGATIVE, POSITIVE]].sum(axis=0).astype(np.float64)
     readings = weigh_readings(old, new, chances)
     likelihood = ThetaTable.of(old, new, known, chances)
+    usual = chances, likelihood
+    kept = usual
+    if weighted is not None:
+        kept = weighted, ThetaTable.of(old, new, known, weighted)
     laws, evidence = [], []
-    for deviation, learnt in zip(DEVIATIONS, LEARNT, strict=True):
-        weight, level = posterior(likelihood, deviation, learnt=learnt)
+    cases = zip((kept, kept, usual), DEVIATIONS, LEARNT, strict=True)
+    for (c, levels), deviation, learnt in cases:
+        weight, level = posterior(levels, deviation, learnt=learnt)
         evidence.append(level)
         of_map = np.exp(level - level.max())
-        theta = drawn_theta(likelihood.theta, weight)
-        laws.append(draws_at(table, chances, theta, of_map / of_map.sum(), metric))
+        theta = drawn_theta(levels.theta, weight)
+        laws.append(draws_at(table, c, theta, of_map / of_map.sum(), metric))
     if known.any():  # known labels tell of the readings, too
         level = np.array([_log_mean(one) for one in evidence])
         odds = np.array(readings) * np.exp(level - level.max())
@@ -137,9 +150,9 @@ def score_law(
     if shift == "auto":
         mixed = mixture(laws, np.array(readings))
     elif shift == "none":
-        theta = np.zeros((chances.shape[0], THETAS))
-        even = np.full(chances.shape[0], 1.0 / chances.shape[0])
-        mixed = draws_at(table, chances, theta, even, metric)
+        even = np.full(len(kept[0]), 1.0 / len(kept[0]))
+        theta = np.zeros((even.size, THETAS))
+        mixed = draws_at(table, kept[0], theta, even, metric)
     return ScoreLaw(readings, mixed, laws[2], laws[1])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Integers
+from argmetric._input.types import Floats, Integers
 from argmetric._monitor._alarms import (
     FLOOR_WINDOW,
     critical_value,
@@ -107,10 +107,13 @@ def values_of(period: Period) -> dict[str, Any]:
     return {key: value for key, value in vars(period).items() if key != "rho"}
 
 
-def period_of(counts: PeriodCounts, watch: Watch) -> Period:
-    """All that a period tells by itself."""
+def period_of(
+    counts: PeriodCounts, watch: Watch, weighted: Floats | None = None
+) -> Period:
+    """All that a period tells by itself; `weighted` as for `score_law`."""
     table = counts.table
-    law = score_law(table, watch.old, watch.chances, watch.metric, watch.shift)
+    how = watch.old, watch.chances, watch.metric, watch.shift, weighted
+    law = score_law(table, *how)
     coverage = watch.coverage
     return Period(
         counts.start,

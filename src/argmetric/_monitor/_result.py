@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from argmetric._calibrate.reference import Reference
 from argmetric._input.arguments import check_seed, is_whole, shown
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import read_together
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import AnyArray, Booleans, Floats, Integers
 from argmetric._input.validation import read_scores
 from argmetric._monitor._cells import UNKNOWN, Cells
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
-from argmetric._monitor._period import FoundPeriods, Period, judged
+from argmetric._monitor._period import FoundPeriods, Period, judged, period_of
 from argmetric._monitor._periods import Bounds, Every, number_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
@@ -31,6 +32,7 @@ FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
 SHOWN = 10  # periods that are printed
 MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
+STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 NO_LABELS = (
     "without labels nobody sees that labels changed their meaning, a fine period "
     "included: to_label(100) draws the rows that tell"
@@ -292,6 +294,22 @@ class Monitoring(Saved["Monitoring"], Result):
         in_order = tuple(counts[i] for i in sorted(counts))
         found = self._found.without(list(tables))
         return replace(self, counts=in_order, _found=found)
+
+    def _with_features(
+        self, reference: Reference, old: AnyArray, new: AnyArray
+    ) -> Monitoring:
+        """With the periods of the last call computed for rows such as theirs."""
+        from argmetric._monitor._features import domain_weights, weighted_chances
+
+        rows, found = self._kept or NO_ROWS, {}
+        before = self._found.of(self.counts, self.watch)
+        for one, plain_one in zip(self.counts, before, strict=True):
+            weight = domain_weights(old, new[rows.number == one.number])
+            chances = weighted_chances(reference, self.watch.cells, weight)
+            alarm = {name: getattr(plain_one, name) for name in STATISTICS}
+            made = period_of(one, self.watch, chances)
+            found[one.number] = replace(made, **alarm)
+        return replace(self, _found=FoundPeriods(found))
 
     def _period(self, place: int) -> PeriodCounts:
         if not is_whole(place):
