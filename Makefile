@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all coverage chromium test-browser lint warm docs bench clean
+.PHONY: help demo test test-all test-production java coverage chromium test-browser lint warm docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,22 @@ test: .venv/.ready ## every check, reports in Chromium among them where there is
 test-all: export ARGMETRIC_SLOW = 1
 test-all: test ## every check, and those that take long
 
+# Engines and frameworks are large, and pin versions: they get an environment of their own.
+PRODUCTION := .venv-production/bin
+.venv-production/.ready: pyproject.toml
+	@$(PYTHON) -m venv .venv-production
+	@$(PRODUCTION)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(PRODUCTION)/python -m pip install --quiet --editable ".[report,onnx,spark,mlflow,langchain,llama-index,haystack]" --group test --group production
+	@touch $@
+
+java: # the system's, for Spark; root of a Debian installs it
+	@command -v java >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless >/dev/null; } || \
+		echo "no Java: tests with Spark are skipped"
+
+test-production: .venv-production/.ready java ## exports and integrations with the real engines
+	OMP_NUM_THREADS=1 $(PRODUCTION)/python -m pytest tests/tune/test_exports.py tests/integrations
+
 coverage: .venv/.ready ## which lines and branches the tests reach, kernels apart
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
@@ -82,6 +98,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/classes.py
+	$(BIN)/python benchmarks/production.py
 
 clean: ## remove what can be made again
-	rm -rf .venv demo.html docs/_build docs/gallery docs/api
+	rm -rf .venv .venv-production demo.html docs/_build docs/gallery docs/api

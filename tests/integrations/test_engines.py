@@ -1,10 +1,13 @@
-"""Spark, MLflow and DuckDB, where they are installed."""
+"""Spark, MLflow, a service and recipes for other engines, where they are installed."""
 
 import os
+import runpy
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -113,3 +116,47 @@ def test_the_recipe_for_duckdb_gives_the_labels_of_memory():
     batches = map(pa.Table.from_batches, ([one] for one in cut))
     with pytest.raises(ValueError, match="in an earlier one"):
         list(am.integrations.decide_batches(batches, **COLUMNS))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_service_of_the_docs_answers(tmp_path, monkeypatch):
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
+    pytest.importorskip("httpx", reason="httpx is not installed")
+    from fastapi.testclient import TestClient
+
+    rule = RULES["spline"]
+    rule.save(tmp_path / "rule.json")
+    monkeypatch.setenv("RULE", str(tmp_path / "rule.json"))
+    path = Path(__file__).resolve().parents[2] / "examples" / "service.py"
+    client = TestClient(runpy.run_path(str(path))["app"])
+    scores = [0.9, 0.4, 0.1]
+    assert client.post("/rows", json=scores).json() == rule.apply(scores).tolist()
+    wanted = am.decide(scores, calibrator=rule.calibrator).labels.tolist()
+    assert client.post("/basket", json=scores).json() == wanted
+
+
+def test_the_recipe_for_polars_gives_the_labels_of_memory():
+    table = rows()
+    df = pl.from_arrow(table).with_columns(bucket=pl.col("user").hash() % 5)
+    batches = df.partition_by("bucket", include_key=False)
+    found = pl.concat(am.integrations.decide_batches(batches, **COLUMNS))
+    assert np.array_equal(sorted_labels([found.to_arrow()]), whole(table))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_recipe_for_ray_gives_the_labels_of_memory():
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    pytest.importorskip("ray.data", reason="ray[data] is not installed")
+    table = rows()
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        bucket = pa.array(table["user"].to_numpy() % 3)
+        data = ray.data.from_arrow(table.append_column("bucket", bucket))
+        found = data.groupby("bucket").map_groups(
+            lambda part: am.integrations.decide_table(part, **COLUMNS),
+            batch_format="pyarrow",
+        )
+        tables = ray.get(found.to_arrow_refs())
+    finally:
+        ray.shutdown()
+    assert np.array_equal(sorted_labels(tables), whole(table))

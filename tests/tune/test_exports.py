@@ -13,101 +13,10 @@ import pytest
 import argmetric as am
 from argmetric._calibrate.class_maps import ClassTemperatureMap
 from argmetric._calibrate.maps import PlattMap
-from exported import N_RANDOM, RULES, cut_rules, expected_of, scores_for
+from exported import N_RANDOM, RULES, TARGETS, cut_rules, expected_of, scores_for
 
 ROOT = Path(__file__).resolve().parents[2]
 NAN = math.nan
-
-
-def by_python(rule, rows):
-    space = {}
-    exec(rule.to_python("found"), space)
-    one = rule._portable().single
-    return [space["found"](row[0] if one else row) for row in rows]
-
-
-def by_json(rule, rows):
-    form = json.loads(rule.to_json())
-
-    def cut(x, one):
-        low, high, at = (float(one[name]) for name in ("low", "high", "cut"))
-        if x is None or not low <= x <= high:
-            return None
-        return form["labels"][x >= at if one["operator"] == ">=" else x < at]
-
-    def best(row):
-        if any(x is None or not -1e-6 <= x <= 1 + 1e-6 for x in row):
-            return None
-        parts = zip(row, form["weights"], form["offsets"], strict=True)
-        values = [min(max(x, 0.0), 1.0) * w + b for x, w, b in parts]
-        return form["labels"][values.index(max(values))]
-
-    if form["weights"]:
-        return [best(row) for row in rows]
-    found = [
-        [cut(*pair) for pair in zip(row, form["cuts"], strict=True)] for row in rows
-    ]
-    return [row[0] for row in found] if rule._portable().single else found
-
-
-def column_names(rule):
-    return [f'odd `"{name}' for name in rule._portable().columns]
-
-
-def asked(rule, dialect):
-    names = column_names(rule)
-    single = rule._portable().single
-    return rule.to_sql(dialect, names[0] if single else names)
-
-
-def as_labels(rule, rows):
-    return list(map(list, rows)) if rule._portable().cuts[1:] else [x for (x,) in rows]
-
-
-def by_sqlite(rule, rows):
-    names = ["`" + name.replace("`", "``") + "`" for name in column_names(rule)]
-    with sqlite3.connect(":memory:") as base:
-        base.execute(f"CREATE TABLE t (i INTEGER, {', '.join(names)})")
-        marks = ", ".join("?" * (len(names) + 1))
-        numbered = [(i, *row) for i, row in enumerate(rows)]
-        base.executemany(f"INSERT INTO t VALUES ({marks})", numbered)
-        text = f"SELECT {asked(rule, 'sqlite')} FROM t ORDER BY i"
-        return as_labels(rule, base.execute(text).fetchall())
-
-
-def by_duckdb(rule, rows):
-    import duckdb
-    import pyarrow as pa
-
-    columns = list(zip(*rows, strict=True))
-    values = {
-        name: pa.array(column, pa.float64())
-        for name, column in zip(column_names(rule), columns, strict=True)
-    }
-    t = pa.table(values | {"i": range(len(rows))})  # noqa: F841 named in the query
-    found = duckdb.sql(f"SELECT {asked(rule, 'duckdb')} FROM t ORDER BY i").fetchall()
-    return as_labels(rule, found)
-
-
-def by_onnx(rule, rows):
-    import onnxruntime
-
-    table = np.array(rows, dtype=float)
-    table = table[:, 0] if rule._portable().single else table
-    session = onnxruntime.InferenceSession(rule.to_onnx().SerializeToString())
-    label, valid = session.run(["argmetric_label", "argmetric_valid"], {"p": table})
-    label = label.astype(object)
-    label[~valid] = None
-    return label.tolist()
-
-
-TARGETS = {
-    "python": (by_python, ()),
-    "json": (by_json, ()),
-    "sqlite": (by_sqlite, ()),
-    "duckdb": (by_duckdb, ("duckdb",)),
-    "onnx": (by_onnx, ("onnx", "onnxruntime")),
-}
 
 
 def require(*packages):

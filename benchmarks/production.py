@@ -1,0 +1,272 @@
+"""Measure what runs in production: exports, engines, latency, and passages.
+
+    python benchmarks/production.py                   # everything, some minutes
+    python benchmarks/production.py exports passages  # some sections
+    python benchmarks/production.py --quick           # a smoke run
+
+Every line is one JSON object. Engines that are not installed get no value; `make
+test-production` installs them into an environment of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from harness import ROOT, emit, emit_machine, emit_summary, judge
+
+import argmetric as am
+from argmetric.integrations import decide_batches, decide_table
+
+COLUMNS = {"p": "score", "groups": "user"}
+N_BUCKETS = 16
+
+
+def installed(*names: str) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in names)
+
+
+def exports(quick: bool) -> None:
+    """Labels of every target against those of `apply`."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    exported = importlib.import_module("exported")
+    for target, (run, packages) in exported.TARGETS.items():
+        if not installed(*packages):
+            emit("exports", f"{target}: labels that differ", None, "not installed")
+            continue
+        different = rows = rules = 0
+        for name, rule in exported.RULES.items():
+            if target == "onnx" and name == "nothing":  # ONNX has no label 2.5
+                continue
+            values = exported.scores_for(rule)
+            wanted, found = exported.expected_of(rule, values), run(rule, values)
+            different += sum(a != b for a, b in zip(found, wanted, strict=True))
+            rows, rules = rows + len(values), rules + 1
+        what = f"{target}: labels that differ"
+        emit("exports", what, different, "rows", ("<=", 0), rules=rules, rows=rows)
+
+
+def spark_labels(table: Any) -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    built = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    built = built.config("spark.sql.shuffle.partitions", "4")
+    session = built.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "rows.parquet"))
+        pa.parquet.write_table(table, path)
+        df = session.read.parquet(path)
+        found = am.integrations.spark.decide(df, **COLUMNS).select("row", "decision")
+        result = found.toArrow()
+    session.stop()
+    return result
+
+
+def duckdb_labels(table: Any) -> Any:
+    import duckdb
+
+    con = duckdb.connect()
+    con.register("t", table)
+    batches = (
+        con.sql(f"FROM t WHERE hash(user) % {N_BUCKETS} = {i}").to_arrow_table()
+        for i in range(N_BUCKETS)
+    )
+    return pa.concat_tables(decide_batches(batches, **COLUMNS))
+
+
+def polars_labels(table: Any) -> Any:
+    import polars as pl
+
+    df = pl.from_arrow(table)
+    bucket = (pl.col("user").hash() % N_BUCKETS).alias("bucket")
+    batches = df.with_columns(bucket).partition_by("bucket", include_key=False)
+    return pl.concat(decide_batches(batches, **COLUMNS)).to_arrow()
+
+
+def ray_labels(table: Any) -> Any:
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    bucket = pa.array(table["user"].to_numpy() % N_BUCKETS)
+    data = ray.data.from_arrow(table.append_column("bucket", bucket))
+    found = data.groupby("bucket").map_groups(
+        lambda rows: decide_table(rows, **COLUMNS), batch_format="pyarrow"
+    )
+    result = pa.concat_tables(ray.get(found.to_arrow_refs()))
+    ray.shutdown()
+    return result
+
+
+ENGINES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "DuckDB": ("duckdb", duckdb_labels),
+    "Polars": ("polars", polars_labels),
+    "Spark": ("pyspark", spark_labels),
+    "Ray": ("ray", ray_labels),
+}
+
+
+def engines(quick: bool) -> None:
+    """Labels of partitions in other engines against one call in memory."""
+    n, n_groups = (10_000, 500) if quick else (1_000_000, 50_000)
+    rng = np.random.default_rng(0)
+    user, score = rng.integers(0, n_groups, n), rng.beta(1, 4, n)
+    table = pa.table({"user": user, "score": score, "row": np.arange(n)})
+    wanted = am.decide(score, groups=user, average="groups").labels
+    for name, (package, labels_of) in ENGINES.items():
+        what = f"{name}: labels that differ"
+        if not installed(package):
+            emit("engines", what, None, "not installed")
+            continue
+        start = time.perf_counter()
+        found = labels_of(table).sort_by("row")["decision"].to_numpy()
+        details = {"rows": n, "groups": n_groups, "s": time.perf_counter() - start}
+        different = int((found != wanted).sum())
+        emit("engines", what, different, "rows", ("<=", 0), **details)
+    try:
+        list(decide_batches([table[: n // 2], table[n // 2 :]], **COLUMNS))
+    except ValueError:
+        refused = 1
+    else:
+        refused = 0
+    emit("engines", "a batch that splits a group is refused", refused, "", (">=", 1))
+
+
+FIRST = """
+import time; start = time.perf_counter()
+import numpy as np, argmetric as am
+p = np.linspace(0.01, 0.9, 2000)
+am.decide(p, groups=np.arange(2000) // 20, average="groups")
+print(time.perf_counter() - start, time.process_time())
+"""
+
+
+def latency(quick: bool) -> None:
+    """One row by a rule, one basket by `decide`, and the first answer of a process."""
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.3
+    p = np.clip(0.3 + 0.3 * y + rng.normal(0, 0.2, 2000), 0.001, 0.999)
+    calibrator = am.calibrate(y, p)
+    rule = am.tune(y, p, calibrator=calibrator, n_bootstrap=0, cv=None)
+    basket = rng.beta(1, 4, 20)
+    am.warmup()
+    calls = {
+        "one row by a rule with a calibrator": lambda: rule.apply([0.4]),
+        "a basket of 20, jointly": lambda: am.decide(basket),
+        "a basket of 20 through a calibrator": lambda: am.decide(
+            basket, calibrator=calibrator
+        ),
+    }
+    for what, call in calls.items():
+        call()
+        times = []
+        for _ in range(200 if quick else 5000):
+            start = time.perf_counter()
+            call()
+            times.append(1000 * (time.perf_counter() - start))
+        p50, p99 = np.percentile(times, [50, 99])
+        emit("latency", what, float(p50), "ms", p99=float(p99))
+    with tempfile.TemporaryDirectory() as folder:
+        room = os.environ | {"NUMBA_CACHE_DIR": folder}
+        for state in ("no compiled kernels", "warmed kernels"):
+            printed = subprocess.run(
+                [sys.executable, "-c", FIRST], env=room, capture_output=True, check=True
+            )
+            wall, cpu = map(float, printed.stdout.split())
+            what = f"first answer on groups, {state}"
+            emit("latency", what, wall, "s", cpu=cpu)
+
+
+def collection(rng: np.random.Generator, n_queries: int) -> dict[str, Any]:
+    """Queries with 30 passages: relevance, overconfident scores, and tokens."""
+    size = 30
+    query = np.repeat(np.arange(n_queries), size)
+    hard = np.repeat(rng.normal(-2.5, 1.2, n_queries), size)
+    x = hard + rng.normal(0, 1.8, query.size)
+    relevant = rng.random(query.size) < 1 / (1 + np.exp(-x))
+    score = 1 / (1 + np.exp(-(1.8 * x + 1.0)))
+    tokens = np.maximum(rng.lognormal(4.8, 0.6, query.size).astype(int), 10)
+    return {"query": query, "y": relevant, "p": score, "tokens": tokens}
+
+
+def passages(quick: bool) -> None:
+    """F1 per query and tokens spent, beside fixed k and cuts."""
+    rng = np.random.default_rng(0)
+    known, new = (collection(rng, 50 if quick else 1000) for _ in range(2))
+    calibrator = am.calibrate(known["y"], known["p"])
+    rule = am.tune(
+        known["y"], known["p"], groups=known["query"], n_bootstrap=0, cv=None
+    )
+    rank = np.argsort(np.argsort(-new["p"].reshape(-1, 30), axis=1), axis=1).ravel()
+    settings = {"groups": new["query"], "average": "groups", "calibrator": calibrator}
+    joint = am.decide(new["p"], **settings)
+    budget = 400
+    within = am.decide(new["p"], **settings, cost=new["tokens"], max_cost=budget)
+    answers = {f"the first {k}": rank < k for k in (3, 5, 10)}
+    answers |= {
+        "score >= 0.5": new["p"] >= 0.5,
+        "tuned cut": rule.applies(new["p"]),
+        "decide": joint.labels == 1,
+        f"decide, {budget} tokens": within.labels == 1,
+        f"by rank, what fits into {budget} tokens": by_rank(new, rank, budget),
+    }
+    for name, chosen in answers.items():
+        hits = np.bincount(new["query"], chosen & new["y"])
+        sizes = np.bincount(new["query"], chosen * 1 + new["y"] * 1)
+        f1 = float((2 * hits / np.maximum(sizes, 1)).mean())
+        spent = np.bincount(new["query"], chosen * new["tokens"])
+        mean, most = float(spent.mean()), int(spent.max())
+        emit("passages", f"{name}: F1", f1, "", tokens=mean, most_tokens=most)
+    emit("passages", "gap of the budget to its bound", within.gap, "F1")
+
+
+def by_rank(rows: dict[str, Any], rank: np.ndarray, budget: float) -> np.ndarray:
+    """Passages of each query by rank; one that does not fit any more is passed over."""
+    order = np.lexsort((rank, rows["query"])).reshape(-1, 30)
+    left = np.full(len(order), float(budget))
+    chosen = np.zeros(order.size, dtype=bool)
+    for place in order.T:
+        fits = rows["tokens"][place] <= left
+        left -= rows["tokens"][place] * fits
+        chosen[place] = fits
+    return chosen
+
+
+SECTIONS = {
+    "exports": exports,
+    "engines": engines,
+    "latency": latency,
+    "passages": passages,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []])
+    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
+    given = parser.parse_args()
+    judge(not given.quick)
+    emit_machine()
+    warnings.simplefilter("ignore")
+    for name in given.sections or SECTIONS:
+        SECTIONS[name](given.quick)
+    emit_summary()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,32 @@
+"""A service that labels rows by a frozen rule, and baskets jointly.
+
+RULE=rule.json uvicorn service:app
+"""
+
+import os
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import argmetric as am
+
+RULE = am.Rule.load(os.environ["RULE"])
+
+
+@asynccontextmanager
+async def warm(app):
+    am.warmup()  # compiled here, or loaded if the image holds the kernels
+    yield
+
+
+app = FastAPI(lifespan=warm)
+
+
+@app.post("/rows")
+def rows(scores: list[float]) -> list:
+    return RULE.apply(scores).tolist()
+
+
+@app.post("/basket")
+def basket(scores: list[float]) -> list[int]:
+    return am.decide(scores, RULE.metric, calibrator=RULE.calibrator).labels.tolist()
