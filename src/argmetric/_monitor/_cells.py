@@ -14,10 +14,13 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.share import LARGEST_LOGIT, ScoreTable
+from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Booleans, Floats, Integers
 
 UNKNOWN, NEGATIVE, POSITIVE = range(3)  # the second axis of a table
 EDGES_OF_ROWS, EDGES_OF_POSITIVES = 62, 44  # quantiles that bound cells
+EVEN_EDGES = 62  # bounds at even steps of the log-odds
+SURE = 1e-9  # probability below which steps end
 BLOCK = 1 << 20  # rows that are counted at once
 
 
@@ -45,23 +48,29 @@ class Cells:
     def of(cls, reference: Reference, cut: float | None) -> Cells:
         """Cells between quantiles of all rows and of the positives; the cut is a bound.
 
-        A score that many rows have makes several quantiles, and so fewer cells.
+        A score that many rows have makes several quantiles, and so fewer cells. Bounds
+        at even steps of the log-odds divide cells that are wide because few rows of the
+        reference are there: inside of those the chance of a positive differs, and the
+        expected score would be too low.
         """
         s = reference.scores
         bounds = [
             np.quantile(part, np.arange(k) / k, method="inverted_cdf")
             for part, k in ((s, EDGES_OF_ROWS), (s[reference.y], EDGES_OF_POSITIVES))
         ]
+        bounds.append(_even_steps(s, logits=reference.logits))
         bounds.append(np.nextafter(s.max(keepdims=True), np.inf))
         if cut is not None and s.min() < cut <= s.max():
             bounds.append(np.array([cut]))
         edges = np.unique(np.concatenate(bounds))
         base = _finite(np.concatenate([edges[:1], edges[:-1], s.max(keepdims=True)]))
         cell = np.searchsorted(edges, s, side="right")
-        count = np.maximum(np.bincount(cell, minlength=base.size), 1)
+        count = np.bincount(cell, minlength=base.size)
         # Equal scores have themselves as their mean, to the last digit.
         above = np.bincount(cell, _finite(s) - base[cell], base.size)
-        return cls(edges, base + above / count, reference.logits)
+        half = np.diff(_finite(edges), prepend=edges[:1], append=edges[-1:]) / 2
+        above = np.where(count > 0, above / np.maximum(count, 1), half)
+        return cls(edges, base + above, reference.logits)
 
     @property
     def size(self) -> int:
@@ -123,6 +132,14 @@ class Cells:
         if scores.size != edges.size + 1 or not (np.diff(edges) > 0).all():
             raise ValueError("cells must have rising edges and one score more")
         return cls(edges, scores, bool(values["logits"]))
+
+
+def _even_steps(s: Floats, *, logits: bool) -> Floats:
+    """Scores between the least and the largest one, at even steps of the log-odds."""
+    x = _finite(s) if logits else bounded_logit(s, SURE, 1.0 - SURE)
+    steps = np.linspace(x.min(), x.max(), EVEN_EDGES + 2)[1:-1]
+    steps = steps if logits else expit(steps)
+    return np.asarray(steps[(steps > s.min()) & (steps < s.max())])
 
 
 def _finite(scores: Floats) -> Floats:
