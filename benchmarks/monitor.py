@@ -10,8 +10,8 @@ share of positives moved, or other rows came; beside it CBPE by NannyML's formul
 NannyML where it is installed. verdicts: what is said of these periods. metrics: how
 often the interval holds for other metrics. small: references of 200 rows and of few
 positives. alarms: false alarms of quiet years, and how soon a fall is found. label: the
-interval of `to_label` against that of random labels. undo: sampling and weights undone.
-speed: 10^7 rows.
+interval of `to_label` against that of random labels. features: what `features=` gains.
+undo: sampling and weights undone. speed: 10^7 rows.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Constants were chosen on the sets of the choose half; read the figures of the
@@ -35,6 +35,7 @@ SECTIONS = (
     "small",
     "alarms",
     "label",
+    "features",
     "undo",
     "speed",
 )

@@ -67,7 +67,7 @@ def _of_model(
     ) -> None:
         for state, one in (("raw", p), ("undone", undone(p, **how))):
             ratio = float(one.mean() / y[test].mean())
-            found[name, state] = (ratio, loss(one) - usual)
+            found[treated, state] = (ratio, loss(one) - usual)
 
     for rate in RATES:
         kept = np.flatnonzero(y[train] | (rng.random(n) < rate))
