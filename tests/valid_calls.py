@@ -31,7 +31,6 @@ MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
 MULTI_CLASS = am.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
 FORECAST = am.forecast(P, Y)
-MONITORING = am.monitor(P * 3, 0.5, reference=(Y * 9, P * 9), every=9)
 
 
 def fitted(kind: Callable[..., Any], X: Any, y: Any, *names: str) -> Callable[..., Any]:
@@ -218,24 +217,6 @@ CALLS: dict[str, Call] = {
     ),
     "argmetric.adjust_prior": of(
         am.adjust_prior, p=P, prevalence=0.2, reference_prevalence=0.4, logits=False
-    ),
-    "argmetric.undo_sampling": of(
-        am.undo_sampling, p=P, rate=0.1, inverse=False, logits=False
-    ),
-    "argmetric.undo_weights": of(
-        am.undo_weights, p=P, ratio=24.0, inverse=False, logits=False
-    ),
-    "argmetric.monitor": Call(
-        am.monitor,
-        {
-            **{"p": P, "labels": Y, "metric": "f1", "reference": (Y * 9, P * 9)},
-            **{"time": ["2026-01-01"] * 6, "every": "1d", "known": [1, *[None] * 5]},
-            **{"by": list("aabbaa"), "shift": "auto", "coverage": 0.9, "floor": 0.3},
-            "features": None,
-            **{"false_alarms": 0.05, "zero_division": 1.0, "pos_label": 1},
-            "logits": False,
-        },
-        {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
     ),
     "adjust_prior, found": of(am.adjust_prior, p=P, reference_prevalence=0.4),
     "argmetric.check_metric": of(am.check_metric, metric="f1", n=6),

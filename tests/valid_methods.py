@@ -19,7 +19,6 @@ from valid_calls import (
     DECISION,
     FORECAST,
     KINDS,
-    MONITORING,
     MULTI_CLASS,
     MULTI_LABEL,
     PAIR,
@@ -38,6 +37,7 @@ from valid_calls import (
     drawn,
     of,
 )
+from valid_monitor import MONITORING
 from valid_structures import A_FILE, CLUSTERS, SUMMARIES, crfsuite_file
 
 SENTENCES, LABELS, HEADS = [SENTENCE] * 3, [TAGS] * 3, [[2, 3, 0]] * 3

@@ -60,7 +60,8 @@ def test_odds_off_by_ten_lose_more_than_decoding_gains_and_a_map_restores_it():
     y_new, p_new, groups_new = queries(seed=1)
     options = {"groups": groups_new, "average": "groups"}
     mended = am.decide(times(p_new, 10), reference=(y, off), **options)
-    assert "as after training with resampled or weighted classes" in mended.notes[-1]
+    told = "as after training with resampled or weighted classes"
+    assert any(told in note for note in mended.notes)
     best = am.decide(p_new, **options)
     score, best_score = (
         am.evaluate(y_new, one.labels, groups=groups_new) for one in (mended, best)

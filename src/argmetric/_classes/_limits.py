@@ -20,6 +20,7 @@ def with_limits(
 ) -> Rows:
     """The rows with limits for every group and class."""
     most = of_each_class(max_per_class, classes, "max_per_class", np.inf)
+    most = np.where(most < rows.p.shape[0], most, np.inf)  # no limit at all
     recall = of_each_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
         raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")

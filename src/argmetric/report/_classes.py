@@ -13,7 +13,7 @@ from argmetric._calibration_check import (
     calibration_check,
     reworded,
 )
-from argmetric._classes import ClassDecision, evaluate_classes
+from argmetric._classes import ClassDecision, codes_of, evaluate_classes
 from argmetric._input.arguments import check_share
 from argmetric._input.types import Floats
 from argmetric._results.display import metric_title
@@ -59,6 +59,7 @@ def report_class_decision(
     checked: Any = None
     notes = list(decision.notes)
     if y is not None:
+        codes_of(y, decision.classes, len(decision.labels), "y")  # names y where wrong
         actual = evaluate_classes(y, decision.labels, metric, **how)
         plain = np.array(decision.classes)[batch.p.argmax(axis=1)]
         usual = float(evaluate_classes(y, plain, metric, **how))
