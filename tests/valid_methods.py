@@ -37,7 +37,6 @@ from valid_calls import (
     drawn,
     of,
 )
-from valid_monitor import MONITORING
 from valid_structures import A_FILE, CLUSTERS, SUMMARIES, crfsuite_file
 
 SENTENCES, LABELS, HEADS = [SENTENCE] * 3, [TAGS] * 3, [[2, 3, 0]] * 3
@@ -182,30 +181,6 @@ METHODS: dict[str, Call] = {
     "Decision.forecast": of(
         DECISION.forecast, coverage=0.9, known=None, prior=None, overdispersion=0.0
     ),
-    "Monitoring.add": of(
-        MONITORING.add, p=P, time=None, known=[1, *[None] * 5], pos_label=1
-    ),
-    "Monitoring.to_label": of(
-        MONITORING.to_label,
-        **{"n": 3, "period": -1, "segment": None, "p": P[3:] + P},
-        **{"labels": None, "known": None, "random_state": 0},
-    ),
-    "Monitoring.add_labels": of(
-        MONITORING.add_labels, y=Y, p=P, period=0, time=None, pos_label=1
-    ),
-    "Monitoring.to_frame": of(MONITORING.to_frame, backend="pandas"),
-    "Monitoring.plot": of(drawn(MONITORING.plot), ax=None),
-    "Monitoring.from_dict": Call(
-        am.Monitoring.from_dict,
-        {"values": MONITORING.to_dict()},
-        {"values": "saved|this monitoring"},
-    ),
-    "Monitoring.save": Call(MONITORING.save, SAVED, A_FILE),
-    "Monitoring.load": Call(loaded(am.Monitoring, lambda: MONITORING), SAVED, A_FILE),
-    "LabellingPlan.estimate": of(
-        MONITORING.to_label(3).estimate, y=[1, 0, 1], pos_label=1
-    ),
-    "LabellingPlan.to_frame": of(MONITORING.to_label(3).to_frame, backend="pandas"),
     "Forecast.surprise": of(FORECAST.surprise, score=0.5),
     "Forecast.plot": of(drawn(FORECAST.plot), ax=None),
     "evaluate, a forecast": of(am.evaluate, y_true=Y, y_pred=Y, forecast=FORECAST),

@@ -1,13 +1,15 @@
-"""Valid calls of monitor, and of what undoes sampling and weights."""
+"""Valid calls of the monitor and what it gives back; see `valid_calls`."""
 
 from __future__ import annotations
 
 import argmetric as am
-from valid_calls import Call, P, Y, of
+from valid_calls import Call, P, Y, drawn, of
+from valid_methods import SAVED, loaded
+from valid_structures import A_FILE
 
 MONITORING = am.monitor(P * 3, 0.5, reference=(Y * 9, P * 9), every=9)
-
-CALLS: dict[str, Call] = {
+PLAN = MONITORING.to_label(3)
+OF_MONITOR: dict[str, Call] = {
     "argmetric.undo_sampling": of(
         am.undo_sampling, p=P, rate=0.1, inverse=False, logits=False
     ),
@@ -26,4 +28,26 @@ CALLS: dict[str, Call] = {
         },
         {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
     ),
+    "Monitoring.add": of(
+        MONITORING.add, p=P, time=None, known=[1, *[None] * 5], pos_label=1
+    ),
+    "Monitoring.to_label": of(
+        MONITORING.to_label,
+        **{"n": 3, "period": -1, "segment": None, "p": P[3:] + P},
+        **{"labels": None, "known": None, "random_state": 0},
+    ),
+    "Monitoring.add_labels": of(
+        MONITORING.add_labels, y=Y, p=P, period=0, time=None, pos_label=1
+    ),
+    "Monitoring.to_frame": of(MONITORING.to_frame, backend="pandas"),
+    "Monitoring.plot": of(drawn(MONITORING.plot), ax=None),
+    "Monitoring.from_dict": Call(
+        am.Monitoring.from_dict,
+        {"values": MONITORING.to_dict()},
+        {"values": "saved|this monitoring"},
+    ),
+    "Monitoring.save": Call(MONITORING.save, SAVED, A_FILE),
+    "Monitoring.load": Call(loaded(am.Monitoring, lambda: MONITORING), SAVED, A_FILE),
+    "LabellingPlan.estimate": of(PLAN.estimate, y=[1, 0, 1], pos_label=1),
+    "LabellingPlan.to_frame": of(PLAN.to_frame, backend="pandas"),
 }

@@ -319,7 +319,7 @@ def test_labels_that_come_later_change_nothing() -> None:
 def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     by = np.where(np.arange(500) % 2, "north", "south")
     p = P[400:].copy()
-    p[by == "south"] = 1 - (1 - p[by == "south"]) ** 3  # other rows there
+    p[(by == "south") & (np.arange(500) % 4 == 0)] = 0.12  # many rows of one score
     made = watch(p, 0.3, by=by, every=250)
     assert list(made.segments) == ["south", "north"]
     alone = watch(p[by == "north"], 0.3, every=125)
@@ -329,6 +329,11 @@ def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     frame = made.to_frame()
     assert frame["segment"].tolist() == ["", "", "south", "south", "north", "north"]
     assert "whole reference" in made.notes[0]
+    assert made.segments["south"].periods[0].verdict == "cannot say without labels"
+    south = made.segments["south"].periods[0]
+    shown = f"{south.if_other_rows:.3f} or {south.if_share:.3f}"
+    assert shown in repr(made.segments["south"])
+    assert "no interval holds" in repr(made.segments["south"])
     with pytest.raises(ValueError, match="by is needed"):
         made.add(NEW)
     again = watch(p[:100], 0.3, by=by[:100], every=250).add(p[100:], by=by[100:])

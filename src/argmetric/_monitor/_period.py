@@ -19,7 +19,7 @@ from argmetric._monitor._alarms import (
 )
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
 from argmetric._monitor._law import score_law
-from argmetric._monitor._readings import Readings
+from argmetric._monitor._readings import VERDICTS, Readings
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric.metrics import Metric
 
@@ -219,3 +219,15 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
         critical_floor=below,
         alarm=", ".join(alarms),
     )
+
+
+def told(one: Period) -> tuple[str, ...]:
+    """A period in the cells of a printed line."""
+    interval = f"{one.expected:.3f} ({one.low:.3f} to {one.high:.3f})"
+    if one.verdict == VERDICTS[2]:
+        interval = f"{one.if_other_rows:.3f} or {one.if_share:.3f}"
+    actual = "" if math.isnan(one.actual) else f"actual {one.actual:.3f}"
+    alarm = f"ALARM: {one.alarm}" if one.alarm else ""
+    share = f"share {one.share:.3f}"
+    cells = (f"{one.n:>7,} rows", interval, share, one.verdict, actual, alarm)
+    return tuple(cell for cell in cells if cell)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,12 +14,20 @@ from argmetric._calibrate.reference import Reference
 from argmetric._input.arguments import check_seed, is_whole, shown
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import read_together
-from argmetric._input.types import AnyArray, Booleans, Floats, Integers
+from argmetric._input.types import AnyArray, Integers
 from argmetric._input.validation import read_scores
-from argmetric._monitor._cells import UNKNOWN, Cells
+from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
-from argmetric._monitor._period import FoundPeriods, Period, judged, period_of
+from argmetric._monitor._period import (
+    FoundPeriods,
+    Period,
+    judged,
+    period_of,
+    told,
+)
 from argmetric._monitor._periods import Bounds, Every, number_rows
+from argmetric._monitor._readings import VERDICTS
+from argmetric._monitor._rows import NO_ROWS, Rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, plain, restored
@@ -33,57 +41,14 @@ NAME = "argmetric monitoring"
 SHOWN = 10  # periods that are printed
 MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
+CANNOT_SAY = (
+    "where the verdict is 'cannot say without labels' the score is given for the case "
+    "that other rows came, and that the share of positives moved; no interval holds"
+)
 NO_LABELS = (
     "without labels nobody sees that labels changed their meaning, a fine period "
     "included: to_label(100) draws the rows that tell"
 )
-
-
-class Rows(NamedTuple):
-    """Rows that were checked, each with its period and its segment.
-
-    Attributes
-    ----------
-    scores, selected : ndarray
-        Score, and whether it was predicted positive.
-    known : ndarray or None
-        True labels, nan where unknown.
-    number : ndarray
-        Number of the period.
-    segment : ndarray or None
-        Place of the segment in `names`.
-    names : list of str
-        Segments.
-    """
-
-    scores: Floats
-    selected: Booleans
-    known: Floats | None
-    number: Integers
-    segment: Integers | None
-    names: list[str]
-
-    def take(self, rows: Integers | Booleans) -> Rows:
-        known = None if self.known is None else self.known[rows]
-        part = self.scores[rows], self.selected[rows], known, self.number[rows]
-        return Rows(*part, None, [])
-
-    def by_segment(self) -> Iterator[tuple[str, Rows]]:
-        if self.segment is None:
-            return
-        order = np.argsort(self.segment, kind="stable")
-        ends = np.cumsum(np.bincount(self.segment, minlength=len(self.names)))
-        for name, rows in zip(self.names, np.split(order, ends[:-1]), strict=True):
-            yield name, self.take(rows)
-
-    def counted(self, cells: Cells) -> dict[int, Integers]:
-        """Tables by the number of the period."""
-        found, part = np.unique(self.number, return_inverse=True)
-        how = self.selected, self.known, part, found.size
-        return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
-
-
-NO_ROWS = Rows(np.zeros(0), np.zeros(0, bool), None, np.zeros(0, np.int64), None, [])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -138,10 +103,9 @@ class Monitoring(Saved["Monitoring"], Result):
         if not self.periods:
             return True, 0, math.inf
         last = self.periods[-1]
-        order = {"cannot say without labels": 0, "share moved": 1, "fine": 2}
         sign = 1.0 if self.metric.greater_is_better else -1.0
         score = math.inf if math.isnan(last.expected) else sign * last.expected
-        return not last.alarm, order[last.verdict], score
+        return not last.alarm, -VERDICTS.index(last.verdict), score
 
     def add(
         self,
@@ -479,9 +443,9 @@ class Monitoring(Saved["Monitoring"], Result):
             ("reference", f"{reference.sum():,} rows, {reference[1]:,} positive"),
             ("periods", f"{len(self.periods)}, {len(self.alarms)} with an alarm"),
         ]
-        lines += [(one.start, *_cells_of(one)) for one in self.periods[-SHOWN:]]
+        lines += [(one.start, *told(one)) for one in self.periods[-SHOWN:]]
         for key, one in list(self.segments.items())[:SHOWN]:
-            lines.append((key, *_cells_of(one.periods[-1])))
+            lines.append((key, *told(one.periods[-1])))
         return lines
 
     def _notes(self) -> tuple[str, ...]:
@@ -501,6 +465,8 @@ class Monitoring(Saved["Monitoring"], Result):
                 f"{self.watch.metric.name} does not depend on the share of positives: "
                 "there is no alarm on movement; floor= and to_label watch its level"
             )
+        if any(one.verdict == VERDICTS[2] for one in self.periods[-SHOWN:]):
+            notes.append(CANNOT_SAY)
         return (*notes, NO_LABELS)
 
     def plot(self, ax: Any = None) -> Any:
@@ -531,12 +497,3 @@ class Monitoring(Saved["Monitoring"], Result):
 
         made: Report = report_monitoring(self)
         return made
-
-
-def _cells_of(one: Period) -> tuple[str, ...]:
-    interval = f"{one.expected:.3f} ({one.low:.3f} to {one.high:.3f})"
-    actual = "" if math.isnan(one.actual) else f"actual {one.actual:.3f}"
-    alarm = f"ALARM: {one.alarm}" if one.alarm else ""
-    share = f"share {one.share:.3f}"
-    cells = (f"{one.n:>7,} rows", interval, share, one.verdict, actual, alarm)
-    return tuple(cell for cell in cells if cell)

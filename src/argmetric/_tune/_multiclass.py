@@ -21,12 +21,7 @@ from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._export import PortableRule
-from argmetric._tune._files import (
-    FrozenDict,
-    calibrated,
-    current_versions,
-    read_only,
-)
+from argmetric._tune._files import FrozenDict, calibrated, current_versions, read_only
 from argmetric._tune._limits import (
     ClassObjective,
     confusion,
