@@ -38,6 +38,15 @@ def test_batches_give_the_labels_of_all_rows_at_once():
     assert np.array_equal(sorted_labels(found), whole(table, reference=reference))
 
 
+def test_a_budget_names_its_column():
+    table = rows()
+    found = decide_batches(by_hash(table, 3), **COLUMNS, cost="row", max_cost=3000)
+    wanted = whole(table, cost=table["row"], max_cost=3000)
+    assert np.array_equal(sorted_labels(found), wanted)
+    with pytest.raises(ValueError, match="no column 'tokens'"):
+        decide_table(table, **COLUMNS, cost="tokens", max_cost=3)
+
+
 def test_a_group_in_two_batches_is_refused():
     table = rows(20, 3)
     batches = decide_batches([table[:10], table[10:]], **COLUMNS)

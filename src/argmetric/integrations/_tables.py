@@ -14,6 +14,7 @@ from argmetric.metrics import MetricLike
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
     *("min_recall", "logits", "calibrator", "reference", "method", "check", "n_jobs"),
+    *("cost", "max_cost"),
 }
 
 
@@ -42,7 +43,8 @@ def decide_table(
     output : str, default="decision"
         Name of the new column.
     **settings
-        Of `decide`: limits, `calibrator` or `reference`, `zero_division`, `logits`.
+        Of `decide`: limits, `calibrator` or `reference`, `zero_division`, `logits`;
+        and `max_cost` with `cost`, which names a column.
 
     Returns
     -------
@@ -151,6 +153,9 @@ def _decided(
     if not len(frame):
         return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
     ids = frame[groups].to_native()
+    if "cost" in settings:
+        check_columns(frame.columns, settings["cost"], output=output)
+        settings = settings | {"cost": frame[settings["cost"]].to_native()}
     found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
     column = nw.from_native(found.labels, series_only=True).alias(output)
     return frame.with_columns(column).to_native()
