@@ -153,6 +153,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     *("integrations", "metrics", "report", "scale", "search", "sequence", "stream"),
+    "tensors",
     "train",
 )
 __all__ = [*sorted(_ROOM_OF), *_MODULES]

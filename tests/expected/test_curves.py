@@ -46,7 +46,7 @@ def both(name, make_arguments, result):
     np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=2e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.5])
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
 @pytest.mark.parametrize("ratio", [1.0, 2.0, 32.0, 1e3, 1e6, 1e9])
 def test_exponential_sums_are_accurate_uniformly(alpha, ratio):
     nodes, weights = exponential_sum(alpha, 3.0, 3.0 * ratio)

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from argmetric._calibrate.resolve import check_prior, resolve_reference
 from argmetric._decide._calibrated import (
     at_share,
@@ -27,8 +29,10 @@ from argmetric._input.arguments import (
     check_choice,
     check_flag,
     check_jobs,
+    is_tensor,
     refuse_binary_options,
     refuse_class_options,
+    refuse_for_tensors,
 )
 from argmetric._input.layout import Average, lay_out
 from argmetric._input.likely_slips import warn_of_scale
@@ -173,7 +177,8 @@ def decide(
     p : array-like
         Probability of the positive class: one per row (list, array, series), or a
         matrix (array, frame, sparse) with one column per label. An absent cell of a
-        sparse matrix is p = 0 and is never chosen.
+        sparse matrix is p = 0 and is never chosen. For a tensor (of torch, say) the
+        result is a `tensors.TensorDecision` on the device of the tensor.
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n): true positives, predicted
         positives, actual positives, size.
@@ -299,6 +304,29 @@ def decide(
         )
     if max_per_class is not None or (cost is not None and max_cost is None):
         refuse_class_options(cost=cost, max_per_class=max_per_class)
+    if type(p) is not np.ndarray and is_tensor(p):
+        refuse_for_tensors(
+            prior=prior is not None,
+            calibrator=calibrator is not None,
+            reference=reference is not None,
+            method=method != "auto",
+            check=check is not True,
+            n_jobs=n_jobs is not None,
+        )
+        from argmetric.tensors import decide as decide_tensors
+
+        return decide_tensors(  # type: ignore[return-value]
+            p,
+            metric,
+            groups=groups,
+            average=average,
+            zero_division=zero_division,
+            min_positives=min_positives,
+            max_positives=max_positives,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            logits=logits,
+        )
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
     logits, check = as_flags(logits=logits, check=check)

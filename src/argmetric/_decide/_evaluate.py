@@ -11,8 +11,10 @@ import numpy as np
 from argmetric._decide._groups import mean_defined
 from argmetric._input.arguments import (
     check_flag,
+    is_tensor,
     refuse_binary_options,
     refuse_class_options,
+    refuse_for_tensors,
 )
 from argmetric._input.labels import (
     classes_of,
@@ -165,7 +167,7 @@ def evaluate(
     ----------
     y_true, y_pred : array-like
         Labels, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
-        `pos_label`.
+        `pos_label`. Tensors are counted on their device.
     metric : str, Metric or callable, default="f1"
         What to compute.
     groups : array-like, optional
@@ -231,7 +233,12 @@ def evaluate(
     if groups is not None and average is None:
         average = "groups"
     by: Any = average  # checked with the layout
-    if is_sparse(y_true) and is_sparse(y_pred):
+    if type(y_true) is not np.ndarray and is_tensor(y_true):
+        refuse_for_tensors(pos_label=pos_label is not None)
+        from argmetric.tensors import count
+
+        counts = count(y_true, y_pred, groups, by)
+    elif is_sparse(y_true) and is_sparse(y_pred):
         refuse_sparse_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
         counts = _count_sparse(y_true, y_pred, groups, by)
     else:

@@ -23,8 +23,10 @@ from argmetric._input.arguments import (
     check_flag,
     check_number,
     check_share,
+    is_tensor,
     refuse_binary_options,
     refuse_class_options,
+    refuse_for_tensors,
 )
 from argmetric._input.labels import read_together
 from argmetric._input.layout import Average, Layout, lay_out
@@ -135,7 +137,8 @@ def forecast(
     Parameters
     ----------
     p : array-like
-        Probabilities, as for `decide`.
+        Probabilities, as for `decide`; for a tensor the result is a
+        `tensors.TensorForecast` on its device.
     labels : array-like
         The labels to score, however they were chosen: 0/1, booleans, -1/1, or any
         others with `pos_label`. If a `Decision` used a calibrator, pass it here too;
@@ -220,6 +223,27 @@ def forecast(
         )
     if cost is not None:
         refuse_class_options(cost=cost)
+    if type(p) is not np.ndarray and is_tensor(p):
+        refuse_for_tensors(
+            known=known is not None,
+            prior=prior is not None,
+            overdispersion=overdispersion != 0.0,
+            calibrator=calibrator is not None,
+            reference=reference is not None,
+            pos_label=pos_label is not None,
+        )
+        from argmetric.tensors import forecast as forecast_tensors
+
+        return forecast_tensors(  # type: ignore[return-value]
+            p,
+            labels,
+            metric,
+            coverage,
+            groups=groups,
+            average=average,
+            zero_division=zero_division,
+            logits=logits,
+        )
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT

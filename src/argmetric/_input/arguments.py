@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
@@ -286,4 +287,22 @@ def refuse_class_options(**given: Any) -> None:
         raise ValueError(
             f"{' and '.join(names)} needs one_label=True: a matrix of class "
             "probabilities, one label per row"
+        )
+
+
+def is_tensor(values: object) -> bool:
+    """Whether this is a tensor of torch, or an array of the array API but not numpy."""
+    if isinstance(values, np.ndarray | list | np.generic):
+        return False
+    kind = getattr(sys.modules.get("torch"), "Tensor", ())
+    return isinstance(values, kind) or hasattr(values, "__array_namespace__")
+
+
+def refuse_for_tensors(**given: bool) -> None:
+    """Refuse what was set but works for arrays alone."""
+    names = [name for name, is_set in given.items() if is_set]
+    if names:
+        raise ValueError(
+            f"{' and '.join(names)} cannot be used with tensors: pass arrays, such as "
+            "p.cpu().numpy()"
         )

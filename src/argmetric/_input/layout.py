@@ -155,7 +155,7 @@ def _whole(size: int) -> tuple[Integers, Integers]:
     return np.array([0, size]), np.array([size])
 
 
-def _check_matrix_average(groups: Any, average: str | None) -> None:
+def check_matrix_average(groups: Any, average: str | None) -> None:
     if groups is not None:
         raise ValueError(
             "groups go with one column; for a matrix use "
@@ -170,7 +170,7 @@ def _check_matrix_average(groups: Any, average: str | None) -> None:
 
 
 def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
-    _check_matrix_average(groups, average)
+    check_matrix_average(groups, average)
     shape, kind = array.shape, same_kind(p)
     if average == "micro":
         return _one(
@@ -214,7 +214,7 @@ def column_names(frame: Any) -> npt.NDArray[Any] | None:
 def _sparse(
     p: Any, groups: Any, average: str | None, logits: bool, name: str
 ) -> Layout:
-    _check_matrix_average(groups, average)
+    check_matrix_average(groups, average)
     if logits:
         raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
     if len(p.shape) != 2:

@@ -22,8 +22,10 @@ TAIL_NODES = 9
 
 
 def _gamma_ratio(alpha: float, w: float) -> float:
-    """|Γ(α + iw)| / Γ(α), for α = 1 and α = 1/2."""
+    """|Γ(α + iw)| / Γ(α), for α = 1/2, 1 and 2."""
     x = math.pi * w
+    if alpha == 2.0:  # Γ(2 + iw) = (1 + iw)·Γ(1 + iw)
+        return math.hypot(1.0, w) * _gamma_ratio(1.0, w)
     if alpha == 1.0:
         return math.sqrt(2 * x / -math.expm1(-2 * x)) * math.exp(-x / 2)
     return math.sqrt(2 / (1 + math.exp(-2 * x))) * math.exp(-x / 2)
@@ -48,7 +50,8 @@ def _upper_cut(alpha: float) -> float:
     low, high = 1.0, 60.0
     for _ in range(60):
         x = (low + high) / 2
-        low, high = (x, high) if math.erfc(math.sqrt(x)) > TOLERANCE / 4 else (low, x)
+        tail = math.erfc(math.sqrt(x)) if alpha == 0.5 else (1 + x) * math.exp(-x)
+        low, high = (x, high) if tail > TOLERANCE / 4 else (low, x)
     return high
 
 

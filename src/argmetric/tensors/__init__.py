@@ -1,0 +1,27 @@
+"""Decisions, forecasts, masks and losses for tensors, on the device they live on.
+
+`argmetric.decide`, `forecast` and `evaluate` call this module for tensors. It needs
+torch, or arrays of another library that follows the array API.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric.tensors._decide import TensorDecision as TensorDecision
+    from argmetric.tensors._decide import decide as decide
+    from argmetric.tensors._forecast import TensorForecast as TensorForecast
+    from argmetric.tensors._forecast import count as count
+    from argmetric.tensors._forecast import forecast as forecast
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_decide": ("TensorDecision", "decide"),
+        "_forecast": ("TensorForecast", "forecast"),
+    },
+    for_other_rooms={"_forecast": ("count",)},
+)

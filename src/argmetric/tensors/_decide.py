@@ -1,0 +1,323 @@
+"""decide for tensors: labels on the device of the probabilities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._expected.kernels.tolerances import TIE
+from argmetric._input.arguments import as_flags, check_count, check_fraction
+from argmetric._results.display import metric_title
+from argmetric.metrics import Metric, MetricLike, Recall, get_metric, require_defined
+from argmetric.tensors._arrays import (
+    Tensor,
+    chances,
+    descending,
+    like,
+    namespace,
+    read_tensor,
+    to_host,
+    work_dtype,
+)
+from argmetric.tensors._curves import Rows, expected_curves, running_sum, usable_form
+from argmetric.tensors._segments import Part, SegmentedTensor
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TensorDecision:
+    """Labels with the highest expected metric, as tensors on the device of `p`.
+
+    Attributes
+    ----------
+    labels : tensor of bool
+        The labels, in the shape of `p`.
+    expected : tensor
+        Expected metric of every row, label or group; one number for a single batch.
+    n_positives : tensor of int
+        Predicted positives of each of them.
+    threshold : tensor
+        A cut-off for each of them on the scale of `p`: infinite where nothing is
+        predicted, nan where items of equal score get different labels.
+    group_ids : tensor or None
+        The groups in the order of the other results.
+    metric : Metric
+        What was maximised.
+    average : str or None
+        How rows, labels or groups are combined.
+    """
+
+    labels: Tensor
+    expected: Tensor
+    n_positives: Tensor
+    threshold: Tensor
+    group_ids: Tensor | None
+    metric: Metric
+    average: str | None
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean of `expected` where it is defined, on the device."""
+        return mean_defined(self.expected)
+
+    def __repr__(self) -> str:
+        by = f", average={self.average!r}" if self.average else ""
+        shape = "×".join(map(str, self.labels.shape))
+        chosen = int(np.sum(to_host(self.n_positives)))
+        return (
+            f"TensorDecision(expected {metric_title(self.metric.name)} "
+            f"{float(self.mean):.4f}{by}: {chosen:,} positives among {shape} labels "
+            f"on {self.labels.device})"
+        )
+
+
+def mean_defined(values: Tensor) -> Tensor:
+    """Mean over the values that are no nan."""
+    xp = namespace(values)
+    flat = xp.reshape(values, (-1,))
+    defined = ~xp.isnan(flat)
+    total = xp.sum(xp.where(defined, flat, 0.0), axis=0)
+    return total / xp.sum(xp.astype(defined, flat.dtype), axis=0)
+
+
+def decide(
+    p: Tensor,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: str | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    logits: bool = False,
+    dtype: str = "float64",
+) -> TensorDecision:
+    """Choose the labels with the highest expected metric, on the tensor's device.
+
+    `argmetric.decide` calls it for tensors. The arguments mean the same there, and the
+    labels are the same as for an array.
+
+    Parameters
+    ----------
+    p : tensor
+        Probabilities, or log-odds with ``logits=True``: a vector, or a matrix of rows
+        and labels. float16, bfloat16, float32 or float64.
+    metric : str or Metric, default="f1"
+        F-beta, Jaccard, Tversky, precision, recall, specificity, accuracy, balanced
+        accuracy, Fowlkes-Mallows, MCC, kappa, or another with a closed form.
+    groups : tensor or array-like, optional
+        Group of each row of a vector.
+    average : {"samples", "macro", "micro", "groups", "pooled"}, optional
+        As for `argmetric.decide`.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    min_positives, max_positives : int, optional
+        Bounds on the number of predicted positives, in each segment.
+    min_precision, min_recall : float, optional
+        Lower limits for the expected precision and recall, in each segment.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the sums. In float32 a few rows get another count of positives of
+        nearly the same value.
+
+    Returns
+    -------
+    TensorDecision
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    (logits,) = as_flags(logits=logits)
+    limits = TensorLimits.of(min_positives, max_positives, min_precision, min_recall)
+    p = read_tensor(p, "p", logits=logits)
+    xp = namespace(p)
+    work = work_dtype(xp, dtype, p)
+    segments = SegmentedTensor(p, average, groups, "p")
+    sizes = np.unique(segments.sizes)
+    require_defined(metric, int(sizes[-1]))
+    usable_form(metric, sizes.astype(np.float64))
+    principle = metric.ranking_principle(int(sizes[-1]))
+    if not principle:
+        raise ValueError(
+            f"the best decision for {metric.name} need not be a top-k set: "
+            f"{principle.detail}"
+        )
+    limits.check_sizes(segments)
+    labels, values = [], []
+    for part in segments.parts():
+        given = segments.take(p, part, -math.inf if logits else 0.0)
+        chosen = choose(given, part, metric, limits, logits, work)
+        labels.append((part, mark(xp, given, chosen, part)))
+        values.append((part, chosen))
+    best, expected, cut = (
+        segments.gather([(part, one[i]) for part, one in values]) for i in range(3)
+    )
+    if math.isnan(metric.zero_division):
+        _refuse_never_defined(expected, p > (-math.inf if logits else 0.0), metric)
+    return TensorDecision(
+        segments.restore(labels),
+        expected,
+        best,
+        cut,
+        segments.group_ids,
+        metric,
+        average,
+    )
+
+
+def _refuse_never_defined(expected: Tensor, possible: Tensor, metric: Metric) -> None:
+    # Without any chance of a positive "none" is right, whatever it is worth.
+    xp = namespace(expected)
+    if bool(xp.all(xp.isnan(expected))) and bool(xp.any(possible)):
+        raise ValueError(
+            f"{metric.name} is undefined for every number of positives that is allowed "
+            "here; zero_division=0 or 1 gives it a value"
+        )
+
+
+@dataclass(frozen=True)
+class TensorLimits:
+    """What the number of predicted positives of a segment has to obey."""
+
+    least: int
+    most: int | None
+    min_precision: float
+    min_recall: float
+
+    @classmethod
+    def of(
+        cls, least: int, most: int | None, precision: Any, recall: Any
+    ) -> TensorLimits:
+        least = check_count(least, "min_positives")
+        if most is not None:
+            most = check_count(most, "max_positives")
+            if most < least:
+                raise ValueError(f"max_positives={most} is below min_positives={least}")
+        return cls(
+            least,
+            most,
+            check_fraction(precision, "min_precision"),
+            check_fraction(recall, "min_recall"),
+        )
+
+    @property
+    def none(self) -> bool:
+        return self == TensorLimits(0, None, 0.0, 0.0)
+
+    def check_sizes(self, segments: SegmentedTensor) -> None:
+        smallest = int(segments.sizes.min())
+        if self.least > smallest:
+            raise ValueError(
+                f"min_positives={self.least} is more than the {smallest} items"
+            )
+
+    def range_of(self, rows: Rows, metric: Metric) -> tuple[Tensor, Tensor]:
+        """Smallest and largest allowed k of every row, as columns."""
+        xp, p = rows.xp, rows.p
+        low = xp.zeros_like(p[:, :1]) + float(self.least)
+        most = math.inf if self.most is None else float(self.most)
+        high = xp.zeros_like(low) + rows.of_n(np.minimum(rows.distinct, most))
+        if math.isnan(metric.zero_division):
+            # Predicting a certain negative only to leave 0/0 is no decision.
+            likely = xp.sum(xp.astype(p > 0.0, p.dtype), axis=-1, keepdims=True)
+            likely = xp.where(likely < self.least, float(self.least), likely)
+            high = xp.where(high < likely, high, likely)
+        if self.min_precision > 0.0:
+            k = like(xp, rows.k[1:], p)[None, :]
+            fine = running_sum(xp, p) >= (self.min_precision - 1e-12) * k
+            count = _leading(xp, fine, p.dtype)
+            high = xp.where(high < count, high, count)
+        if self.min_recall > 0.0:
+            recall = expected_curves(rows, Recall(zero_division=math.nan))
+            few = (recall < self.min_recall - 1e-12) & (recall == recall)
+            count = _leading(xp, few, p.dtype)
+            low = xp.where(low > count, low, count)
+        if (self.min_precision or self.min_recall) and bool(xp.any(low > high)):
+            raise ValueError(
+                "no number of positives meets all limits in some rows: min_recall or "
+                "min_positives needs more than min_precision or max_positives allows"
+            )
+        return low, high
+
+
+def _leading(xp: Any, flags: Tensor, dtype: Any) -> Tensor:
+    """How many flags are true before the first that is not, as a column."""
+    wrong = xp.cumulative_sum(xp.astype(~flags, xp.int64), axis=-1)
+    return xp.sum(xp.astype(wrong == 0, dtype), axis=-1, keepdims=True)
+
+
+def choose(
+    given: Tensor,
+    part: Part,
+    metric: Metric,
+    limits: TensorLimits,
+    logits: bool,
+    work: Any,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Best count of every row, its expected value, and the cut-off."""
+    xp = namespace(given)
+    keys = xp.astype(descending(xp, given), work)
+    rows = Rows(xp, *chances(xp, keys, logits), part.sizes)
+    curve = expected_curves(rows, metric)
+    k = like(xp, rows.k, keys)[None, :]
+    low, high = limits.range_of(rows, metric)
+    signed = curve if metric.greater_is_better else -curve
+    allowed = (k >= low) & (k <= high) & (curve == curve)
+    signed = xp.where(allowed, signed, -math.inf)
+    top = xp.max(signed, axis=-1, keepdims=True)
+    floors = metric.tie_floor(rows.distinct)
+    slack = TIE * xp.abs(top)
+    if floors.any():
+        mean = xp.sum(rows.p, axis=-1, keepdims=True)
+        rest = rows.n - mean
+        certain = xp.clip(xp.where(mean < rest, mean, rest), 0.0, 1.0)
+        floor = rows.of_n(floors) * certain
+        slack = xp.where(slack > floor, slack, floor)
+    # Where the metric is never defined nothing is allowed: the least count is taken
+    tied = (signed >= top - slack) & allowed
+    best = xp.argmax(xp.astype(tied, xp.int8), axis=-1, keepdims=True)
+    found = xp.max(xp.astype(tied, xp.int8), axis=-1, keepdims=True) > 0
+    best = xp.where(found, best, xp.astype(low, best.dtype))
+    expected = xp.take_along_axis(curve, best, axis=-1)[:, 0]
+    return best[:, 0], expected, cut_off(rows, keys, best)
+
+
+def cut_off(rows: Rows, keys: Tensor, best: Tensor) -> Tensor:
+    """A cut with exactly so many scores at or above it; nan where a tie is split."""
+    xp = rows.xp
+    k = xp.astype(best, keys.dtype)
+    last = xp.clip(best - 1, 0, None)
+    upper = xp.take_along_axis(keys, last, axis=-1)
+    upper = xp.where(k > 0.0, upper, math.inf)
+    following = xp.clip(best, None, rows.m - 1)
+    lower = xp.take_along_axis(keys, following, axis=-1)
+    lower = xp.where(k < rows.n, lower, -math.inf)
+    finite = xp.isfinite(upper) & xp.isfinite(lower)
+    middle = xp.where(finite, lower / 2.0 + upper / 2.0, upper)
+    rounded = xp.astype(xp.astype(middle, xp.float32), middle.dtype)
+    fits = finite & (lower < rounded) & (rounded <= upper)
+    cut = xp.where(fits, middle, upper)
+    return xp.where(upper == lower, math.nan, cut)[:, 0]
+
+
+def mark(
+    xp: Any, given: Tensor, chosen: tuple[Tensor, Tensor, Tensor], part: Part
+) -> Tensor:
+    """Labels of rows: all above a cut-off, and of a split tie the first in order."""
+    best, _, cut = (one[:, None] for one in chosen)
+    labels = xp.astype(given, cut.dtype) >= cut
+    split = xp.isnan(cut)
+    if bool(xp.any(split)):
+        keys = descending(xp, given)
+        level = xp.take_along_axis(keys, xp.clip(best - 1, 0, None), axis=-1)
+        above, equal = given > level, given == level
+        rank = xp.cumulative_sum(xp.astype(equal, xp.int64), axis=-1)
+        room = best - xp.sum(xp.astype(above, xp.int64), axis=-1, keepdims=True)
+        labels = xp.where(split, above | (equal & (rank <= room)), labels)
+    if part.cells is not None:
+        items = like(xp, np.arange(part.length), best)
+        labels = labels & (items[None, :] < like(xp, part.sizes, best)[:, None])
+    return labels

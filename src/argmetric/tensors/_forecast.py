@@ -1,0 +1,313 @@
+"""forecast and the counts of evaluate, for tensors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._input.arguments import as_flags, check_share
+from argmetric._input.types import Floats, Integers
+from argmetric._results.discrete import ROUNDING
+from argmetric._results.display import metric_title
+from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, require_defined
+from argmetric.tensors._arrays import (
+    Tensor,
+    chances,
+    like,
+    namespace,
+    read_tensor,
+    to_host,
+    work_dtype,
+)
+from argmetric.tensors._curves import (
+    Rows,
+    expected_curves,
+    from_zero,
+    log_chance_of_none,
+    log_phi,
+    share,
+)
+from argmetric.tensors._decide import mean_defined
+from argmetric.tensors._segments import CELLS_AT_ONCE, SegmentedTensor
+
+LAW_ROWS = 64  # longest rows whose whole law is summed: 4,225 cells each
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TensorForecast:
+    """The score to expect of labels, as tensors on the device of `p`.
+
+    Attributes
+    ----------
+    expected, std : tensor
+        Mean and standard deviation of the score of every row, label or group; one
+        number for a single batch. `std` is nan where it is not computed: rows of more
+        than 64 cells and a metric other than F-beta, Jaccard or Tversky.
+    interval : tuple of two tensors, or None
+        Lower and upper end for each of them; None if one has more than 64 cells.
+    coverage : float
+        Probability that an interval contains the score.
+    group_ids : tensor or None
+        The groups in the order of the other results.
+    metric : Metric
+        What is forecast.
+    average : str or None
+        How rows, labels or groups are combined.
+    """
+
+    expected: Tensor
+    std: Tensor
+    interval: tuple[Tensor, Tensor] | None
+    coverage: float
+    group_ids: Tensor | None
+    metric: Metric
+    average: str | None
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean of `expected` where it is defined, on the device."""
+        return mean_defined(self.expected)
+
+    @property
+    def std_of_mean(self) -> Tensor:
+        """Standard deviation of the mean over independent rows or groups."""
+        xp = namespace(self.std)
+        flat = xp.reshape(self.std, (-1,))
+        return xp.sqrt(mean_defined(flat * flat) / flat.shape[0])
+
+    def __repr__(self) -> str:
+        by = f", average={self.average!r}" if self.average else ""
+        return (
+            f"TensorForecast({metric_title(self.metric.name)} {float(self.mean):.4f} ± "
+            f"{float(self.std_of_mean):.4f}{by}, on {self.expected.device})"
+        )
+
+
+def forecast(
+    p: Tensor,
+    labels: Tensor,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    groups: Any = None,
+    average: str | None = None,
+    zero_division: float | None = None,
+    logits: bool = False,
+    dtype: str = "float64",
+) -> TensorForecast:
+    """Forecast the score of labels before the true labels are known, on the device.
+
+    `argmetric.forecast` calls it for tensors; the arguments mean the same there.
+
+    Parameters
+    ----------
+    p : tensor
+        Probabilities, or log-odds with ``logits=True``.
+    labels : tensor
+        The 0/1 labels to score, in the shape of `p`.
+    metric : str or Metric, default="f1"
+        The metric that scores the labels.
+    coverage : float, default=0.9
+        Probability that an interval contains the score.
+    groups, average
+        As for `decide`; groups alone mean the mean over groups.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0; with nan the forecast is for outcomes in which it is defined.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the sums.
+
+    Returns
+    -------
+    TensorForecast
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    coverage = check_share(coverage, "coverage")
+    (logits,) = as_flags(logits=logits)
+    p = read_tensor(p, "p", logits=logits)
+    xp = namespace(p)
+    work = work_dtype(xp, dtype, p)
+    chosen = read_labels(labels, "labels", p, "p")
+    if groups is not None and average is None:
+        average = "groups"
+    segments = SegmentedTensor(p, average, groups, "p")
+    require_defined(metric, int(segments.sizes.max()))
+    short = int(segments.sizes.max()) <= LAW_ROWS
+    found = []
+    for part in segments.parts():
+        scores = xp.astype(segments.take(p, part, -math.inf if logits else 0.0), work)
+        # Selected items first: every curve holds for the first k items in any order
+        flags = segments.take(xp.astype(chosen, xp.int8), part, 0)
+        order = xp.argsort(-flags, stable=True)
+        flags = xp.take_along_axis(flags, order, axis=-1)
+        scores = xp.take_along_axis(scores, order, axis=-1)
+        p_, q = chances(xp, scores, logits)
+        k = xp.sum(xp.astype(flags, xp.int64), axis=-1, keepdims=True)
+        step = CELLS_AT_ONCE // (LAW_ROWS + 1) ** 2 if short else part.sizes.size
+        pieces = []
+        for first in range(0, part.sizes.size, step):
+            some = slice(first, min(first + step, part.sizes.size))
+            rows = Rows(xp, p_[some, :], q[some, :], part.sizes[some])
+            law = law_moments if short else long_moments
+            pieces.append(law(rows, flags[some, :] > 0, k[some, :], metric, coverage))
+        joined = [xp.concat(list(one), axis=0) for one in zip(*pieces, strict=True)]
+        found.append((part, joined))
+    mean, std, low, high = (
+        segments.gather([(part, one[i]) for part, one in found]) for i in range(4)
+    )
+    ends = (low, high) if short else None
+    ids = segments.group_ids
+    return TensorForecast(mean, std, ends, coverage, ids, metric, average)
+
+
+def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
+    """Labels as booleans: on the device and in the shape of another tensor."""
+    xp = namespace(template)
+    if not hasattr(labels, "shape") or not hasattr(labels, "device"):
+        raise TypeError(
+            f"{name} must be a tensor, as {other} is, not {type(labels).__name__}"
+        )
+    if isinstance(labels, np.ndarray) and not isinstance(template, np.ndarray):
+        raise TypeError(f"{name} must be a tensor, as {other} is, not ndarray")
+    if tuple(labels.shape) != tuple(template.shape):
+        raise ValueError(
+            f"{name} has shape {tuple(labels.shape)} but {other} has shape "
+            f"{tuple(template.shape)}"
+        )
+    if labels.device != template.device:
+        raise ValueError(
+            f"{name} is on {labels.device} but {other} is on {template.device}"
+        )
+    if labels.dtype == xp.bool:
+        return labels
+    chosen = labels == 1
+    if not bool(xp.all(chosen | (labels == 0))):
+        raise ValueError(f"{name} must hold 0 and 1, or booleans")
+    return chosen
+
+
+def law_moments(
+    rows: Rows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Mean, deviation and interval from the laws of hits and misses of short rows."""
+    xp, p, q, width = rows.xp, rows.p, rows.q, rows.m + 1
+    hits = law_of(xp, xp.where(chosen, p, 0.0), xp.where(chosen, q, 1.0))
+    misses = law_of(xp, xp.where(chosen, 0.0, p), xp.where(chosen, 1.0, q))
+    probabilities = xp.reshape(hits[:, :, None] * misses[:, None, :], (rows.count, -1))
+    a, r = np.meshgrid(rows.k, rows.k, indexing="ij")
+
+    def of_counts(k: Floats, n: Floats) -> Floats:
+        """Values at every (k; a, r): sizes and k down, cells across."""
+        count, a_, r_ = k[..., None], a.ravel(), r.ravel()
+        size = n[..., None]
+        possible = (a_ <= count) & (r_ <= size - count)
+        cells = np.where(possible, a_, 0.0), np.where(possible, r_, 0.0)
+        return np.asarray(metric.value(cells[0], count, cells[0] + cells[1], size))
+
+    n = np.broadcast_to(rows.distinct[:, None], (rows.distinct.size, width))
+    table = of_counts(np.minimum(rows.k, n), n).reshape(-1, width * width)
+    places = k[:, 0]
+    if rows.place is not None:
+        places = places + rows.place * width
+    values = xp.take(like(xp, table, p), places, axis=0)
+    defined = ~xp.isnan(values)
+    weights = xp.where(defined, probabilities, 0.0)
+    values = xp.where(defined, values, 0.0)
+    mass = xp.sum(weights, axis=-1, keepdims=True)
+    safe = xp.where(mass > 0.0, mass, math.nan)
+    mean = xp.sum(weights * values, axis=-1, keepdims=True) / safe
+    variance = xp.sum(weights * (values - mean) ** 2, axis=-1) / safe[:, 0]
+    order = xp.argsort(values, stable=True)
+    values = xp.take_along_axis(values, order, axis=-1)
+    below = xp.cumulative_sum(
+        xp.take_along_axis(weights, order, axis=-1) / safe, axis=-1
+    )
+    rest = (1.0 - coverage) / 2.0
+    ends = []
+    for reached in (below <= rest + ROUNDING, below < 1.0 - rest - ROUNDING):
+        count = xp.sum(xp.astype(reached, xp.int64), axis=-1, keepdims=True)
+        place = xp.clip(count, None, width * width - 1)
+        ends.append(xp.take_along_axis(values, place, axis=-1)[:, 0])
+    return mean[:, 0], xp.sqrt(variance), ends[0], ends[1]
+
+
+def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
+    """P(sum = t) of every row, item after item."""
+    law = xp.concat([xp.ones_like(p[:, :1]), xp.zeros_like(p)], axis=-1)
+    for i in range(p.shape[1]):
+        moved = from_zero(xp, law[:, :-1])
+        law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
+    return law
+
+
+def long_moments(
+    rows: Rows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Mean from the curve of the first k items, deviation of ratios of hits."""
+    xp = rows.xp
+    mean = xp.take_along_axis(expected_curves(rows, metric), k, axis=-1)
+    nothing = xp.zeros_like(mean[:, 0]) + math.nan
+    form = metric.form
+    defined = not math.isnan(metric.zero_division)
+    if not (isinstance(form, RatioForm) and form.counts_hits_only and defined):
+        return mean[:, 0], nothing, nothing, nothing
+    second = second_moment(rows, chosen, xp.astype(k, mean.dtype), form)
+    none = xp.exp(log_chance_of_none(xp, rows.p, rows.q))
+    at_none = rows.of_k(lambda k, n: metric.value(0, k, 0, n)) + 0.0 * none
+    at_none = xp.take_along_axis(at_none, k, axis=-1)
+    second = second + none * at_none * at_none
+    variance = xp.clip(second - mean * mean, 0.0, None)
+    return mean[:, 0], xp.sqrt(variance)[:, 0], nothing, nothing
+
+
+def second_moment(rows: Rows, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
+    """E[(c1·tp/D)²] = c1²·Σ w·e^(-s·(d0·n + d2·k))·Πφ·((Σr)² + Σr(1-r)).
+
+    r = p·u/φ over the predicted positives, with the nodes of 1/D².
+    """
+    xp, p, q = rows.xp, rows.p, rows.q
+    d0, d1, d2, d3 = form.d
+    low, high = form.denominator_range(rows.distinct, rows.distinct)
+    out = xp.zeros_like(k)
+    nodes = exponential_sum(2.0, float(low.min()), float(high.max()))
+
+    def total(x: Tensor) -> Tensor:
+        return xp.sum(x, axis=-1, keepdims=True)
+
+    for s, w in zip(*(x.tolist() for x in nodes), strict=True):
+        phi, log1 = log_phi(xp, p, q, s * (d1 + d3))
+        log3 = log1 if d1 == 0 else log_phi(xp, p, q, s * d3)[1]
+        logs = total(xp.where(chosen, log1, log3))
+        r = xp.where(chosen, share(xp, p, phi, s * (d1 + d3)), 0.0)
+        moment = total(r) ** 2 + total(r * (1.0 - r))
+        out = out + w * xp.exp(logs - s * (d0 * rows.n + d2 * k)) * moment
+    return form.c[1] ** 2 * out
+
+
+def count(
+    y_true: Tensor, y_pred: Tensor, groups: Any, average: str | None
+) -> tuple[Floats, Floats, Floats, Integers]:
+    """Hits, predicted and actual positives, and the size, of every segment.
+
+    The labels stay on their device; four numbers for each segment leave it.
+    """
+    if math.prod(y_true.shape) == 0:
+        raise ValueError("y_true is empty: there is nothing to evaluate")
+    true = read_labels(y_true, "y_true", y_true, "y_true")
+    pred = read_labels(y_pred, "y_pred", y_true, "y_true")
+    xp = namespace(true)
+    segments = SegmentedTensor(true, average, groups, "y_true")
+
+    def counted(flags: Tensor) -> Floats:
+        found = [
+            (part, xp.sum(segments.take(xp.astype(flags, xp.int64), part, 0), axis=-1))
+            for part in segments.parts()
+        ]
+        return np.atleast_1d(to_host(segments.gather(found))).astype(np.float64)
+
+    return counted(true & pred), counted(pred), counted(true), segments.sizes
