@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from argmetric.tensors._forecast import TensorForecast as TensorForecast
     from argmetric.tensors._forecast import count as count
     from argmetric.tensors._forecast import forecast as forecast
+    from argmetric.tensors._losses import ExpectedMetricLoss as ExpectedMetricLoss
+    from argmetric.tensors._losses import SoftMetricLoss as SoftMetricLoss
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_decide": ("TensorDecision", "decide"),
         "_forecast": ("TensorForecast", "forecast"),
+        "_losses": ("ExpectedMetricLoss", "SoftMetricLoss"),
     },
     for_other_rooms={"_forecast": ("count",)},
 )

@@ -48,7 +48,7 @@ class Rows:
 
     def lift(self, table: Floats) -> Tensor:
         """A host table, one row per size, as one row per row (or one for all)."""
-        moved = like(self.xp, np.ascontiguousarray(table, dtype=np.float64), self.p)
+        moved = like(self.xp, np.array(table, dtype=np.float64), self.p)
         if self.place is None:
             return moved
         return self.xp.take(moved, self.place, axis=0)

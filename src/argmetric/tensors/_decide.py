@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,14 @@ import numpy as np
 from argmetric._expected.kernels.tolerances import TIE
 from argmetric._input.arguments import as_flags, check_count, check_fraction
 from argmetric._results.display import metric_title
-from argmetric.metrics import Metric, MetricLike, Recall, get_metric, require_defined
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    RatioForm,
+    Recall,
+    get_metric,
+    require_defined,
+)
 from argmetric.tensors._arrays import (
     Tensor,
     chances,
@@ -147,10 +156,15 @@ def decide(
         )
     limits.check_sizes(segments)
     labels, values = [], []
-    for part in segments.parts():
+    fused = fused_form(p, metric, limits, segments) if dtype == "float64" else None
+    for part in segments.parts(None if fused is None else p.numel()):
         given = segments.take(p, part, -math.inf if logits else 0.0)
-        chosen = choose(given, part, metric, limits, logits, work)
-        labels.append((part, mark(xp, given, chosen, part)))
+        if fused is None:
+            chosen = choose(given, part, metric, limits, logits, work)
+            found = mark(xp, given, chosen, part)
+        else:
+            chosen, found = choose_fused(given, fused, metric.zero_division, logits)
+        labels.append((part, found))
         values.append((part, chosen))
     best, expected, cut = (
         segments.gather([(part, one[i]) for part, one in values]) for i in range(3)
@@ -283,6 +297,42 @@ def choose(
     best = xp.where(found, best, xp.astype(low, best.dtype))
     expected = xp.take_along_axis(curve, best, axis=-1)[:, 0]
     return best[:, 0], expected, cut_off(rows, keys, best)
+
+
+@cache
+def has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def fused_form(
+    p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
+) -> RatioForm | None:
+    """The form that the kernel for a GPU takes; None where it does not apply."""
+    if not getattr(p, "is_cuda", False) or not has_triton():
+        return None
+    from argmetric.tensors._fused import MOST_LABELS, can_fuse
+
+    form = metric.form
+    fits = segments.group_ids is None and segments.length <= MOST_LABELS
+    if fits and limits.none and can_fuse(form, metric.zero_division):
+        assert isinstance(form, RatioForm)
+        return form
+    return None
+
+
+def choose_fused(
+    given: Tensor, form: RatioForm, zero_division: float, logits: bool
+) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+    """As `choose` and `mark`, by one kernel on a GPU."""
+    from argmetric.tensors._fused import decide_fused
+
+    best, value, cut, labels = decide_fused(given, form, zero_division, logits)
+    split = cut != cut
+    if bool(split.any()):  # of a tie the first items are chosen
+        found = best[split], value[split], cut[split]
+        part = Part(slice(0, 0), np.zeros(0, dtype=np.int64), None, given.shape[1])
+        labels[split] = mark(namespace(given), given[split], found, part)
+    return (best, value, cut), labels
 
 
 def cut_off(rows: Rows, keys: Tensor, best: Tensor) -> Tensor:

@@ -89,10 +89,11 @@ class SegmentedTensor:
             return self.xp.permute_dims(x, (1, 0))
         return self.xp.reshape(x, (self.count, self.length))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self, cells_at_once: int | None = None) -> Iterator[Part]:
         """Rows in parts that fit in memory; groups by sizes up to a power of two."""
+        cells_at_once = cells_at_once or CELLS_AT_ONCE
         if self.group_ids is None:
-            step = max(CELLS_AT_ONCE // self.length, 1)
+            step = max(cells_at_once // self.length, 1)
             for first in range(0, self.count, step):
                 some = slice(first, min(first + step, self.count))
                 yield Part(some, self.sizes[some], None, self.length)
