@@ -1,0 +1,243 @@
+"""Tensors: decisions, losses and masks on a device, against other ways to get them.
+
+    python benchmarks/tensors.py                      # on the CPU, few and small
+    python benchmarks/tensors.py --device cuda        # the figures of the docs
+    python benchmarks/tensors.py --write-answers      # answers of the array path
+
+Each part prints JSON lines; a part that fails prints its traceback, and the others
+go on. The parts need torch alone. With --write-answers the labels of the array path
+are kept in benchmarks/tensors_answers.npz, which a machine without numba compares
+with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+ANSWERS = ROOT / "benchmarks" / "tensors_answers.npz"
+METRICS = ("f1", "f2", "jaccard", "mcc", "kappa", "balanced_accuracy", "recall")
+SIZES = (3, 20, 100, 700)
+
+
+def say(part: str, **values: Any) -> None:
+    print(json.dumps({"part": part, **values}), flush=True)
+
+
+def probabilities(n: int, rows: int = 40) -> Any:
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.3, 2.0, (rows, n)).astype(np.float32)
+    p[0], p[1], p[2, : n // 2] = 0.0, 0.5, 1.0
+    p[3:6] = p[3:6].round(1)
+    return p
+
+
+def write_answers() -> None:
+    import argmetric as am
+
+    answers = {}
+    for n in SIZES:
+        p = probabilities(n).astype(np.float64)
+        for metric in METRICS:
+            found = am.decide(p, metric, average="samples")
+            answers[f"{metric}_{n}_labels"] = found.labels.astype(bool)
+            answers[f"{metric}_{n}_expected"] = found.group_expected
+    np.savez_compressed(ANSWERS, **answers)
+
+
+class Device:
+    """Where the parts run, and how time is taken there."""
+
+    def __init__(self, name: str) -> None:
+        import torch
+
+        self.torch, self.name = torch, name
+        self.cuda = name.startswith("cuda")
+        if not self.cuda:
+            torch.set_num_threads(1)
+
+    def time(self, work: Callable[[], Any], repeats: int = 9) -> float:
+        """Median milliseconds of a call, after three that warm up."""
+        torch = self.torch
+        for _ in range(3 if self.cuda else 1):
+            work()
+        found = []
+        for _ in range(repeats if self.cuda else 3):
+            if self.cuda:
+                torch.cuda.synchronize()
+            start = time.perf_counter()
+            work()
+            if self.cuda:
+                torch.cuda.synchronize()
+            found.append((time.perf_counter() - start) * 1e3)
+        return round(statistics.median(found), 3)
+
+    def memory(self, work: Callable[[], Any]) -> float | None:
+        """Peak megabytes beyond what is held before."""
+        if not self.cuda:
+            return None
+        torch = self.torch
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        work()
+        torch.cuda.synchronize()
+        return round((torch.cuda.max_memory_allocated() - before) / 2**20, 1)
+
+
+def check(device: Device) -> None:
+    """The labels of the array path, and the fused kernel against its twin."""
+    from argmetric import tensors
+
+    torch = device.torch
+    stored = np.load(ANSWERS) if ANSWERS.exists() else None
+    if stored is None:
+        say("check", note=f"no {ANSWERS.name}: run --write-answers first")
+    for n in SIZES:
+        p = torch.from_numpy(probabilities(n)).to(device.name)
+        for metric in METRICS:
+            try:
+                quick = tensors.decide(p, metric, average="samples")
+                # a limit that forbids nothing keeps the generic path
+                plain = tensors.decide(p, metric, average="samples", max_positives=n)
+                line = {
+                    "same_labels": bool((quick.labels == plain.labels).all()),
+                    "error": float((quick.expected - plain.expected).abs().max()),
+                }
+                if stored is not None:
+                    labels = torch.from_numpy(stored[f"{metric}_{n}_labels"])
+                    values = torch.from_numpy(stored[f"{metric}_{n}_expected"])
+                    line["rows_unlike_arrays"] = int(
+                        (quick.labels.cpu() != labels).any(1).sum()
+                    )
+                    gap = (quick.expected.cpu() - values).abs()
+                    line["error_to_arrays"] = float(gap.max())
+                say("check", metric=metric, n=n, **line)
+            except Exception:
+                failed(f"check {metric} {n}")
+
+
+def rows(device: Device) -> None:
+    """Exact decisions from unsorted float32 probabilities, in float64."""
+    from argmetric import tensors
+
+    torch = device.torch
+    shapes = [(10**6, 20), (10**6, 100), (10**5, 1000)]
+    if not device.cuda:
+        shapes = [(2000, 20), (500, 100)]
+    for count, n in shapes:
+        generator = torch.Generator(device.name).manual_seed(1)
+        x = torch.rand(count, n, device=device.name, generator=generator)
+        for law, p in (("uniform", x), ("rare", x**8)):
+            line = {"rows": count, "n": n, "law": law}
+            line["sort_ms"] = device.time(lambda p=p: torch.sort(p, dim=1))
+            for metric in ("f1", "jaccard"):
+                line[f"{metric}_ms"] = device.time(
+                    lambda p=p, metric=metric: tensors.decide(
+                        p, metric, average="samples"
+                    )
+                )
+            say("rows", **line)
+        if n <= 100:
+            for metric in ("mcc", "balanced_accuracy"):
+                took = device.time(
+                    lambda metric=metric, x=x: tensors.decide(
+                        x, metric, average="samples"
+                    ),
+                    3,
+                )
+                say("rows", rows=count, n=n, metric=metric, generic_ms=took)
+        part = x[: 20000 if n < 1000 else 2000] ** 8
+        double = tensors.decide(part, average="samples")
+        single = tensors.decide(part, average="samples", dtype="float32")
+        unlike = (double.n_positives != single.n_positives).float().mean()
+        say("rows", n=n, float32_changes_share=float(unlike))
+    if device.cuda:
+        for n in (10**5, 10**7):
+            p = torch.rand(1, n, device=device.name) ** 8
+            took = device.time(lambda p=p: tensors.decide(p, average="samples"), 3)
+            say("rows", rows=1, n=n, f1_ms=took)
+
+
+def loss(device: Device) -> None:
+    """Forward and backward, beside BCE."""
+    from argmetric.tensors import ExpectedMetricLoss, SoftMetricLoss
+
+    torch = device.torch
+    shapes = [(256, 1000), (4096, 1000)] if device.cuda else [(64, 100)]
+    for batch, labels in shapes:
+        x = torch.randn(batch, labels, device=device.name, requires_grad=True)
+        z = (torch.rand(batch, labels, device=device.name) < 0.05).float()
+        bce = torch.nn.functional.binary_cross_entropy_with_logits
+        kinds = {"bce": bce, "exact": ExpectedMetricLoss(), "soft": SoftMetricLoss()}
+        for name, one in kinds.items():
+            for compiled in (False, True) if device.cuda else (False,):
+                try:
+                    run = torch.compile(one, fullgraph=True) if compiled else one
+
+                    def step(run: Any = run, x: Any = x, z: Any = z) -> None:
+                        x.grad = None
+                        run(x, z).backward()
+
+                    start = time.perf_counter()
+                    step()
+                    first = round(time.perf_counter() - start, 2)
+                    say(
+                        "loss",
+                        loss=name,
+                        batch=batch,
+                        labels=labels,
+                        compiled=compiled,
+                        ms=device.time(step),
+                        megabytes=device.memory(step),
+                        first_s=first,
+                    )
+                except Exception:
+                    failed(f"loss {name} compiled={compiled}")
+
+
+def failed(part: str) -> None:
+    text = traceback.format_exc()
+    print(json.dumps({"part": part, "failed": text[-1500:]}), flush=True)
+
+
+PARTS = {"check": check, "rows": rows, "loss": loss}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="part", help=str(tuple(PARTS)))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--write-answers", action="store_true")
+    asked = parser.parse_args()
+    if asked.write_answers:
+        write_answers()
+        return 0
+    device = Device(asked.device)
+    where = device.torch.cuda.get_device_name() if device.cuda else "cpu"
+    say("machine", device=where, torch=device.torch.__version__)
+    for name in asked.parts or PARTS:
+        start = time.perf_counter()
+        try:
+            PARTS[name](device)
+        except Exception:
+            failed(name)
+        say("took", of=name, seconds=round(time.perf_counter() - start, 1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
