@@ -104,8 +104,9 @@ def names_taken_from_the_package(path):
 def is_there(module, name):
     if importlib.util.find_spec(module) is None:
         return False
-    if name is None or hasattr(importlib.import_module(module), name):
-        return True
+    found = importlib.import_module(module)
+    if name is None or name in dir(found) or hasattr(found, name):
+        return True  # `dir` names what needs an extra that may be missing
     return importlib.util.find_spec(f"{module}.{name}") is not None
 
 
