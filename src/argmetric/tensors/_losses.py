@@ -15,10 +15,13 @@ from argmetric.tensors._arrays import Tensor, require_torch
 torch: Any = require_torch("a loss of argmetric.tensors")
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def node_lists(d: Coefficients, n: int) -> tuple[list[float], list[float]]:
     """Nodes and weights of 1/denominator over all counts of n items with a hit."""
     return _node_lists(d, n)
+
+
+# What torch.compiler.assume_constant_result sets, without loading the compiler
+node_lists._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @cache

@@ -1,0 +1,462 @@
+"""Masks: the best Dice or IoU of every image and class, without a sort of its pixels.
+
+A histogram of the bits of p brackets the cut-off. Pixels above and below the bracket
+enter by the sums of their powers: log(1 - a·p) = -Σ a^j·p^j/j and p/(1 - a·p) =
+Σ a^j·p^(j+1) with a = 1 - e^(-s). Nodes with a·mean > 42 add less than rounding, so
+eight powers err by about 8!/mean^8: 1e-13 from a mean of 150 on. A class with fewer
+expected pixels takes its largest ones one by one. The pixels of a bracket are sorted,
+and the exponential sums are exact at each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric._input.arguments import as_flags, check_choice
+from argmetric._results.display import metric_title
+from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
+from argmetric.tensors._arrays import Tensor, namespace, read_tensor, require_torch
+from argmetric.tensors._curves import Rows, log_phi, share
+from argmetric.tensors._decide import TensorLimits, choose, mark, mean_defined
+from argmetric.tensors._segments import Part
+
+POWERS = 8
+MANY_PIXELS = 150.0  # expected pixels from which sums of powers are exact
+FEW_BINS, OCTAVES, SHIFT = 641, 20, 18  # 32 bins an octave from 2^-20 to 1
+AROUND = 2  # bins on each side of the best one
+LARGEST_BRACKET = 1 << 16  # pixels of a row; with more the row is sorted
+MOST_FEW = 1 << 14  # largest pixels of a class with a small mean
+CELLS = 1 << 24  # of (rows, pixels of a bracket, nodes) at a time
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MaskDecision:
+    """Masks with the highest expected Dice or IoU, on the device of the probabilities.
+
+    Attributes
+    ----------
+    masks : tensor of bool
+        One mask for each image and class, in the shape of the probabilities.
+    labels : tensor of int, or None
+        With ``mode="multiclass"``, the class of every pixel, and -1 where no class
+        claims it.
+    expected : tensor
+        Expected score of the masks, for each image and class.
+    upper_bound : tensor
+        Expected score of the best masks that may overlap. No masks can do better, so
+        the difference to `expected` bounds what the single label per pixel costs.
+    n_pixels : tensor of int
+        Pixels of each mask; 0 where an empty mask is best.
+    metric : Metric
+        Dice (F1) or IoU (Jaccard).
+    """
+
+    masks: Tensor
+    labels: Tensor | None
+    expected: Tensor
+    upper_bound: Tensor
+    n_pixels: Tensor
+    metric: Metric
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean of `expected` over images and classes."""
+        return mean_defined(self.expected)
+
+    def __repr__(self) -> str:
+        images, classes = self.expected.shape
+        empty = int((self.n_pixels == 0).sum())
+        name = {"f1": "Dice", "jaccard": "IoU"}[self.metric.name]
+        return (
+            f"MaskDecision(expected {metric_title(name)} {float(self.mean):.4f}: "
+            f"{images} images, {classes} classes, {empty} empty masks, "
+            f"on {self.masks.device})"
+        )
+
+
+def mask_metric(metric: str, zero_division: float) -> tuple[Metric, RatioForm]:
+    check_choice(metric, "metric", ("dice", "iou"))
+    kind: type[Metric] = FBeta if metric == "dice" else Jaccard
+    found = kind(zero_division=zero_division)
+    if math.isnan(zero_division):
+        raise ValueError("zero_division must be 0 or 1 for masks")
+    assert isinstance(found.form, RatioForm)
+    return found, found.form
+
+
+def read_masks(x: Tensor, mode: str, logits: bool) -> Tensor:
+    """Probabilities of the shape (images, classes, pixels)."""
+    torch = require_torch("decide_masks")
+    check_choice(mode, "mode", ("multiclass", "multilabel"))
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"probabilities must be a tensor, not {type(x).__name__}")
+    if x.ndim < 3:
+        raise ValueError(
+            "probabilities must have the shape (images, classes, height, width), not "
+            f"{tuple(x.shape)}"
+        )
+    x = read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim)
+    if logits:
+        x = torch.softmax(x, 1) if mode == "multiclass" else torch.sigmoid(x)
+    return x.reshape(x.shape[0], x.shape[1], -1).float()
+
+
+def decide_masks(
+    probabilities: Tensor,
+    metric: str = "dice",
+    *,
+    mode: str = "multilabel",
+    zero_division: float = 1.0,
+    logits: bool = False,
+) -> MaskDecision:
+    """Choose the mask of every image and class with the highest expected score.
+
+    Pixels are assumed to be independent with the given probabilities. Each class of
+    each image gets its own best mask, an empty one where that scores more.
+
+    Parameters
+    ----------
+    probabilities : tensor
+        Of the shape (images, classes, height, width), or with other axes of space.
+    metric : {"dice", "iou"}, default="dice"
+        Dice is F1 over the pixels of a class, IoU is Jaccard.
+    mode : {"multilabel", "multiclass"}, default="multilabel"
+        Whether masks may overlap. With "multiclass" a pixel that several classes claim
+        goes to the one whose probability is the largest multiple of its cut-off.
+    zero_division : {0.0, 1.0}, default=1.0
+        Score of an empty mask where the class is absent.
+    logits : bool, default=False
+        Whether these are logits: of a softmax over classes with "multiclass", else of
+        one sigmoid each.
+
+    Returns
+    -------
+    MaskDecision
+    """
+    found, form = mask_metric(metric, zero_division)
+    (logits,) = as_flags(logits=logits)
+    torch = require_torch("decide_masks")
+    shape = tuple(probabilities.shape)
+    p = read_masks(probabilities, mode, logits)
+    images, classes, n = p.shape
+    rows = p.reshape(-1, n)
+    best, value, cut, labels = decide_pixels(rows, found, form)
+    masks = labels.reshape(shape)
+    value, best = (one.reshape(images, classes) for one in (value, best))
+    if mode == "multilabel":
+        return MaskDecision(masks, None, value, value, best, found)
+    claim = torch.where(labels, rows / cut.float()[:, None].nan_to_num(1.0), -1.0)
+    top, owner = claim.reshape(images, classes, n).max(1)
+    owner = torch.where(top < 0, -1, owner)
+    places = torch.arange(classes, device=p.device)[None, :, None]
+    masks = owner[:, None, :] == places
+    expected = expected_of(rows, masks.reshape(-1, n), found, form)
+    return MaskDecision(
+        masks.reshape(shape),
+        owner.reshape(images, *shape[2:]),
+        expected.reshape(images, classes),
+        value,
+        masks.sum(2),
+        found,
+    )
+
+
+def forecast_masks(
+    probabilities: Tensor,
+    masks: Tensor,
+    metric: str = "dice",
+    *,
+    zero_division: float = 1.0,
+    logits: bool = False,
+) -> Tensor:
+    """Expected Dice or IoU of given masks, for each image and class.
+
+    Parameters
+    ----------
+    probabilities, masks : tensor
+        Of the shape (images, classes, height, width).
+    metric : {"dice", "iou"}, default="dice"
+        What scores the masks.
+    zero_division : {0.0, 1.0}, default=1.0
+        Score of an empty mask where the class is absent.
+    logits : bool, default=False
+        Whether `probabilities` holds logits, of one sigmoid each.
+
+    Returns
+    -------
+    tensor of shape (images, classes)
+    """
+    found, form = mask_metric(metric, zero_division)
+    p = read_masks(probabilities, "multilabel", as_flags(logits=logits)[0])
+    if tuple(masks.shape) != tuple(probabilities.shape):
+        raise ValueError(
+            f"masks has shape {tuple(masks.shape)} but probabilities has shape "
+            f"{tuple(probabilities.shape)}"
+        )
+    images, classes, n = p.shape
+    chosen = (masks > 0).reshape(-1, n)
+    return expected_of(p.reshape(-1, n), chosen, found, form).reshape(images, classes)
+
+
+def power_sums(x: Tensor) -> Tensor:
+    """Sums of the powers 1…POWERS of every row, in float64."""
+    torch = require_torch("masks")
+    x = x.double()
+    power, sums = x, [x.sum(1)]
+    for _ in range(POWERS - 1):
+        power = power * x
+        sums.append(power.sum(1))
+    return torch.stack(sums, 1)
+
+
+class PixelNodes:
+    """Nodes of 1/D that matter for a mean, and the two series of powers at them."""
+
+    def __init__(self, form: RatioForm, n: int, mean: float, device: Any) -> None:
+        torch = require_torch("masks")
+        low, high = form.denominator_range(n, n)
+        s, w = exponential_sum(1.0, float(low), float(high))
+        self.dice = form.d[1] == 0
+        bound = s * float(low) + max(mean - 1.0, 0.0) * -np.expm1(-s)
+        kept = bound < -math.log(TOLERANCE) + math.log(high / low) + 1.0
+        self.s, self.w = (torch.from_numpy(x[kept]).to(device) for x in (s, w))
+        self.u, self.a = torch.exp(-self.s), -torch.expm1(-self.s)
+        j = torch.arange(1, POWERS + 1, device=device, dtype=torch.float64)[:, None]
+        self.of_shares = self.a[None, :] ** (j - 1.0)
+        self.of_logs = -(self.a[None, :] ** j) / j
+
+    def values(
+        self, before: Tensor, after: Tensor, items: Tensor, first: Tensor
+    ) -> Tensor:
+        """E[score] of the first k0…k0+w pixels of rows, 0/0 as 0.
+
+        `before` and `after` are sums of powers of the pixels on both sides.
+        """
+        torch = require_torch("masks")
+        rows, w = items.shape
+        k = first[:, None].double() + torch.arange(w + 1, device=items.device)
+        hits = before[:, :1] + _running(items)
+        out = torch.zeros_like(k)
+        step = max(CELLS // (rows * (w + 1)), 1)
+        logs, shares = after @ self.of_logs, before @ self.of_shares
+        whole = before @ self.of_logs
+        for first_node in range(0, self.s.shape[0], step):
+            part = slice(first_node, first_node + step)
+            u, s = self.u[part], self.s[part]
+            phi = (1.0 - items)[:, None, :] + items[:, None, :] * u[:, None]
+            log = torch.log(phi)
+            scale = self.w[part, None] * torch.exp(-s[:, None] * k[:, None, :])
+            rest = logs[:, part, None]
+            if self.dice:
+                tilted = shares[:, part, None] + _running(items[:, None, :] / phi)
+                rest = rest + whole[:, part, None] + log.sum(2, keepdim=True)
+                out += 2.0 * (scale * torch.exp(rest) * u[:, None] * tilted).sum(1)
+            else:
+                behind = _running(log.flip(2)).flip(2)
+                out += hits * (scale * torch.exp(rest + behind)).sum(1)
+        return out
+
+
+def _running(x: Tensor) -> Tensor:
+    """Cumulative sums from 0 along the last axis."""
+    torch = require_torch("masks")
+    return torch.nn.functional.pad(torch.cumsum(x, -1), (1, 0))
+
+
+def decide_pixels(
+    p: Tensor, metric: Metric, form: RatioForm
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Best count, its expected score, the cut-off and the labels of rows of pixels."""
+    torch = require_torch("masks")
+    rows, n = p.shape
+    sums = power_sums(p)
+    mean = sums[:, 0]
+    best = torch.zeros(rows, dtype=torch.int64, device=p.device)
+    value = torch.zeros(rows, dtype=torch.float64, device=p.device)
+    cut = torch.full_like(value, math.nan)
+    done = torch.zeros(rows, dtype=torch.bool, device=p.device)
+    many = mean >= MANY_PIXELS
+    for chosen, settle in ((many, settle_many), (~many, settle_few)):
+        places = torch.nonzero(chosen)[:, 0]
+        if places.numel() and n > POWERS:
+            whole = places.numel() == rows
+            some = p if whole else p[places]
+            nodes = PixelNodes(form, n, float(mean[places].min()), p.device)
+            found = settle(some, sums[places], nodes, metric.zero_division)
+            for target, values in zip((best, value, cut, done), found, strict=True):
+                target[places] = values
+    left = torch.nonzero(~done)[:, 0]
+    if left.numel():  # their pixels are sorted
+        limits = TensorLimits(0, None, 0.0, 0.0)
+        for row in left.tolist():
+            part = Part(slice(0, 1), np.full(1, n), None, n)
+            one = choose(p[row : row + 1], part, metric, limits, False, torch.float64)
+            for target, values in zip((best, value, cut), one, strict=True):
+                target[row] = values[0]
+    labels = p.double() >= cut[:, None] if rows * n < CELLS else p >= _single(cut)
+    split = torch.nonzero(torch.isnan(cut))[:, 0]
+    for row in split.tolist():  # of pixels with equal p the first ones are taken
+        one = best[row : row + 1], value[row : row + 1], cut[row : row + 1]
+        part = Part(slice(0, 1), np.full(1, n), None, n)
+        labels[row] = mark(namespace(p), p[row : row + 1], one, part)[0]
+    return best, value, cut, labels
+
+
+def _single(cut: Tensor) -> Tensor:
+    """Cut-offs in float32, for pixels in float32: rounded up, so that none is lost."""
+    torch = require_torch("masks")
+    single = cut.float()
+    above = torch.nextafter(single, torch.full_like(single, math.inf))
+    return torch.where(single.double() < cut, above, single)[:, None]
+
+
+def bins_of(p: Tensor) -> Tensor:
+    """Bin of every pixel by the bits of p, ascending."""
+    torch = require_torch("masks")
+    bits = p.contiguous().view(torch.int32) >> SHIFT
+    return (bits - ((127 - OCTAVES) << 5)).clamp(0, FEW_BINS - 1)
+
+
+def settle_many(
+    p: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Best counts of rows with many expected pixels; the last says which are found."""
+    torch = require_torch("masks")
+    rows, n = p.shape
+    offset = torch.arange(rows, device=p.device, dtype=torch.int32)[:, None] * FEW_BINS
+    count = torch.bincount((bins_of(p) + offset).view(-1), minlength=rows * FEW_BINS)
+    bits = torch.arange(FEW_BINS, device=p.device, dtype=torch.int32)
+    edges = ((bits + ((127 - OCTAVES) << 5)) << SHIFT).view(torch.float32).double()
+    edges[0] = 0.0
+    upper = torch.cat([edges[1:], edges.new_full((1,), math.inf)])
+    middle = torch.cat([(edges + upper)[:-1] / 2.0, edges[-1:]])
+    k = count.reshape(rows, FEW_BINS).flip(1).cumsum(1).flip(1).double()
+    mass = (count.reshape(rows, FEW_BINS) * middle).flip(1).cumsum(1).flip(1)
+    mean = sums[:, :1]
+    rough = 2.0 * mass / (k + mean) if nodes.dice else mass / (k + mean - mass)
+    top = rough.argmax(1)
+    low = edges[(top - AROUND).clamp(min=0)].float()[:, None]
+    high = upper[(top + AROUND).clamp(max=FEW_BINS - 1)].float()[:, None]
+    inside = (p >= low) & (p < high)
+    above = torch.where(p >= high, p, 0.0)
+    first = (p >= high).sum(1)
+    width = inside.sum(1)
+    most = int(width.max())
+    fits = width <= LARGEST_BRACKET
+    if most > LARGEST_BRACKET:
+        inside &= fits[:, None]
+        most = int(torch.where(fits, width, 0).max())
+    row, _ = places = torch.nonzero(inside, as_tuple=True)
+    start = torch.where(fits, width, 0).cumsum(0) - torch.where(fits, width, 0)
+    items = p.new_zeros((rows, max(most, 1)))
+    items[row, torch.arange(row.numel(), device=p.device) - start[row]] = p[places]
+    items = torch.sort(items, 1, descending=True).values.double()
+    before = power_sums(above)
+    after = sums - before - power_sums(items)
+    curve = nodes.values(before, after, items, first)
+    valid = torch.arange(items.shape[1] + 1, device=p.device)[None, :] <= width[:, None]
+    place, value = _best(curve, valid)
+    cut = _cut(items, place, width, high[:, 0], low[:, 0])
+    # At an end of the bracket the best may lie outside of it
+    inner = (place > 0) & ((place < width) | (first + width == n))
+    return first + place, value, cut, fits & inner
+
+
+def settle_few(
+    p: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Best counts of rows with few expected pixels, from their largest pixels."""
+    torch = require_torch("masks")
+    rows, n = p.shape
+    count = min(n, MOST_FEW)
+    if count == n:
+        keys = torch.sort(p, 1, descending=True).values
+    else:
+        keys = torch.topk(p, count + 1, 1).values
+    items = keys[:, :count].double()
+    nothing = torch.zeros(rows, dtype=torch.int64, device=p.device)
+    after = sums - power_sums(items)
+    curve = nodes.values(torch.zeros_like(sums), after, items, nothing)
+    tail = -(after / torch.arange(1, POWERS + 1, device=p.device)).sum(1)
+    none = torch.exp(torch.log1p(-items).sum(1) + tail)
+    curve[:, 0] = zero_division * none
+    place, value = _best(curve, torch.ones_like(curve, dtype=torch.bool))
+    last = torch.full_like(place, count)
+    following = keys[:, -1] if count < n else keys.new_full((rows,), -math.inf)
+    cut = _cut(items, place, last, keys.new_full((rows,), math.inf), following)
+    return place, value, cut, (place < count) | (count == n)
+
+
+def _best(curve: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    """The first of the best places of every row, and its value."""
+    torch = require_torch("masks")
+    curve = torch.where(valid, curve, -1.0)
+    top = curve.max(1, keepdim=True).values
+    place = (curve >= top - 1e-12 * top.abs()).to(torch.int8).argmax(1)
+    return place, curve.gather(1, place[:, None])[:, 0]
+
+
+def _cut(
+    items: Tensor, place: Tensor, width: Tensor, above: Tensor, below: Tensor
+) -> Tensor:
+    """A cut-off between two pixels in order; nan where they are equal.
+
+    `above` stands before the items and `below` behind them: the cut-off there is an
+    edge of the bracket, or infinite where there is no pixel.
+    """
+    torch = require_torch("masks")
+    last = (place - 1).clamp(min=0)[:, None]
+    upper = items.gather(1, last)[:, 0]
+    upper = torch.where(place > 0, upper, above.double())
+    lower = items.gather(1, place.clamp(max=items.shape[1] - 1)[:, None])[:, 0]
+    lower = torch.where(place < width, lower, -math.inf)
+    middle = (lower / 2.0 + upper / 2.0).float().double()
+    fits = torch.isfinite(lower) & torch.isfinite(upper) & (lower < middle)
+    cut = torch.where(fits & (middle <= upper), middle, upper)
+    return torch.where(upper == lower, math.nan, cut)
+
+
+def expected_of(p: Tensor, chosen: Tensor, metric: Metric, form: RatioForm) -> Tensor:
+    """Expected score of given masks of rows of pixels."""
+    torch = require_torch("masks")
+    rows, n = p.shape
+    k = chosen.sum(1)
+    sums, before = power_sums(p), power_sums(torch.where(chosen, p, 0.0))
+    mean = sums[:, 0]
+    value = torch.zeros(rows, dtype=torch.float64, device=p.device)
+    many = torch.nonzero(mean >= MANY_PIXELS)[:, 0]
+    if many.numel():
+        nodes = PixelNodes(form, n, float(mean[many].min()), p.device)
+        nothing = p.new_zeros((many.numel(), 0), dtype=torch.float64)
+        after = (sums - before)[many]
+        value[many] = nodes.values(before[many], after, nothing, k[many])[:, 0]
+    few = torch.nonzero(mean < MANY_PIXELS)[:, 0]
+    if few.numel():
+        some = p[few].double()
+        value[few] = _direct(some, chosen[few], k[few].double(), form)
+        none = torch.exp(torch.log1p(-some).sum(1))
+        value[few] += torch.where(k[few] == 0, metric.zero_division * none, 0.0)
+    return value
+
+
+def _direct(p: Tensor, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
+    """E[score] of given masks, node by node over all pixels, 0/0 as 0."""
+    torch = require_torch("masks")
+    xp, n = namespace(p), p.shape[1]
+    rows = Rows(xp, p, 1.0 - p, np.full(p.shape[0], n))
+    _, d1, d2, d3 = form.d
+    low, high = form.denominator_range(n, n)
+    value = torch.zeros_like(k)
+    nodes = exponential_sum(1.0, float(low), float(high))
+    for s, w in zip(*(x.tolist() for x in nodes), strict=True):
+        phi, log1 = log_phi(xp, p, rows.q, s * (d1 + d3))
+        log3 = log1 if d1 == 0 else log_phi(xp, p, rows.q, s * d3)[1]
+        tilted = torch.where(chosen, share(xp, p, phi, s * (d1 + d3)), 0.0).sum(1)
+        logs = torch.where(chosen, log1, log3).sum(1)
+        value += w * form.c[1] * torch.exp(logs - s * d2 * k) * tilted
+    return value

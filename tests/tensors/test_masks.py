@@ -1,0 +1,109 @@
+"""Masks against decisions on sorted pixels."""
+
+import numpy as np
+import pytest
+
+from argmetric import tensors
+from tensors.libraries import library
+
+torch = library("torch")
+METRICS = {"dice": "f1", "iou": "jaccard"}
+both = pytest.mark.parametrize("metric", METRICS)
+
+
+def some_rows(n=4096):
+    """Common, rare, absent, certain and equal pixels."""
+    rng = np.random.default_rng(1)
+    rows = [
+        rng.beta(0.2, 1.0, n),
+        rng.beta(0.5, 0.5, n),
+        rng.beta(0.05, 2.0, n),
+        np.where(rng.random(n) < 0.1, 0.9, 0.01),
+        rng.random(n) * 0.03,
+        rng.random(n) * 0.001,
+        np.full(n, 0.3),
+        np.zeros(n),
+        np.ones(n),
+    ]
+    return torch.from_numpy(np.stack(rows).astype(np.float32))
+
+
+@both
+@pytest.mark.parametrize("zero", [0.0, 1.0])
+def test_masks_are_those_of_sorted_pixels(metric, zero):
+    p = some_rows()
+    plain = tensors.decide(p, METRICS[metric], average="samples", zero_division=zero)
+    found = tensors.decide_masks(p.reshape(1, -1, 64, 64), metric, zero_division=zero)
+    assert found.n_pixels[0].tolist() == plain.n_positives.tolist()
+    assert torch.equal(found.masks.reshape(p.shape), plain.labels)
+    np.testing.assert_allclose(found.expected[0], plain.expected, rtol=1e-12)
+    again = tensors.forecast_masks(
+        p.reshape(1, -1, 64, 64), found.masks, metric, zero_division=zero
+    )
+    np.testing.assert_allclose(again, found.expected, rtol=1e-12)
+
+
+@both
+def test_rows_that_are_not_settled_by_a_bracket_are_sorted(metric, monkeypatch):
+    p = some_rows()
+    whole = tensors.decide_masks(p[None], metric)
+    monkeypatch.setattr("argmetric.tensors._masks.LARGEST_BRACKET", 3)
+    monkeypatch.setattr("argmetric.tensors._masks.MOST_FEW", 9)
+    sorted_ = tensors.decide_masks(p[None], metric)
+    assert torch.equal(whole.masks, sorted_.masks)
+    np.testing.assert_allclose(whole.expected, sorted_.expected, rtol=1e-12)
+
+
+@both
+def test_forecast_of_any_masks(metric):
+    p = some_rows(900)
+    masks = torch.rand(p.shape, generator=torch.Generator().manual_seed(3)) < 0.2
+    masks[0] = False
+    got = tensors.forecast_masks(p[None], masks[None], metric)
+    plain = tensors.forecast(
+        p, masks, METRICS[metric], average="samples", zero_division=1.0
+    )
+    # An empty mask of a class with many expected pixels: e^-150 counts as 0
+    np.testing.assert_allclose(got[0], plain.expected, rtol=1e-11, atol=1e-60)
+
+
+@both
+def test_one_class_per_pixel(metric):
+    x = torch.randn(2, 4, 30, 30, generator=torch.Generator().manual_seed(4)) * 3.0
+    found = tensors.decide_masks(x, metric, mode="multiclass", logits=True)
+    free = tensors.decide_masks(torch.softmax(x, 1), metric)
+    assert found.labels.shape == (2, 30, 30)
+    assert int(found.masks.sum(1).max()) == 1
+    assert bool((found.masks <= free.masks).all())  # a claim, or nothing
+    assert torch.equal(found.masks.any(1), free.masks.any(1))
+    assert torch.equal(found.labels >= 0, free.masks.any(1))
+    np.testing.assert_allclose(found.upper_bound, free.expected, rtol=1e-12)
+    assert bool((found.expected <= found.upper_bound + 1e-12).all())
+    again = tensors.forecast_masks(torch.softmax(x, 1), found.masks, metric)
+    np.testing.assert_allclose(found.expected, again, rtol=1e-12)
+
+
+def test_an_empty_mask_where_the_class_is_probably_absent():
+    p = torch.full((1, 1, 8, 8), 0.001)
+    found = tensors.decide_masks(p)
+    assert int(found.n_pixels) == 0
+    assert float(found.expected) == pytest.approx(0.999**64, rel=1e-6)
+    assert repr(found) == (
+        "MaskDecision(expected Dice 0.9380: 1 images, 1 classes, 1 empty masks, on cpu)"
+    )
+
+
+def test_refusals():
+    p = torch.rand(1, 2, 3, 3)
+    with pytest.raises(ValueError, match="metric must be"):
+        tensors.decide_masks(p, "f1")
+    with pytest.raises(ValueError, match="mode must be"):
+        tensors.decide_masks(p, mode="binary")
+    with pytest.raises(ValueError, match="must have the shape"):
+        tensors.decide_masks(p[0, 0])
+    with pytest.raises(TypeError, match="must be a tensor, not ndarray"):
+        tensors.decide_masks(p.numpy())
+    with pytest.raises(ValueError, match="zero_division must be 0 or 1"):
+        tensors.decide_masks(p, zero_division=float("nan"))
+    with pytest.raises(ValueError, match="masks has shape"):
+        tensors.forecast_masks(p, p[:, :1] > 0.5)
