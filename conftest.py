@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 collect_ignore = []
 if find_spec("torch") is None:
-    collect_ignore += ["src/argmetric/tensors/_losses.py"]
+    names = ("_achievable", "_losses")
+    collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
 if find_spec("triton") is None:
     collect_ignore += ["src/argmetric/tensors/_fused.py"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from argmetric.tensors._achievable import BestAchievable as BestAchievable
     from argmetric.tensors._decide import TensorDecision as TensorDecision
     from argmetric.tensors._decide import decide as decide
     from argmetric.tensors._forecast import TensorForecast as TensorForecast
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "_achievable": ("BestAchievable",),
         "_decide": ("TensorDecision", "decide"),
         "_forecast": ("TensorForecast", "forecast"),
         "_losses": ("ExpectedMetricLoss", "SoftMetricLoss"),

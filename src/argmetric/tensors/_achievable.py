@@ -1,0 +1,153 @@
+"""The best score that a threshold reaches in an epoch, in the way of torchmetrics."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from argmetric.metrics import MetricLike, get_metric, require_defined
+from argmetric.tensors._arrays import Tensor, require_torch, to_host
+
+torch: Any = require_torch("BestAchievable")
+BINS = 1 << 14  # cut-offs between scores of 0 and 1 that are told apart
+
+
+def _base_class() -> Any:
+    """`torchmetrics.Metric` where that package is installed, else a plain module."""
+    if find_spec("torchmetrics") is not None:
+        from torchmetrics import Metric
+
+        return Metric
+    return torch.nn.Module
+
+
+Base: Any = _base_class()
+
+
+class BestAchievable(Base):  # type: ignore[misc]
+    """The best score of an epoch over all thresholds, its threshold, and that at 0.5.
+
+    It has the methods of a torchmetrics metric: `update` for each batch, `compute` at
+    the end of an epoch, `reset`. It is one where that package is installed, and else a
+    module with the same methods and `merge`. Two counts for each of 16,384 intervals of
+    the score are kept, whatever the size of the epoch; they add up over devices.
+
+    Parameters
+    ----------
+    metric : str or Metric, default="f1"
+        Any metric of the counts.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    logits : bool, default=False
+        Whether scores are log-odds.
+
+    Examples
+    --------
+    >>> best = BestAchievable("f1")  # doctest: +SKIP
+    >>> best.update(torch.tensor([0.9, 0.3, 0.2]), torch.tensor([1, 1, 0]))
+    ... # doctest: +SKIP
+    >>> best.compute()["score"]  # doctest: +SKIP
+    tensor(1., dtype=torch.float64)
+    """
+
+    full_state_update = False
+    higher_is_better = True
+    is_differentiable = False
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        zero_division: float | None = None,
+        logits: bool = False,
+    ) -> None:
+        super().__init__()
+        self.metric = get_metric(metric, zero_division=zero_division)
+        self.logits = logits
+        for name in ("positives", "negatives"):
+            counts = torch.zeros(BINS + 1, dtype=torch.int64)
+            if hasattr(self, "add_state"):
+                self.add_state(name, default=counts, dist_reduce_fx="sum")
+            else:
+                self.register_buffer(name, counts)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch of scores and 0/1 labels of the same shape."""
+        if preds.shape != target.shape:
+            raise ValueError(
+                f"target has shape {tuple(target.shape)} but preds has shape "
+                f"{tuple(preds.shape)}"
+            )
+        p = preds.detach().double()
+        p = torch.sigmoid(p) if self.logits else p
+        if p.numel() and not bool(((p >= 0) & (p <= 1)).all()):
+            raise ValueError(
+                "preds must be probabilities within [0, 1], without NaN; for log-odds "
+                "use BestAchievable(..., logits=True)"
+            )
+        place = torch.floor(p * BINS).long().reshape(-1)
+        positive = (target.reshape(-1) > 0).long()
+        ones = torch.bincount(place, positive.double(), minlength=BINS + 1).long()
+        self.positives += ones
+        self.negatives += torch.bincount(place, minlength=BINS + 1) - ones
+
+    def merge(self, other: BestAchievable) -> None:
+        """Add the counts of another one, of the same metric."""
+        if self.metric != other.metric:
+            raise ValueError(
+                f"cannot merge {other.metric.name} into {self.metric.name}"
+            )
+        self.positives += other.positives.to(self.positives.device)
+        self.negatives += other.negatives.to(self.negatives.device)
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        if hasattr(super(), "reset"):
+            super().reset()
+            return
+        self.positives.zero_()
+        self.negatives.zero_()
+
+    def forward(self, preds: Tensor, target: Tensor) -> Any:
+        """Count a batch; with torchmetrics also return the result of this batch."""
+        if hasattr(self, "add_state"):
+            return super().forward(preds, target)
+        self.update(preds, target)
+        return None
+
+    def compute(self) -> dict[str, Tensor]:
+        """The best `score`, its `threshold` (predict p >= threshold), and `at_half`."""
+        hits, k = (
+            to_host(x.flip(0).cumsum(0).flip(0)).astype(float)
+            for x in (self.positives, self.positives + self.negatives)
+        )
+        n, t = float(k[0]), float(hits[0])
+        if n == 0:
+            raise ValueError("no batch has been counted: call update first")
+        require_defined(self.metric, int(n))
+        hits, k = (np.append(x, 0.0) for x in (hits, k))  # the last predicts nothing
+        values = np.asarray(self.metric.value(hits, k, t, n))
+        signed = values if self.metric.greater_is_better else -values
+        equal = np.flatnonzero(signed == np.fmax.reduce(signed))
+        if not equal.size:
+            raise ValueError(
+                f"{self.metric.name} is undefined (0/0) on these labels; "
+                "zero_division=0 or 1 gives it a value"
+            )
+        # Of the highest cut-offs that are as good, the middle one
+        gaps = np.flatnonzero(np.diff(equal) > 1)
+        first = equal[gaps[-1] + 1] if gaps.size else equal[0]
+        place = int(first + equal[-1]) // 2
+        threshold = float("inf") if place > BINS else place / BINS
+        device = self.positives.device
+        found = {
+            "score": float(values[place]),
+            "threshold": threshold,
+            "at_half": float(values[BINS // 2]),
+        }
+        return {
+            name: torch.tensor(x, dtype=torch.float64, device=device)
+            for name, x in found.items()
+        }
