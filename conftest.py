@@ -7,4 +7,5 @@ if find_spec("torch") is None:
     names = ("_achievable", "_losses")
     collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
 if find_spec("triton") is None:
-    collect_ignore += ["src/argmetric/tensors/_fused.py"]
+    names = ("_fused", "_fused_masks")
+    collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]

@@ -34,3 +34,14 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
     assert torch.equal(fused.n_positives.cpu(), plain.n_positives)
     values = fused.expected.cpu(), plain.expected
     torch.testing.assert_close(*values, rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("metric", ["dice", "iou"])
+def test_fused_masks_are_those_of_the_generic_path(metric):
+    rng = np.random.default_rng(5)
+    rows = [rng.beta(0.2, 1.0, 20000), rng.beta(0.05, 9.0, 20000), np.full(20000, 0.3)]
+    p = torch.from_numpy(np.stack([*rows, np.zeros(20000)]).astype(np.float32))
+    plain = tensors.decide_masks(p[None], metric)
+    fused = tensors.decide_masks(p[None].cuda(), metric)
+    assert torch.equal(fused.masks.cpu(), plain.masks)
+    torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)

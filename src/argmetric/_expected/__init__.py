@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
+    from argmetric._expected._edges import regular_at_edges as regular_at_edges
     from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
     from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
     from argmetric._expected._items import Array as Array
@@ -47,6 +48,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "error_of",
             "expected_curves",
         ),
+        "_edges": ("regular_at_edges",),
         "_hermite": ("bernoulli_cumulants",),
         "_items": (
             "MOST_COUNTS",

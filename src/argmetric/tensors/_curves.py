@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._expected._edges import regular_at_edges
+from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.types import Floats
 from argmetric.metrics import (

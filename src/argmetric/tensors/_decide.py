@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._expected.kernels.tolerances import TIE
+from argmetric._expected import TIE
 from argmetric._input.arguments import as_flags, check_count, check_fraction
 from argmetric._results.display import metric_title
 from argmetric.metrics import (

@@ -9,13 +9,14 @@ from typing import Any
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
-from argmetric.metrics._forms import Coefficients
 from argmetric.tensors._arrays import Tensor, require_torch
 
 torch: Any = require_torch("a loss of argmetric.tensors")
 
 
-def node_lists(d: Coefficients, n: int) -> tuple[list[float], list[float]]:
+def node_lists(
+    d: tuple[float, float, float, float], n: int
+) -> tuple[list[float], list[float]]:
     """Nodes and weights of 1/denominator over all counts of n items with a hit."""
     return _node_lists(d, n)
 
@@ -25,7 +26,9 @@ node_lists._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @cache
-def _node_lists(d: Coefficients, n: int) -> tuple[list[float], list[float]]:
+def _node_lists(
+    d: tuple[float, float, float, float], n: int
+) -> tuple[list[float], list[float]]:
     low, high = RatioForm((0.0, 1.0, 0.0, 0.0), d).denominator_range(n, n)
     s, w = exponential_sum(1.0, float(low), float(high))
     return s.tolist(), w.tolist()
@@ -45,7 +48,7 @@ class ExpectedRatio(torch.autograd.Function):  # type: ignore[misc]
         ctx: Any,
         x: Tensor,
         z: Tensor,
-        d: Coefficients,
+        d: tuple[float, float, float, float],
         scale: float,
         empty: float,
     ) -> Tensor:

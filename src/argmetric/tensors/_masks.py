@@ -22,7 +22,13 @@ from argmetric._results.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, namespace, read_tensor, require_torch
 from argmetric.tensors._curves import Rows, log_phi, share
-from argmetric.tensors._decide import TensorLimits, choose, mark, mean_defined
+from argmetric.tensors._decide import (
+    TensorLimits,
+    choose,
+    has_triton,
+    mark,
+    mean_defined,
+)
 from argmetric.tensors._segments import Part
 
 POWERS = 8
@@ -274,7 +280,7 @@ def decide_pixels(
     """Best count, its expected score, the cut-off and the labels of rows of pixels."""
     torch = require_torch("masks")
     rows, n = p.shape
-    sums = power_sums(p)
+    count, sums = histogram_and_sums(p)
     mean = sums[:, 0]
     best = torch.zeros(rows, dtype=torch.int64, device=p.device)
     value = torch.zeros(rows, dtype=torch.float64, device=p.device)
@@ -287,7 +293,8 @@ def decide_pixels(
             whole = places.numel() == rows
             some = p if whole else p[places]
             nodes = PixelNodes(form, n, float(mean[places].min()), p.device)
-            found = settle(some, sums[places], nodes, metric.zero_division)
+            given = some, count[places], sums[places], nodes
+            found = settle(*given, metric.zero_division)
             for target, values in zip((best, value, cut, done), found, strict=True):
                 target[places] = values
     left = torch.nonzero(~done)[:, 0]
@@ -315,70 +322,89 @@ def _single(cut: Tensor) -> Tensor:
     return torch.where(single.double() < cut, above, single)[:, None]
 
 
-def bins_of(p: Tensor) -> Tensor:
-    """Bin of every pixel by the bits of p, ascending."""
+def histogram_and_sums(p: Tensor) -> tuple[Tensor, Tensor]:
+    """Pixels of every bin of the bits of p, ascending, and sums of powers."""
     torch = require_torch("masks")
+    lowest = (127 - OCTAVES) << 5
+    if p.is_cuda and has_triton():
+        from argmetric.tensors._fused_masks import fused_histogram
+
+        return fused_histogram(p.contiguous(), FEW_BINS, lowest, SHIFT, POWERS)
+    rows = p.shape[0]
     bits = p.contiguous().view(torch.int32) >> SHIFT
-    return (bits - ((127 - OCTAVES) << 5)).clamp(0, FEW_BINS - 1)
+    bins = (bits - lowest).clamp(0, FEW_BINS - 1)
+    offset = torch.arange(rows, device=p.device, dtype=torch.int32)[:, None] * FEW_BINS
+    count = torch.bincount((bins + offset).view(-1), minlength=rows * FEW_BINS)
+    return count.reshape(rows, FEW_BINS), power_sums(p)
+
+
+def bracket_of(
+    p: Tensor, low: Tensor, high: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Pixels in [low, high) of every row, their number, and count and powers above.
+
+    A row with more than LARGEST_BRACKET of them has no pixels here.
+    """
+    torch = require_torch("masks")
+    rows, n = p.shape
+    if p.is_cuda and has_triton():
+        from argmetric.tensors._fused_masks import fused_bracket
+
+        room = min(LARGEST_BRACKET, n)
+        items, width, first, before = fused_bracket(p, low, high, room, POWERS)
+        most = int(torch.where(width <= room, width, 0).max())
+        return items[:, : max(most, 1)], width, first, before
+    low, high = low[:, None], high[:, None]
+    inside = (p >= low) & (p < high)
+    width = inside.sum(1)
+    kept = torch.where(width <= LARGEST_BRACKET, width, 0)
+    inside &= (width <= LARGEST_BRACKET)[:, None]
+    row, _ = places = torch.nonzero(inside, as_tuple=True)
+    start = kept.cumsum(0) - kept
+    items = p.new_zeros((rows, max(int(kept.max()), 1)))
+    items[row, torch.arange(row.numel(), device=p.device) - start[row]] = p[places]
+    above = p >= high
+    return items, width, above.sum(1), power_sums(torch.where(above, p, 0.0))
 
 
 def settle_many(
-    p: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
+    p: Tensor, count: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Best counts of rows with many expected pixels; the last says which are found."""
     torch = require_torch("masks")
-    rows, n = p.shape
-    offset = torch.arange(rows, device=p.device, dtype=torch.int32)[:, None] * FEW_BINS
-    count = torch.bincount((bins_of(p) + offset).view(-1), minlength=rows * FEW_BINS)
+    n = p.shape[1]
     bits = torch.arange(FEW_BINS, device=p.device, dtype=torch.int32)
     edges = ((bits + ((127 - OCTAVES) << 5)) << SHIFT).view(torch.float32).double()
     edges[0] = 0.0
     upper = torch.cat([edges[1:], edges.new_full((1,), math.inf)])
     middle = torch.cat([(edges + upper)[:-1] / 2.0, edges[-1:]])
-    k = count.reshape(rows, FEW_BINS).flip(1).cumsum(1).flip(1).double()
-    mass = (count.reshape(rows, FEW_BINS) * middle).flip(1).cumsum(1).flip(1)
+    k = count.double().flip(1).cumsum(1).flip(1)
+    mass = (count * middle).flip(1).cumsum(1).flip(1)
     mean = sums[:, :1]
     rough = 2.0 * mass / (k + mean) if nodes.dice else mass / (k + mean - mass)
     top = rough.argmax(1)
-    low = edges[(top - AROUND).clamp(min=0)].float()[:, None]
-    high = upper[(top + AROUND).clamp(max=FEW_BINS - 1)].float()[:, None]
-    inside = (p >= low) & (p < high)
-    above = torch.where(p >= high, p, 0.0)
-    first = (p >= high).sum(1)
-    width = inside.sum(1)
-    most = int(width.max())
-    fits = width <= LARGEST_BRACKET
-    if most > LARGEST_BRACKET:
-        inside &= fits[:, None]
-        most = int(torch.where(fits, width, 0).max())
-    row, _ = places = torch.nonzero(inside, as_tuple=True)
-    start = torch.where(fits, width, 0).cumsum(0) - torch.where(fits, width, 0)
-    items = p.new_zeros((rows, max(most, 1)))
-    items[row, torch.arange(row.numel(), device=p.device) - start[row]] = p[places]
+    low = edges[(top - AROUND).clamp(min=0)].float()
+    high = upper[(top + AROUND).clamp(max=FEW_BINS - 1)].float()
+    items, width, first, before = bracket_of(p, low, high)
     items = torch.sort(items, 1, descending=True).values.double()
-    before = power_sums(above)
     after = sums - before - power_sums(items)
     curve = nodes.values(before, after, items, first)
     valid = torch.arange(items.shape[1] + 1, device=p.device)[None, :] <= width[:, None]
     place, value = _best(curve, valid)
-    cut = _cut(items, place, width, high[:, 0], low[:, 0])
+    cut = _cut(items, place, width, high)
     # At an end of the bracket the best may lie outside of it
     inner = (place > 0) & ((place < width) | (first + width == n))
-    return first + place, value, cut, fits & inner
+    return first + place, value, cut, inner & (width <= LARGEST_BRACKET)
 
 
 def settle_few(
-    p: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
+    p: Tensor, count: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Best counts of rows with few expected pixels, from their largest pixels."""
     torch = require_torch("masks")
     rows, n = p.shape
-    count = min(n, MOST_FEW)
-    if count == n:
-        keys = torch.sort(p, 1, descending=True).values
-    else:
-        keys = torch.topk(p, count + 1, 1).values
-    items = keys[:, :count].double()
+    most = min(n, MOST_FEW)
+    items = torch.topk(p, most, 1).values.double()
     nothing = torch.zeros(rows, dtype=torch.int64, device=p.device)
     after = sums - power_sums(items)
     curve = nodes.values(torch.zeros_like(sums), after, items, nothing)
@@ -386,10 +412,9 @@ def settle_few(
     none = torch.exp(torch.log1p(-items).sum(1) + tail)
     curve[:, 0] = zero_division * none
     place, value = _best(curve, torch.ones_like(curve, dtype=torch.bool))
-    last = torch.full_like(place, count)
-    following = keys[:, -1] if count < n else keys.new_full((rows,), -math.inf)
-    cut = _cut(items, place, last, keys.new_full((rows,), math.inf), following)
-    return place, value, cut, (place < count) | (count == n)
+    last = torch.full_like(place, most)
+    cut = _cut(items, place, last, items.new_full((rows,), math.inf))
+    return place, value, cut, (place < most) | (most == n)
 
 
 def _best(curve: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
@@ -401,13 +426,10 @@ def _best(curve: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     return place, curve.gather(1, place[:, None])[:, 0]
 
 
-def _cut(
-    items: Tensor, place: Tensor, width: Tensor, above: Tensor, below: Tensor
-) -> Tensor:
+def _cut(items: Tensor, place: Tensor, width: Tensor, above: Tensor) -> Tensor:
     """A cut-off between two pixels in order; nan where they are equal.
 
-    `above` stands before the items and `below` behind them: the cut-off there is an
-    edge of the bracket, or infinite where there is no pixel.
+    Before the first pixel it is `above`, and behind the last one that pixel itself.
     """
     torch = require_torch("masks")
     last = (place - 1).clamp(min=0)[:, None]
