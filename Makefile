@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-production java coverage chromium test-browser lint warm docs bench clean
+.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint warm docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,6 +80,17 @@ chromium: # the system's; root of a Debian installs it
 test-browser: .venv/.ready chromium ## only the reports in a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser
 
+# torch weighs hundreds of megabytes: an environment of its own, and the CPU build
+.venv-torch/.ready: pyproject.toml
+	@$(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-torch/bin/python -m pip install --quiet torch --index-url https://download.pytorch.org/whl/cpu
+	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist
+	@touch $@
+
+test-torch: .venv-torch/.ready ## only the tests of tensors, with torch in .venv-torch
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/tensors
+
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -101,4 +112,4 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/production.py
 
 clean: ## remove what can be made again
-	rm -rf .venv .venv-production demo.html docs/_build docs/gallery docs/api
+	rm -rf .venv .venv-production .venv-torch demo.html docs/_build docs/gallery docs/api

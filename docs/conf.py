@@ -28,6 +28,7 @@ nitpick_ignore = [("py:obj", name) for name in ("history_", "labels_", "n_seen_"
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say the types in words
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # of losses and masks; it is not installed for docs
 add_module_names = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

@@ -39,11 +39,14 @@ class Rows:
     def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Any) -> None:
         self.xp, self.p, self.q = xp, p, q
         self.count, self.m = p.shape
-        distinct, place = np.unique(np.asarray(sizes, dtype=float), return_inverse=True)
-        self.distinct = distinct
+        sizes = np.asarray(sizes)
         self.k = np.arange(self.m + 1.0)
         self.place = None
-        if distinct.size > 1:
+        if sizes.strides == (0,):  # rows of a matrix: one number for all
+            self.distinct = sizes[:1].astype(np.float64)
+            return
+        self.distinct, place = np.unique(sizes.astype(float), return_inverse=True)
+        if self.distinct.size > 1:
             self.place = like(xp, place.ravel(), p, xp.int64)
 
     def lift(self, table: Floats) -> Tensor:

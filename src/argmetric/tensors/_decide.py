@@ -145,7 +145,7 @@ def decide(
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
-    sizes = np.unique(segments.sizes)
+    sizes = segments.distinct_sizes()
     require_defined(metric, int(sizes[-1]))
     usable_form(metric, sizes.astype(np.float64))
     principle = metric.ranking_principle(int(sizes[-1]))

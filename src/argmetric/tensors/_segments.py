@@ -53,8 +53,8 @@ class SegmentedTensor:
             check_choice(average, "average", ("groups", "pooled"))
             self.count, self.length = 1, self.shape[0]
             self._read_groups(groups, x, name)
-        if self.group_ids is None:
-            self.sizes = np.full(self.count, self.length)
+        if self.group_ids is None:  # a view of one number: there may be many rows
+            self.sizes = np.broadcast_to(np.int64(self.length), (self.count,))
 
     def _read_groups(self, groups: Any, x: Tensor, name: str) -> None:
         xp = self.xp
@@ -82,6 +82,12 @@ class SegmentedTensor:
         self.group_ids = xp.unique_values(groups) if names is None else names
         self.sizes, self.starts = np.diff(bounds), bounds[:-1]
         self.count = self.sizes.size
+
+    def distinct_sizes(self) -> Integers:
+        """Sizes that occur, ascending."""
+        if self.group_ids is None:
+            return np.array([self.length] if self.count else [], dtype=np.int64)
+        return np.unique(self.sizes)
 
     def rows(self, x: Tensor) -> Tensor:
         """A tensor of the shape of the input, one row per segment of equal length."""
