@@ -127,7 +127,7 @@ def test_the_service_of_the_docs_answers(tmp_path, monkeypatch):
     rule = RULES["spline"]
     rule.save(tmp_path / "rule.json")
     monkeypatch.setenv("RULE", str(tmp_path / "rule.json"))
-    path = Path(__file__).resolve().parents[2] / "examples" / "service.py"
+    path = Path(__file__).resolve().parents[2] / "examples" / "service" / "app.py"
     client = TestClient(runpy.run_path(str(path))["app"])
     scores = [0.9, 0.4, 0.1]
     assert client.post("/rows", json=scores).json() == rule.apply(scores).tolist()

@@ -1,6 +1,6 @@
 """A service that labels rows by a frozen rule, and baskets jointly.
 
-RULE=rule.json uvicorn service:app
+RULE=rule.json uvicorn app:app
 """
 
 import os
