@@ -222,7 +222,7 @@ class TensorLimits:
         return self == TensorLimits(0, None, 0.0, 0.0)
 
     def check_sizes(self, segments: SegmentedTensor) -> None:
-        smallest = int(segments.sizes.min())
+        smallest = int(segments.distinct_sizes()[0])
         if self.least > smallest:
             raise ValueError(
                 f"min_positives={self.least} is more than the {smallest} items"

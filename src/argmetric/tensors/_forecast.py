@@ -136,8 +136,9 @@ def forecast(
     if groups is not None and average is None:
         average = "groups"
     segments = SegmentedTensor(p, average, groups, "p")
-    require_defined(metric, int(segments.sizes.max()))
-    short = int(segments.sizes.max()) <= LAW_ROWS
+    longest = int(segments.distinct_sizes()[-1])
+    require_defined(metric, longest)
+    short = longest <= LAW_ROWS
     found = []
     for part in segments.parts():
         scores = xp.astype(segments.take(p, part, -math.inf if logits else 0.0), work)

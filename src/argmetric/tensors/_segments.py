@@ -86,7 +86,7 @@ class SegmentedTensor:
     def distinct_sizes(self) -> Integers:
         """Sizes that occur, ascending."""
         if self.group_ids is None:
-            return np.array([self.length] if self.count else [], dtype=np.int64)
+            return np.array([self.length], dtype=np.int64)
         return np.unique(self.sizes)
 
     def rows(self, x: Tensor) -> Tensor:
@@ -135,12 +135,15 @@ class SegmentedTensor:
 
     def gather(self, parts: list[tuple[Part, Tensor]]) -> Tensor:
         """One value per segment from the values of the parts."""
-        values = self.xp.concat([value for _, value in parts], axis=0)
+        values = self._joined([value for _, value in parts])
         if self.group_ids is not None:
             places = [part.segments for part, _ in parts]
             back = self.xp.argsort(self.xp.concat(places, axis=0))
             values = self.xp.take(values, back, axis=0)
         return values[0] if self.single else values
+
+    def _joined(self, values: list[Tensor]) -> Tensor:
+        return values[0] if len(values) == 1 else self.xp.concat(values, axis=0)
 
     @property
     def single(self) -> bool:
@@ -151,7 +154,7 @@ class SegmentedTensor:
         """Cells in the shape of the input from the rows of the parts."""
         xp = self.xp
         if self.group_ids is None:
-            rows = xp.concat([rows for _, rows in parts], axis=0)
+            rows = self._joined([rows for _, rows in parts])
             if self.average == "macro":
                 return xp.permute_dims(rows, (1, 0))
             return xp.reshape(rows, self.shape)
