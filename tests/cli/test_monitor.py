@@ -197,6 +197,7 @@ def test_labels_that_come_later_are_those_that_came_at_once(
     ended = run("monitor", weeks[1], *early)
     assert ended.code == 1
     assert "labels of 500 rows that were not added before" in ended.err
+    assert "rows are counted first, with the same score and time" in ended.err
 
 
 def test_a_file_is_counted_once(run: Run, weeks: list[str]) -> None:
@@ -294,6 +295,8 @@ def test_bad_input_is_refused_in_plain_words(run: Run, weeks: list[str]) -> None
     reference = ("--reference", "val.parquet")
     assert "pass --reference FILE" in err(weeks[0], "--time", "at")
     assert "pass --time COLUMN, or --every" in err(weeks[0], *reference)
+    timeless = (*reference, "--every", "week")
+    assert "--every week needs --time COLUMN" in err(weeks[0], *timeless)
     assert "--every must be" in err(weeks[0], *OPTIONS, "--every", "soon")
     assert "exclude each other" in err(weeks[0], *OPTIONS, "--decision-column", "x")
     assert "the ending must be" in err(weeks[0], *OPTIONS, "-o", "page.pdf")
@@ -320,7 +323,7 @@ def test_bad_input_is_refused_in_plain_words(run: Run, weeks: list[str]) -> None
     y, p = REFERENCE
     am.tune(y, 5 * p - 2, "f1").save("scores.json")
     scaled = (weeks[0], *reference, "--time", "at", "--rule", "scores.json")
-    assert "the rule was tuned on scores" in err(*scaled)
+    assert "scores.json was tuned on scores, not on probabilities" in err(*scaled)
     write({"score": p, "label": np.ones(1000, int)}, "ones.parquet")
     alone = ("--reference", "ones.parquet", "--time", "at")
     said = "ones.parquet: every label is 1; rows of both classes are needed"

@@ -151,6 +151,13 @@ def monitor(
         _check_output(output)
     chosen = _labelling(rule, threshold, decision_column)
     by_rule = chosen is not None and not isinstance(chosen, float)
+    if by_rule and chosen.probabilities == scores.logits:
+        was, way_out = "scores, not on probabilities", "pass --logits if they are"
+        if scores.logits:
+            was, way_out = "probabilities", "leave out --logits if they are not"
+        raise files.DataError(
+            f"{rule} was tuned on {was}: {way_out} log-odds, here and in the reference"
+        )
     judged = sets.metric_named(metric or "f1", zero_division)
     if by_rule and metric is None:
         judged = chosen.metric
@@ -253,12 +260,15 @@ def _length(every: str | None, time: str | None) -> int | str:
         raise UsageError(
             "pass --time COLUMN, or --every with a number of rows, to make periods"
         )
+    if every is not None and time is None and not every.isdecimal():
+        raise UsageError(
+            f"--every {every} needs --time COLUMN; without times pass a number of rows"
+        )
     value = int(every) if every is not None and every.isdecimal() else every
     try:
         text = check_every(value, with_time=time is not None).text
     except ValueError as error:
-        said = str(error).replace("time=, the time of every row", "--time COLUMN")
-        raise UsageError(f"--{said}") from None
+        raise UsageError(f"--{error}") from None
     return int(text) if text.isdecimal() else text
 
 
@@ -329,7 +339,11 @@ def _watched(
         try:
             found = found.add_labels(p=some.p, **how) if some.p.size else found
         except (ValueError, TypeError) as error:
-            raise files.DataError(f"{path}: {error}") from error
+            said = str(error).replace("y has", "it has").partition(": rows are added")
+            more = "; rows are counted first, with the same score and time" * bool(
+                said[1]
+            )
+            raise files.DataError(f"{path}: {said[0]}{more}") from error
     reader.check()
     if overlap is not None and overlap.message and overlap.message not in reader.notes:
         reader.notes.append(overlap.message)
