@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -212,7 +213,7 @@ class RowReader:
         column = table.columns.column(table.names.index(self._found["time"]))
         place = f"{table.source}: column {self.time!r}"
         try:
-            found, zone = read_times(column, table.n_rows, table.first + 1)
+            found, zone = read_times(_parsed(column), table.n_rows, table.first + 1)
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{place}: {error}") from None
         zoned = bool(zone)
@@ -221,6 +222,20 @@ class RowReader:
         self.zoned = zoned
         self.notes += [one for one in zone if one not in self.notes]
         return found
+
+
+def _parsed(column: Any) -> Any:
+    """A column of ISO text as times, at once; other columns as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    for zone in (None, "UTC"):
+        with contextlib.suppress(pa.ArrowInvalid):
+            trimmed = pc.utf8_trim_whitespace(column)
+            return trimmed.cast(pa.timestamp("us", zone))
+    return column  # `read_times` says which row is wrong
 
 
 def files_of(source: Input) -> list[str]:
