@@ -4,8 +4,11 @@ Nothing happened; other rows came, and a row of a given score is as likely to be
 positive as before; or the share of positives moved, and each class looks as before. The
 evidence is in g, the log of rows now over rows then in each of 20 bins of the score:
 
-    g_b = log((new_b + ½)/(old_b + ½)) - log(n/m),   V_b = 1/(new_b + ½) + 1/(old_b + ½)
+    g_b = log((new_b + ν)/(old_b + ω)) - log(n/m),   V_b = 1/(new_b + ν) + 1/(old_b + ω)
 
+ν = ½·max(1, n/m) and ω = ½·max(1, m/n): half a row of the smaller sample, and as much of
+the larger one. Half a row of both would add most to g where rows are few in a short
+period, which looks like a moved share.
 With S = diag(V) + 1, the 1 for a constant that is free:
 
     nothing      N(g; 0, S)
@@ -91,11 +94,13 @@ def binned_change(
     number = np.unique(number, return_inverse=True)[1]
     in_bin = (number == np.arange(number.max() + 1)[:, None]).astype(np.float64)
     then, now = in_bin @ old, in_bin @ new
-    g = np.log((now + 0.5) / (then + 0.5)) - np.log(new.sum() / old.sum())
+    ratio = new.sum() / old.sum()
+    now, then = now + 0.5 * max(1.0, ratio), then + 0.5 * max(1.0, 1.0 / ratio)
+    g = np.log(now / then) - np.log(ratio)
     # Label shift multiplies the rows of a bin by the mean of h over the rows then.
-    weight = in_bin * np.where(then[:, None] > 0.0, old, old + new)
+    weight = in_bin * np.where((in_bin @ old)[:, None] > 0.0, old, old + new)
     binned = chances @ weight.T / np.maximum(weight.sum(axis=1), 1e-300)
-    return g, 1.0 / (now + 0.5) + 1.0 / (then + 0.5), binned
+    return g, 1.0 / now + 1.0 / then, binned
 
 
 def log_normal(g: Floats, covariance: Floats) -> float:
