@@ -6,8 +6,8 @@ evidence is in g, the log of rows now over rows then in each of 20 bins of the s
 
     g_b = log((new_b + ν)/(old_b + ω)) - log(n/m),   V_b = 1/(new_b + ν) + 1/(old_b + ω)
 
-ν = ½·max(1, n/m) and ω = ½·max(1, m/n): half a row of the smaller sample, and as much of
-the larger one. Half a row of both would add most to g where rows are few in a short
+ν = ½·max(1, n/m) and ω = ½·max(1, m/n): half a row of the smaller sample, and as much
+of the larger one. Half a row of both would raise g where rows are few in a short
 period, which looks like a moved share.
 With S = diag(V) + 1, the 1 for a constant that is free:
 
