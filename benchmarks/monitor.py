@@ -7,8 +7,8 @@
 
 coverage: how often the 90 % interval contains the actual F1 when nothing happened, the
 share of positives moved, or other rows came; beside it CBPE by NannyML's formula, and
-NannyML where it is installed. verdicts: what is said of these periods. metrics: how
-often the interval holds for other metrics. small: references of 200 rows and of few
+NannyML where it is installed. verdicts: what is said of these periods. quiet: both
+where nothing happened, from more references. metrics: other metrics. small: references of 200 rows and of few
 positives. alarms: false alarms of quiet years, and how soon a fall is found. label: the
 interval of `to_label` against that of random labels. features: what `features=` gains.
 undo: sampling and weights undone. speed: 10^7 rows.
@@ -31,6 +31,7 @@ from harness import emit_machine, emit_summary, judge
 SECTIONS = (
     "coverage",
     "verdicts",
+    "quiet",
     "metrics",
     "small",
     "alarms",
