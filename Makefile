@@ -110,6 +110,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/classes.py
 	$(BIN)/python benchmarks/production.py
+	$(BIN)/python benchmarks/monitor.py
 
 clean: ## remove what can be made again
 	rm -rf .venv .venv-production .venv-torch demo.html docs/_build docs/gallery docs/api
