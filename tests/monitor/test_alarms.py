@@ -146,3 +146,22 @@ def test_the_floor_is_measured_in_deviations() -> None:
     expected = maps @ pooled.T
     f1 = 2 * expected[:, 1] / (pooled[1].sum() + expected.sum(axis=1))
     assert high == pytest.approx((0.9 - f1.mean()) / f1.std(), rel=1e-9)
+
+
+def test_strange_rows_of_the_past_do_not_make_ordinary_ones_look_moved() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.5, 2.0, 40_000)
+    y = rng.random(scores.size) < scores
+    weeks = [scores[2000 + 1000 * i :][:1000] for i in range(30)]
+    for i in range(4, 12):  # rows of middling and high scores come nine times as often
+        high = np.sort(weeks[i])[500:]
+        weeks[i] = np.concatenate([high, rng.choice(high, 450), weeks[i][:50]])
+    reference = y[:2000], scores[:2000]
+    found = am.monitor(np.concatenate(weeks), 0.3, reference=reference, every=1000)
+    said = [one.verdict for one in found.periods]
+    assert set(said[4:12]) == {"cannot say without labels"}
+    assert said[12:].count("fine") == 18
+    assert not any(one.alarm for one in found.periods[20:])
+    counts = [one.table for one in found.counts]
+    all_kept = movements(counts, found.watch.old, found.watch.own, found.metric)
+    assert max(z for z, _ in all_kept[20:]) > found.periods[20].critical

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
 from argmetric._monitor._law import Shift, score_law
 from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
@@ -123,6 +123,7 @@ def movements(
     chances: Floats,
     metric: Metric,
     first: int = 0,
+    known: Booleans | None = None,
 ) -> list[tuple[float, float]]:
     """Statistics on movement of every period from `first` on; large is bad.
 
@@ -138,14 +139,20 @@ def movements(
         What is monitored.
     first : int
         The first period that is asked for.
+    known : ndarray of bool, optional
+        Periods that later ones are compared with; by default all. Strange rows in the
+        past would make ordinary ones look moved.
     """
-    sums = np.cumsum([np.zeros_like(old), *map(rows_of, tables)], axis=0)
+    rows = [np.zeros_like(old), *map(rows_of, tables)]
+    sums = np.cumsum(rows, axis=0)
+    part = np.ones(len(tables)) if known is None else known.astype(np.float64)
+    past = old + np.cumsum(rows * np.append(0.0, part)[:, None], axis=0)
     labels = np.cumsum(np.array(tables), axis=0)
     found = []
     for end in range(first + 1, len(tables) + 1):
         side = direction(labels[end - 1], old, chances, metric)
         roots = [
-            signed_root(old + sums[end - w], sums[end] - sums[end - w], chances)
+            signed_root(past[end - w], sums[end] - sums[end - w], chances)
             for w in WINDOWS
             if w <= end
         ]

@@ -160,7 +160,9 @@ def with_alarms(
 ) -> list[Period]:
     """Periods with the statistics of the alarms, from the first that changed on."""
     tables = [one.table for one in counts]
-    found = movements(tables, watch.old, watch.own, watch.metric, first)
+    known = np.array([one.verdict != VERDICTS[2] for one in periods])
+    reference = watch.old, watch.own
+    found = movements(tables, *reference, watch.metric, first, known)
     for i, (z, against) in enumerate(found, first):
         changes: dict[str, Any] = {"z": z, "z_reference": against}
         if watch.floor is not None:
