@@ -18,6 +18,7 @@ COLUMNS = {
     "score": P,
     "label": [1, 1, 0, 0, 0, 1],
     "pred": [1, 0, 0, 1, 0, 1],
+    "no": [1.0 - p for p in P],
 }
 
 
@@ -70,6 +71,40 @@ SCALED = {
             "resume": False,
             **READING,
             **LIMITS,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.decide_classes": Call(
+        on_files(scale.decide_classes),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "output": "classes",
+            "scores": ["no", "score"],
+            "classes": [0, 1],
+            "average": "macro",
+            "zero_division": 1.0,
+            "calibrator": None,
+            "reference": None,
+            "rule": None,
+            "random_state": 0,
+            "decision_column": "decision",
+            "resume": False,
+            **READING,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.evaluate_classes": Call(
+        on_files(scale.evaluate_classes),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "label": "label",
+            "decision_column": "pred",
+            "classes": [0, 1],
+            "average": "macro",
+            "zero_division": 1.0,
+            **WITHOUT_FOLDER,
         },
         NAMES,
     ),

@@ -36,7 +36,7 @@ MADE_BY_THE_PACKAGE = {
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
     *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
-    *("ScaledDecision", "ScaledScore", "Report"),
+    *("ScaledClassDecision", "ScaledDecision", "ScaledScore", "Report"),
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),
     *("LabelledEstimate", "LabellingPlan", "Monitoring"),

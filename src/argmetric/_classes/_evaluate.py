@@ -175,12 +175,7 @@ def evaluate_classes(
         for one, name in ((truth, "y_true"), (said, "y_pred")):
             refuse_missing(one, name)
         found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
-        kinds = sorted({type(one).__name__ for one in found})
-        if len(kinds) > 1:
-            raise TypeError(
-                f"y_true and y_pred mix labels of different types: {', '.join(kinds)}"
-            )
-        names = tuple(sorted(found))
+        names = sorted_classes(found, "y_true and y_pred")
     else:
         names = tuple(map(plain_label, label_array(classes, "classes")))
     of_metric = get_class_metric(
@@ -195,19 +190,36 @@ def evaluate_classes(
     count = len(names)
     cell = true * count + predicted
     total = np.bincount(cell, minlength=count * count).reshape(count, count)
-    scores, n_groups = None, None
     if groups is None:
-        value = float(of_metric.score(total.astype(np.float64)))
+        return score_of_counts(total, names, of_metric)
+    values = group_scores(of_metric, cell, code_groups(groups, truth.size), count)
+    return score_of_counts(total, names, of_metric, values[~np.isnan(values)])
+
+
+def sorted_classes(found: set[Any], name: str) -> tuple[Any, ...]:
+    """Labels of one type, in order."""
+    kinds = sorted({type(one).__name__ for one in found})
+    if len(kinds) > 1:
+        raise TypeError(f"{name} mix labels of different types: {', '.join(kinds)}")
+    return tuple(sorted(found))
+
+
+def score_of_counts(
+    counts: Integers,
+    classes: tuple[Any, ...],
+    metric: ClassMetric,
+    of_groups: Floats | None = None,
+) -> ActualClassScore:
+    """The score of a table of counts; the mean over groups where there are some."""
+    confusion = counts.astype(np.float64)
+    if of_groups is None:
+        value = float(metric.score(confusion))
     else:
-        coded = code_groups(groups, truth.size)
-        values = group_scores(of_metric, cell, coded, count)
-        scores = values[~np.isnan(values)]
-        n_groups = int(scores.size)
-        value = float(scores.mean()) if n_groups else float("nan")
+        value = float(of_groups.mean()) if of_groups.size else float("nan")
     result = ActualClassScore(value)
-    result.metric, result.classes = of_metric, names
-    result.confusion = total.astype(np.float64)
-    result.n_groups, result._group_scores = n_groups, scores
+    result.metric, result.classes, result.confusion = metric, classes, confusion
+    result.n_groups = None if of_groups is None else int(of_groups.size)
+    result._group_scores = of_groups
     return result
 
 

@@ -125,7 +125,7 @@ def _refuse_other_order(classes: tuple[Any, ...], names: Any) -> None:
 
 
 def check_class_probabilities(
-    scores: Any, name: str = "p", *, logits: bool = False
+    scores: Any, name: str = "p", *, logits: bool = False, first: int = 0
 ) -> Floats:
     """Class probabilities whose rows sum to 1, or an error that says what to do.
 
@@ -140,10 +140,12 @@ def check_class_probabilities(
         What messages call it.
     logits : bool, default=False
         Whether they are scores before the softmax.
+    first : int, default=0
+        The row of a file at which an array begins, for messages.
     """
     if is_sparse(scores):
         raise TypeError(f"{name} must be dense: pass {name}.toarray()")
-    values = read_scores(scores, name, logits=logits)
+    values = read_scores(scores, name, logits=logits, first=first)
     if values.ndim != 2:
         raise ValueError(
             f"{name} must be a matrix with one column per class, not an array of shape "
@@ -158,33 +160,33 @@ def check_class_probabilities(
         odd = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if odd.size:
             raise ValueError(
-                f"{name} has infinite scores in row {odd[0]}: the softmax needs finite "
-                "ones"
+                f"{name} has infinite scores in row {first + odd[0]}: the softmax "
+                "needs finite ones"
             )
         return values
     total = values.sum(axis=1)
     off = np.abs(total - 1.0)
     wrong = np.flatnonzero(off > SUM_TOLERANCE)
     if wrong.size:
-        raise ValueError(_wrong_sum(total, wrong, name))
+        raise ValueError(_wrong_sum(total, wrong, name, first))
     if off.max(initial=0.0) <= SUM_ROUNDING:
         return values
     return np.asarray(values / total[:, None])
 
 
-def _wrong_sum(total: Floats, wrong: Integers, name: str) -> str:
+def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
     """What rows that do not sum to 1 may be, and the fix."""
     row = int(wrong[0])
     if total[row] == 0.0:
         return (
-            f"{name} is 0 for every class in row {row}: each row needs a class that is "
-            "possible; drop the row or fill it in"
+            f"{name} is 0 for every class in row {first + row}: each row needs a class "
+            "that is possible; drop the row or fill it in"
         )
     others = f" ({wrong.size:,} of {total.size:,} rows miss 1)"
     return (
-        f"{name} sums to {total[row]:.4g} in row {row}, not to 1{others}: with one "
-        "label per row the columns are the probabilities of its class. These look like "
-        f"one-vs-rest scores: divide each row by its sum, as {name} / "
+        f"{name} sums to {total[row]:.4g} in row {first + row}, not to 1{others}: with "
+        "one label per row the columns are the probabilities of its class. These look "
+        f"like one-vs-rest scores: divide each row by its sum, as {name} / "
         f"{name}.sum(axis=1, keepdims=True). For several labels per row, y is a matrix "
         "of 0 and 1; for scores before a softmax, pass logits=True"
     )

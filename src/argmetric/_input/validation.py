@@ -169,12 +169,12 @@ def to_floats(values: Any, name: str) -> Floats:
     return result.reshape(array.shape)
 
 
-def place(index: int, shape: tuple[int, ...]) -> str:
-    """A flat index in words."""
+def place(index: int, shape: tuple[int, ...], first: int = 0) -> str:
+    """A flat index in words; rows are counted from `first`."""
     if len(shape) == 1:
-        return f"row {index}"
+        return f"row {first + index}"
     row, *rest = np.unravel_index(index, shape)
-    return ", column ".join([f"row {row}", *map(str, rest)])
+    return ", column ".join([f"row {first + row}", *map(str, rest)])
 
 
 def _extremes(values: Floats) -> tuple[float, float]:
@@ -193,11 +193,12 @@ def check_scores(
     logits: bool,
     hint: str = "looks like logits: pass logits=True",
     where: Callable[[int], str] | None = None,
+    first: int = 0,
 ) -> Floats:
     """Scores without NaN; probabilities within [0, 1], where rounding is cut off.
 
     `hint` says what to do with values that are log-odds, and `where` the place of the
-    value with a number, if that is not its row.
+    value with a number, if that is not its row, counted from `first`.
     """
     many = values.size > VALUES_READ_BY_PYTHON
     if values.size == 0 or (many and not logits and is_within_unit(values)):
@@ -208,7 +209,7 @@ def check_scores(
     if where is None:
 
         def where(index: int) -> str:
-            return place(index, values.shape)
+            return place(index, values.shape, first)
 
     if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])

@@ -9,6 +9,8 @@ from argmetric._lazy import lazy_names
 if TYPE_CHECKING:
     from argmetric.scale._calibrate import calibrate as calibrate
     from argmetric.scale._calibrate import calibration_check as calibration_check
+    from argmetric.scale._classes import decide_classes as decide_classes
+    from argmetric.scale._classes import evaluate_classes as evaluate_classes
     from argmetric.scale._decide import decide as decide
     from argmetric.scale._evaluate import evaluate as evaluate
     from argmetric.scale._executors import Dask as Dask
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from argmetric.scale._forecast import forecast as forecast
     from argmetric.scale._memory import check_memory as check_memory
     from argmetric.scale._reading import columns_of as columns_of
+    from argmetric.scale._result import ScaledClassDecision as ScaledClassDecision
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._result import ScaledScore as ScaledScore
     from argmetric.scale._sources import batches_of as batches_of
@@ -31,11 +34,12 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_calibrate": ("calibrate", "calibration_check"),
+        "_classes": ("decide_classes", "evaluate_classes"),
         "_decide": ("decide",),
         "_evaluate": ("evaluate",),
         "_executors": ("Dask", "Processes", "Threads"),
         "_forecast": ("forecast",),
-        "_result": ("ScaledDecision", "ScaledScore"),
+        "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),
         "_train": ("fit",),
         "_tune": ("tune",),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -190,30 +191,49 @@ def append(
     source = piece.source
     assert source is not None
     label = labeller(source, decided)
-    made = temporary(target)
     rows = min(max(memory // (4 * source.row_bytes), LEAST_ROWS), MOST_ROWS)
+    after, positives = Tally(), 0
+
+    def labels(batch: Any) -> Any:
+        nonlocal after, positives
+        first = after.rows
+        scores = as_floats(batch.column(score))
+        part = label(scores).astype(np.int64)
+        positives += int(part.sum())
+        after += tally(np.arange(first, first + scores.size), scores)
+        return pa.array(part)
+
     added = pa.field(column, pa.int64())
-    after, positives, writer = Tally(), 0, None
+    with written_again(source, target, added, labels, rows) as on_disk:
+        require_same("append", source.path, before, after)
+        written = Tally(on_disk, before.checksum)
+        require_same("append", source.path, before, written)
+    return {"rows": after.rows, "positives": positives}
+
+
+@contextlib.contextmanager
+def written_again(
+    source: Source, target: str, added: Any, labels: Callable[[Any], Any], rows: int
+) -> Iterator[int]:
+    """Write a file with one more column; it gets its name after the block.
+
+    `labels` is given every batch of so many rows in order. The block is given the
+    number of rows on the disk; where it raises, nothing is left.
+    """
+    import pyarrow as pa
+
+    made, writer = temporary(target), None
     try:
         for batch in batches_of(source, None, rows):
-            first = after.rows
-            scores = as_floats(batch.column(score))
-            part = label(scores).astype(np.int64)
-            positives += int(part.sum())
-            after += tally(np.arange(first, first + scores.size), scores)
             schema = batch.schema.append(added)
             if writer is None:
                 writer = _writer(made, schema, source)
-            table = pa.Table.from_arrays(
-                [*batch.columns, pa.array(part)], schema=schema
-            )
+            table = pa.Table.from_arrays([*batch.columns, labels(batch)], schema=schema)
             writer.write_table(table, row_group_size=MOST_ROWS)
         if writer is None:
             writer = _writer(made, _schema(source).append(added), source)
         writer.close()
-        require_same("append", source.path, before, after)
-        written = Tally(_rows_in(made), before.checksum)
-        require_same("append", source.path, before, written)
+        yield _rows_in(made)
         os.replace(made, target)
     except BaseException:
         if writer is not None:
@@ -221,7 +241,6 @@ def append(
         if os.path.exists(made):
             os.unlink(made)
         raise
-    return {"rows": after.rows, "positives": positives}
 
 
 def labeller(

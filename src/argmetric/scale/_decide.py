@@ -27,7 +27,7 @@ from argmetric.scale._folders import (
     places_of,
 )
 from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_buckets
-from argmetric.scale._reading import check_progress, look_at, running
+from argmetric.scale._reading import How, check_progress, look_at, running
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._run import Run, n_rows
 from argmetric.scale._sources import OnError, Source, find_input, is_address
@@ -116,7 +116,6 @@ def decide(
     ScaledDecision
     """
     metric = get_metric(metric, zero_division=zero_division)
-    check_choice(on_error, "on_error", ("stop", "skip"))
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = as_flags(logits=logits, resume=resume)
@@ -137,28 +136,19 @@ def decide(
     )
     if average == "pooled":
         wanted = replace(wanted, group=None)
-    check_progress(progress)
-    n_bytes = check_memory(memory)
-    folder = None if work_dir is None else check_path(work_dir, "work_dir")
-    output = check_path(output, "output")
-    if is_address(output):
-        raise ValueError(f"output must be a folder of this machine, not {output}")
-    places = places_of(output, folder)
-    found = find_input(files)
-    _refuse_own_input(found, places.output)
-    with running(executor, n_jobs) as (tasks, workers), claimed(places):
-        run = Run(tasks, workers, n_bytes, places, progress, on_error)
-        look_at(run, found, wanted)
-        most = bucket_rows(n_bytes, workers)
+    how = How(on_error, memory, work_dir, executor, n_jobs, progress)
+    with writing(files, output, wanted, how) as run:
+        places = run.places
+        most = bucket_rows(run.memory, run.n_workers)
         buckets = 1
         if run.columns.group is not None:
-            buckets = n_buckets(run.n, most, workers)
+            buckets = n_buckets(run.n, most, run.n_workers)
         plan: dict[str, Any] = {
             "argmetric": __version__,
-            "metric": _named(metric),
-            "options": {name: _named(value) for name, value in options.items()},
-            "columns": [_named(run.columns), decision_column],
-            "files": _identities(run.sources),
+            "metric": named(metric),
+            "options": {name: named(value) for name, value in options.items()},
+            "columns": [named(run.columns), decision_column],
+            "files": identities(run.sources),
             "division": [buckets, most],
         }
         with kept_or_cleaned(places):
@@ -172,6 +162,25 @@ def decide(
             commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
+
+
+@contextlib.contextmanager
+def writing(files: Any, output: Any, wanted: WantedColumns, how: How) -> Iterator[Run]:
+    """A run with its files and columns that writes a folder, which it has claimed."""
+    check_choice(how.on_error, "on_error", ("stop", "skip"))
+    check_progress(how.progress)
+    n_bytes = check_memory(how.memory)
+    folder = None if how.work_dir is None else check_path(how.work_dir, "work_dir")
+    output = check_path(output, "output")
+    if is_address(output):
+        raise ValueError(f"output must be a folder of this machine, not {output}")
+    places = places_of(output, folder)
+    found = find_input(files)
+    _refuse_own_input(found, places.output)
+    with running(how.executor, how.n_jobs) as (tasks, workers), claimed(places):
+        run = Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
+        look_at(run, found, wanted)
+        yield run
 
 
 @contextlib.contextmanager
@@ -236,11 +245,12 @@ def _refuse_own_input(found: list[Any], output: str) -> None:
             raise DataError(f"output: {output} holds {path}, which is read")
 
 
-def _identities(sources: dict[int, Source]) -> list[list[Any]]:
+def identities(sources: dict[int, Source]) -> list[list[Any]]:
+    """Path, size and time of every file."""
     return [[one.path, one.size, one.modified] for one in sources.values()]
 
 
-def _named(value: Any) -> str:
+def named(value: Any) -> str:
     """What a value is, the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 

@@ -96,11 +96,13 @@ def reading(
     *,
     both: bool = False,
     moves_rows: bool = False,
+    two_classes: bool = True,
 ) -> Iterator[Run]:
     """A run with its columns and positive labels, which leaves nothing behind.
 
-    `files` are what `find_input` has found, `both` refuses labels of one class, and
-    `moves_rows` makes a folder for pieces.
+    `files` are what `find_input` has found, `both` refuses labels of one class,
+    `moves_rows` makes a folder for pieces, and without `two_classes` labels are not
+    looked at.
     """
     check_choice(how.on_error, "on_error", ("stop", "skip"))
     check_progress(how.progress)
@@ -117,7 +119,8 @@ def reading(
         places = Places("", "", work)
         run = Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
         look_at(run, files, wanted)
-        settle_labels(run, pos_label, both=both)
+        if two_classes:
+            settle_labels(run, pos_label, both=both)
         yield run
 
 

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from argmetric._input.types import Floats, Integers
 from argmetric._results.display import Lines, Result, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
-from argmetric._results.saving import shown_number
-from argmetric.metrics import Metric
+from argmetric._results.saving import plain, shown_number
+from argmetric._tune import MultiClassRule
+from argmetric.metrics import ClassMetric, Metric
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,12 +133,101 @@ class ScaledDecision(Result):
         bars = {"decision": self.expected}
         if self.expected_half is not None:
             bars["0.5 cut-off"] = self.expected_half
-        names = [f"{name} {value:.3f}" for name, value in bars.items()]
-        name = metric_title(self.metric.name)
-        labels = {"xlabel": f"Expected {name}", "title": f"{self.n:,} rows"}
-        with drawing(ax, bars_size(len(bars)), **labels) as ax:
-            draw_bars(ax, names, list(bars.values()))
-        return ax
+        return _draw_expected(ax, bars, self.metric.name, self.n)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScaledClassDecision(Result):
+    """One class for every row of many files, and where they were written.
+
+    Attributes
+    ----------
+    output : str
+        The folder with the input files plus the column of decisions.
+    classes : tuple
+        The class of each column of probabilities.
+    n, n_files : int
+        Number of rows and of files.
+    counts : ndarray
+        Rows that are given each class.
+    expected_confusion : ndarray
+        Expected counts by true class (rows) and label (columns).
+    expected, most_probable : float
+        Metric of the expected counts, for these labels and for the most probable class
+        of every row.
+    rule : MultiClassRule
+        What labels a row: the largest weight·p + offset.
+    n_sampled : int
+        Number of rows that the rule was found on; 0 where it was given.
+    metric : ClassMetric
+        What was maximised, with its convention for absent classes.
+    skipped : tuple of str
+        Files that were skipped, each with the reason.
+    """
+
+    output: str
+    classes: tuple[Any, ...]
+    n: int
+    n_files: int
+    counts: Integers
+    expected_confusion: Floats
+    expected: float
+    most_probable: float
+    rule: MultiClassRule
+    n_sampled: int
+    metric: ClassMetric
+    skipped: tuple[str, ...] = ()
+
+    def _lines(self) -> Lines:
+        told = self.metric.convention
+        found = f"a sample of {self.n_sampled:,} rows" if self.n_sampled else "given"
+        lines = [
+            ("metric", self.metric.name + (f"; {told}" if told else "")),
+            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
+            ("classes", f"{len(self.classes):,}"),
+            ("rule", found),
+            ("expected", f"{self.expected:.4f}"),
+            ("most probable", f"{self.most_probable:.4f}"),
+        ]
+        return [*lines, ("output", self.output)]
+
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(f"left out: {file}" for file in self.skipped)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the rule, which has weights and offsets, for JSON."""
+        return {
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "convention": self.metric.convention,
+            "n": self.n,
+            "n_files": self.n_files,
+            "classes": plain(self.classes, "a class"),
+            "counts": self.counts.tolist(),
+            "expected_confusion": self.expected_confusion.tolist(),
+            "expected": shown_number(self.expected),
+            "most_probable": shown_number(self.most_probable),
+            "weights": plain(self.rule.weights),
+            "offsets": plain(self.rule.offsets),
+            "n_sampled": self.n_sampled,
+            "output": self.output,
+            "skipped": list(self.skipped),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the expected score of the labels and of the most probable classes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        bars = {"decision": self.expected, "most probable": self.most_probable}
+        return _draw_expected(ax, bars, self.metric.name, self.n)
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,6 +303,14 @@ class ScaledScore(Result):
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)
         return ax
+
+
+def _draw_expected(ax: Any, bars: dict[str, float], metric: str, n: int) -> Any:
+    names = [f"{name} {value:.3f}" for name, value in bars.items()]
+    labels = {"xlabel": f"Expected {metric_title(metric)}", "title": f"{n:,} rows"}
+    with drawing(ax, bars_size(len(bars)), **labels) as ax:
+        draw_bars(ax, names, list(bars.values()))
+    return ax
 
 
 def _shown(value: float | None) -> Any:

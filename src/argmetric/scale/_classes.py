@@ -1,0 +1,424 @@
+"""decide and evaluate with one of several classes per row, over files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argmetric import __version__
+from argmetric._calibrate.resolve import resolve_class_reference
+from argmetric._classes import (
+    ActualClassScore,
+    codes_of,
+    expected_table,
+    score_of_counts,
+    sorted_classes,
+)
+from argmetric._classes import (
+    decide_classes as decide_in_memory,
+)
+from argmetric._files import DataError
+from argmetric._input.arguments import (
+    as_flags,
+    check_seed,
+    check_texts,
+    shown,
+)
+from argmetric._input.classes import check_class_probabilities, given_classes
+from argmetric._input.label_words import listed, no_label
+from argmetric._input.labels import label_array, missing_labels, plain_label
+from argmetric._input.types import Floats, Integers
+from argmetric._results.saving import plain
+from argmetric._tune import MultiClassRule
+from argmetric.metrics import MetricLike, get_class_metric
+from argmetric.scale._buckets import LEAST_ROWS, written_again
+from argmetric.scale._columns import WantedColumns, as_floats, plain_labels
+from argmetric.scale._decide import (
+    identities,
+    kept_or_cleaned,
+    named,
+    writing,
+)
+from argmetric.scale._folders import begin, clean_up, commit
+from argmetric.scale._pieces import Piece
+from argmetric.scale._reading import How, reading
+from argmetric.scale._result import ScaledClassDecision
+from argmetric.scale._run import Run
+from argmetric.scale._sources import OnError, Source, batches_of, find_input
+from argmetric.scale._tasks import (
+    Found,
+    PieceTask,
+    Progress,
+    Tally,
+    require_all,
+    require_read,
+)
+
+SAMPLE_ROWS = 200_000  # that are decided together to find a rule
+CELL_BYTES = 64  # of a probability, while its row is read, mapped and decided
+MOST_CELLS = 1 << 22  # of a batch
+MOST_CLASSES = 10_000  # of columns of labels
+
+
+def decide_classes(
+    files: Any,
+    metric: MetricLike = "f1",
+    *,
+    output: Any,
+    scores: Any,
+    classes: Any = None,
+    average: Any = None,
+    zero_division: float | None = None,
+    calibrator: Any = None,
+    reference: Any = None,
+    rule: MultiClassRule | None = None,
+    random_state: int = 0,
+    decision_column: str = "decision",
+    on_error: OnError = "stop",
+    memory: int | str | None = None,
+    work_dir: Any = None,
+    resume: bool = False,
+    executor: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> ScaledClassDecision:
+    """Choose one of several classes for every row of files of any size.
+
+    A random sample of at most 200,000 rows is decided as by `argmetric.decide` with
+    `one_label=True`. The rule of that decision, the largest weight·p + offset, labels
+    all rows in one pass. The output has the same files, rows, order and columns, as
+    Parquet, plus the labels. It appears when it is complete.
+
+    Parameters
+    ----------
+    files : str, path or list of these
+        See `argmetric.scale.decide`.
+    metric, average, zero_division
+        See `argmetric.decide`; a metric whose decisions are such a rule.
+    output : str or path
+        The folder to write. One of an earlier run is replaced.
+    scores : list of str
+        The columns of probabilities, one for each class.
+    classes : array-like, optional
+        The class of each of these columns; by default their names.
+    calibrator, reference : optional
+        See `argmetric.decide`; the reference is in memory.
+    rule : MultiClassRule, optional
+        The rule to apply, such as `ClassDecision.rule` or that of `argmetric.tune`; by
+        default it is found on the sample.
+    random_state : int, default=0
+        Seed of the sample.
+    decision_column : str, default="decision"
+        The name of the column that is added.
+    on_error, memory, work_dir, resume, executor, n_jobs, progress
+        See `argmetric.scale.decide`. The sample is smaller where memory is short.
+
+    Returns
+    -------
+    ScaledClassDecision
+    """
+    (resume,) = as_flags(resume=resume)
+    columns = check_texts(scores, "scores", "a list of columns")
+    if len(columns) < 2 or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"scores must name two columns or more, each once, not {shown(scores)}"
+        )
+    given = columns if classes is None else classes
+    names = tuple(map(plain_label, given_classes(given, len(columns))))
+    sorted_classes(set(names), "classes")
+    words = {"average": average, "zero_division": zero_division}
+    of_metric = get_class_metric(metric, n_classes=len(names), **words)
+    if rule is not None:
+        _refuse_rule(rule, names, calibrator, reference)
+    found = resolve_class_reference(calibrator, reference, names).calibrator
+    check_seed(random_state)
+    wanted = WantedColumns({}, features=columns, added=decision_column)
+    how = How(on_error, memory, work_dir, executor, n_jobs, progress)
+    with writing(files, output, wanted, how) as run:
+        places, sampled = run.places, 0
+        if rule is None:
+            p = _sample(run, random_state)
+            kept: dict[str, Any] = {"classes": names, "calibrator": found}
+            rule = decide_in_memory(p, metric, **words, **kept).rule
+            sampled = p.shape[0]
+        if rule is None:
+            raise ValueError(
+                f"{of_metric.name} has no rule of weights and offsets: pass rule="
+            )
+        plan: dict[str, Any] = {
+            "argmetric": __version__,
+            "metric": of_metric.name,
+            "options": [plain(rule.weights), plain(rule.offsets)],
+            "calibrator": named(rule.calibrator),
+            "columns": [columns, list(map(repr, names)), decision_column],
+            "files": identities(run.sources),
+        }
+        with kept_or_cleaned(places):
+            plan = begin(places, plan, resume=resume)
+            counts, tables = _label_files(run, rule, decision_column)
+            expected, most_probable = map(float, of_metric.score(tables))
+            answer = ScaledClassDecision(
+                output=places.output,
+                classes=names,
+                n=run.n,
+                n_files=len(run.sources),
+                counts=counts,
+                expected_confusion=tables[0],
+                expected=expected,
+                most_probable=most_probable,
+                rule=rule,
+                n_sampled=sampled,
+                metric=of_metric,
+                skipped=tuple(run.skipped),
+            )
+            commit(places, {**answer.to_dict(), "run": plan["run"]})
+        clean_up(places)
+    return answer
+
+
+def _refuse_rule(
+    rule: Any, names: tuple[Any, ...], calibrator: Any, reference: Any
+) -> None:
+    if not isinstance(rule, MultiClassRule):
+        raise TypeError(f"rule must be a MultiClassRule, not {shown(rule)}")
+    if rule.classes != names:
+        raise ValueError(
+            f"rule is for the classes {listed(rule.classes)}, and scores for "
+            f"{listed(names)}: name the columns in the order of the rule, and classes="
+        )
+    if calibrator is not None or reference is not None:
+        raise ValueError("rule has its own calibrator: leave out the other one")
+
+
+def _sample(run: Run, random_state: Any) -> Floats:
+    """Probabilities of random rows, in the order of the files."""
+    columns = run.columns.features
+    room = max(run.memory // (CELL_BYTES * len(columns)), LEAST_ROWS)
+    size = min(run.n, SAMPLE_ROWS, room)
+    rng = np.random.default_rng(random_state)
+    rows = np.sort(rng.choice(run.n, size, replace=False, shuffle=False))
+    tasks, first = [], 0
+    for piece in run.whole_files:
+        low, high = np.searchsorted(rows, (first, first + piece.rows))
+        work = partial(_picked, columns=columns, rows=rows[low:high] - first)
+        tasks.append(PieceTask(work, piece, "", piece.rows))
+        first += piece.rows
+    return np.concatenate([one["p"] for one in run.stage("sample", tasks)])
+
+
+def _picked(piece: Piece, columns: tuple[str, ...], rows: Integers) -> Found:
+    """Some rows of a file, by their numbers in order."""
+    source, first, parts = piece.source, 0, [np.empty((0, len(columns)))]
+    assert source is not None
+    size = max(MOST_CELLS // len(columns), LEAST_ROWS)
+    for batch in batches_of(source, list(columns), size):
+        p = _probabilities(batch, columns, source, first)
+        low, high = np.searchsorted(rows, (first, first + batch.num_rows))
+        parts.append(p[rows[low:high] - first])
+        first += batch.num_rows
+    require_read("sample", source.path, Tally(source.rows), Tally(first))
+    return {"p": np.concatenate(parts)}
+
+
+def _probabilities(
+    batch: Any, columns: tuple[str, ...], source: Source, first: int
+) -> Floats:
+    """Probabilities of a batch that begins at a row of a file, checked."""
+    p = np.empty((batch.num_rows, len(columns)))
+    for j, name in enumerate(columns):
+        p[:, j] = as_floats(batch.column(name))
+    return check_class_probabilities(p, f"{source.path}: scores", first=first)
+
+
+def _label_files(
+    run: Run, rule: MultiClassRule, column: str
+) -> tuple[Integers, Floats]:
+    """Write the output; rows of each class, expected confusions as in `_label_file`."""
+    count, folder = len(rule.classes), run.places.made("labelled")
+    tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
+
+    def add(found: Found) -> Found:
+        nonlocal tables, counts
+        tables += found["tables"]
+        counts += found["counts"]
+        return {}
+
+    tasks = []
+    for piece in run.whole_files:
+        assert piece.source is not None
+        target = os.path.join(run.places.fresh, piece.source.name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        work = partial(
+            _label_file,
+            columns=run.columns.features,
+            rule=rule,
+            column=column,
+            target=target,
+            memory=run.task_memory,
+        )
+        kept = os.path.join(folder, f"file-{piece.file:06d}.json")
+        tasks.append(PieceTask(work, piece, kept, piece.rows))
+    run.stage("decide", tasks, add)
+    require_all("decide", run.n, int(counts.sum()))
+    return counts, tables
+
+
+def _label_file(
+    piece: Piece,
+    columns: tuple[str, ...],
+    rule: MultiClassRule,
+    column: str,
+    target: str,
+    memory: int,
+) -> Found:
+    """Write one file of the output; found: what it adds to the counts.
+
+    The tables are the expected confusions of its labels and of the most probable
+    classes.
+    """
+    import pyarrow as pa
+
+    source, count = piece.source, len(columns)
+    assert source is not None
+    names, of_mapped = pa.array(rule.classes), replace(rule, calibrator=None)
+    tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
+    first = 0
+
+    def labels(batch: Any) -> Any:
+        nonlocal tables, counts, first
+        p = _probabilities(batch, columns, source, first)
+        if rule.calibrator is not None:
+            mapped = rule.calibrator.apply(p)
+            p = check_class_probabilities(mapped, "calibrated p", first=first)
+        codes = of_mapped.predicts(p)
+        counts += np.bincount(codes, minlength=count)
+        both = codes, p.argmax(axis=1)
+        tables += [expected_table(p, one) for one in both]
+        first += batch.num_rows
+        return names.take(pa.array(codes))
+
+    room = memory // (4 * source.row_bytes + CELL_BYTES * count)
+    rows = max(min(room, MOST_CELLS // count), LEAST_ROWS)
+    added = pa.field(column, names.type)
+    with written_again(source, target, added, labels, rows) as on_disk:
+        for read in (first, on_disk):
+            require_read("decide", source.path, Tally(source.rows), Tally(read))
+    return {"tables": tables.tolist(), "counts": counts.tolist()}
+
+
+def evaluate_classes(
+    files: Any,
+    metric: MetricLike = "f1",
+    *,
+    label: str | None = None,
+    decision_column: str | None = None,
+    classes: Any = None,
+    average: Any = None,
+    zero_division: float | None = None,
+    on_error: OnError = "stop",
+    memory: int | str | None = None,
+    executor: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> ActualClassScore:
+    """Actual score of a column of classes, for files of any size.
+
+    The score is that of `argmetric.evaluate` with `one_label=True` on all rows at once.
+
+    Parameters
+    ----------
+    files, on_error, memory, executor, n_jobs, progress
+        See `argmetric.scale.decide`.
+    metric, average, zero_division
+        See `argmetric.evaluate`.
+    label, decision_column : str, optional
+        The columns of true and of decided classes; see `argmetric.scale.evaluate`.
+    classes : array-like, optional
+        All classes, in the order of the table of counts; by default those that occur,
+        sorted.
+
+    Returns
+    -------
+    ActualClassScore
+    """
+    known = None if classes is None else label_array(classes, "classes")
+    names = None if known is None else tuple(map(plain_label, known.tolist()))
+    words = {"average": average, "zero_division": zero_division}
+    get_class_metric(metric, n_classes=len(names or (0, 1)), **words)
+    wanted = WantedColumns({"decision_column": decision_column, "label": label})
+    how = How(on_error, memory, None, executor, n_jobs, progress)
+    pairs: Counter[tuple[Any, Any]] = Counter()
+
+    def add(found: Found) -> Found:
+        for truth, said, count in found["pairs"]:
+            pairs[truth, said] += count
+        return {}
+
+    with reading(find_input(files), wanted, how, two_classes=False) as run:
+        columns = tuple(one.column for one in run.columns.of_labels)
+        work = partial(_pairs, columns=columns, classes=names)
+        tasks = [PieceTask(work, piece, "", piece.rows) for piece in run.whole_files]
+        run.stage("evaluate", tasks, add)
+        require_all("evaluate", run.n, sum(pairs.values()))
+        run.tell_skipped()
+    if names is None:
+        names = sorted_classes({one for pair in pairs for one in pair}, "the columns")
+    of_metric = get_class_metric(metric, n_classes=len(names), **words)
+    true, said = (
+        codes_of(list(side), names, len(pairs), column)
+        for side, column in zip(zip(*pairs, strict=True), columns, strict=True)
+    )
+    counts = np.zeros((len(names), len(names)), np.int64)
+    np.add.at(counts, (true, said), list(pairs.values()))
+    return score_of_counts(counts, names, of_metric)
+
+
+def _pairs(
+    piece: Piece, columns: tuple[str, ...], classes: tuple[Any, ...] | None
+) -> Found:
+    """How many rows of a file have every pair of labels."""
+    source, first = piece.source, 0
+    assert source is not None
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    for batch in batches_of(source, list(columns)):
+        coded = [_coded(batch, one, source, first, classes) for one in columns]
+        (of_truth, truth), (of_said, said) = coded
+        cells = np.bincount(truth * len(of_said) + said)
+        for cell in np.flatnonzero(cells).tolist():
+            i, j = divmod(cell, len(of_said))
+            pairs[of_truth[i], of_said[j]] += int(cells[cell])
+        first += batch.num_rows
+    require_read("evaluate", source.path, Tally(source.rows), Tally(first))
+    return {"pairs": [(*pair, count) for pair, count in pairs.items()]}
+
+
+def _coded(
+    batch: Any, column: str, source: Source, first: int, classes: Any
+) -> tuple[list[Any], Integers]:
+    """Labels of a batch that begins at a row of a file, each once, and their rows."""
+    labels = label_array(plain_labels(batch.column(column)), column)
+    gaps = missing_labels(labels)
+    if gaps.any():
+        why = no_label(column, f"row {first + int(np.argmax(gaps))}")
+        raise DataError(f"{source.path}: {why}")
+    coded = batch.column(column).dictionary_encode()
+    names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    if len(names) > MOST_CLASSES:
+        raise DataError(
+            f"{source.path}: column {column!r} has more than {MOST_CLASSES:,} classes"
+        )
+    odd = [] if classes is None else [x for x in names if x not in classes]
+    if odd:
+        row = first + int(np.argmax(codes == names.index(odd[0])))
+        raise DataError(
+            f"{source.path}: column {column!r} has the label {shown(odd[0])} at row "
+            f"{row}, which is not among the classes ({listed(classes)})"
+        )
+    return names, codes
