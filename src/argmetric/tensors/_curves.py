@@ -17,7 +17,7 @@ import numpy as np
 
 from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.types import Floats
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -27,6 +27,7 @@ from argmetric.metrics import (
     RatioForm,
 )
 from argmetric.tensors._arrays import Tensor, like
+from argmetric.tensors._segments import distinct_sizes
 
 BLOCK = 256  # items whose running sums are taken before blocks are added up
 WHOLE_LAW_ROWS = 1024  # longer rows keep a window of the law of T, found by a DFT
@@ -36,18 +37,13 @@ WINDOW = 11.0  # standard deviations on each side of the mean, and 45 counts mor
 class Rows:
     """Sorted rows: p, q, and their true sizes on the host and on the device."""
 
-    def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Any) -> None:
+    def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Integers) -> None:
         self.xp, self.p, self.q = xp, p, q
         self.count, self.m = p.shape
-        sizes = np.asarray(sizes)
+        distinct, place = distinct_sizes(sizes)
+        self.distinct = distinct.astype(np.float64)
         self.k = np.arange(self.m + 1.0)
-        self.place = None
-        if sizes.strides == (0,):  # rows of a matrix: one number for all
-            self.distinct = sizes[:1].astype(np.float64)
-            return
-        self.distinct, place = np.unique(sizes.astype(float), return_inverse=True)
-        if self.distinct.size > 1:
-            self.place = like(xp, place.ravel(), p, xp.int64)
+        self.place = None if place is None else like(xp, place, p, xp.int64)
 
     def lift(self, table: Floats) -> Tensor:
         """A host table, one row per size, as one row per row (or one for all)."""

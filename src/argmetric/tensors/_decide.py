@@ -14,6 +14,8 @@ from argmetric._expected import TIE
 from argmetric._input.arguments import as_flags, check_count, check_fraction
 from argmetric._results.display import metric_title
 from argmetric.metrics import (
+    FBeta,
+    Jaccard,
     Metric,
     MetricLike,
     RatioForm,
@@ -33,6 +35,8 @@ from argmetric.tensors._arrays import (
 )
 from argmetric.tensors._curves import Rows, expected_curves, running_sum, usable_form
 from argmetric.tensors._segments import Part, SegmentedTensor
+
+LONGEST_SORTED = 1024  # longer rows on a GPU are decided from a histogram
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -145,7 +149,7 @@ def decide(
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
-    sizes = segments.distinct_sizes()
+    sizes = segments.distinct
     require_defined(metric, int(sizes[-1]))
     usable_form(metric, sizes.astype(np.float64))
     principle = metric.ranking_principle(int(sizes[-1]))
@@ -157,9 +161,16 @@ def decide(
     limits.check_sizes(segments)
     labels, values = [], []
     fused = fused_form(p, metric, limits, segments) if dtype == "float64" else None
+    long = dtype == "float64" and not logits
+    long = long and fits_masks(p, metric, limits, segments)
     for part in segments.parts(None if fused is None else p.numel()):
         given = segments.take(p, part, -math.inf if logits else 0.0)
-        if fused is None:
+        if long:
+            from argmetric.tensors._masks import decide_pixels
+
+            *some, found = decide_pixels(given.contiguous(), metric)
+            chosen = some[0], some[1], some[2]
+        elif fused is None:
             chosen = choose(given, part, metric, limits, logits, work)
             found = mark(xp, given, chosen, part)
         else:
@@ -222,7 +233,7 @@ class TensorLimits:
         return self == TensorLimits(0, None, 0.0, 0.0)
 
     def check_sizes(self, segments: SegmentedTensor) -> None:
-        smallest = int(segments.distinct_sizes()[0])
+        smallest = int(segments.distinct[0])
         if self.least > smallest:
             raise ValueError(
                 f"min_positives={self.least} is more than the {smallest} items"
@@ -318,6 +329,18 @@ def fused_form(
         assert isinstance(form, RatioForm)
         return form
     return None
+
+
+def fits_masks(
+    p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
+) -> bool:
+    """Whether long rows on a GPU are decided without a sort, as pixels of masks are."""
+    plain = getattr(p, "is_cuda", False) and str(p.dtype) == "torch.float32"
+    known = metric == FBeta(zero_division=metric.zero_division)
+    known |= metric == Jaccard(zero_division=metric.zero_division)
+    known &= not math.isnan(metric.zero_division)
+    long = segments.group_ids is None and segments.length > LONGEST_SORTED
+    return bool(plain and known and long and limits.none)
 
 
 def choose_fused(

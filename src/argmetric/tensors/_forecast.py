@@ -136,7 +136,7 @@ def forecast(
     if groups is not None and average is None:
         average = "groups"
     segments = SegmentedTensor(p, average, groups, "p")
-    longest = int(segments.distinct_sizes()[-1])
+    longest = int(segments.distinct[-1])
     require_defined(metric, longest)
     short = longest <= LAW_ROWS
     found = []

@@ -14,12 +14,14 @@ import triton
 import triton.language as tl
 
 from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric._input.types import Floats
 from argmetric.metrics import RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
 
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
 SORTED_APART = 256  # longer rows are sorted by torch before
+LEAST_MEAN = 64.0  # from here on 12 powers are exact: 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
 
@@ -51,7 +53,6 @@ def decide_rows(
     rows,
     m,
     n_nodes,
-    scale,
     zero,
     low,
     step,
@@ -109,7 +110,7 @@ def decide_rows(
             acc += weight * before * after * _reciprocal(phi) * hits
     if KIND == 1:
         acc = acc * tl.cumsum(p, 1)
-    acc = tl.where(col[None, :] < m, acc * scale, -1.0)
+    acc = tl.where(col[None, :] < m, acc, -1.0)
     nothing = zero * tl.reduce(q, 1, _product)
     top = tl.maximum(tl.max(acc, 1), nothing)
     bar = top - 1e-12 * tl.abs(top)
@@ -136,16 +137,139 @@ def decide_rows(
     tl.store(label_ptr + place, label, mask=inside)
 
 
+@triton.jit
+def decide_sorted_rows(
+    key_ptr,
+    table_ptr,
+    best_ptr,
+    value_ptr,
+    m,
+    n_nodes,
+    d1,
+    d2,
+    d3,
+    low,
+    step,
+    limit,
+    least,
+    CHUNK: tl.constexpr,
+    NODES: tl.constexpr,
+    JACCARD: tl.constexpr,
+):
+    """Best count of a sorted row with many expected positives, by one warp.
+
+    The ratio of expected counts says where to look: CHUNK items around its best count.
+    The others enter by sums of their powers, as pixels of masks do. Where the best
+    lies at an end of the window, or the mean is below `least`, the count is -1.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, CHUNK)
+    mean = tl.full((), 0.0, tl.float64)
+    for begin in range(0, m, CHUNK):
+        at = begin + col
+        p = tl.load(key_ptr + row * m + at, mask=at < m, other=0.0).to(tl.float64)
+        mean += tl.sum(p, 0)
+    if mean < least:
+        tl.store(best_ptr + row, -1)
+    else:
+        # Ratio of expected counts, chunk by chunk
+        top = tl.full((), -1.0, tl.float64)
+        near = tl.full((), 0, tl.int32)
+        hits = tl.full((), 0.0, tl.float64)
+        for begin in range(0, m, CHUNK):
+            at = begin + col
+            p = tl.load(key_ptr + row * m + at, mask=at < m, other=0.0).to(tl.float64)
+            mass = hits + tl.cumsum(p, 0)
+            rough = mass / (d1 * mass + d2 * (at + 1) + d3 * mean)
+            rough = tl.where(at < m, rough, -1.0)
+            high = tl.max(rough, 0)
+            place = tl.min(tl.where(rough == high, at, m), 0)
+            near = tl.where(high > top, place, near)
+            top = tl.maximum(top, high)
+            hits += tl.sum(p, 0)
+        first = tl.maximum(tl.minimum(near + 1 - CHUNK // 2, m - CHUNK), 0)
+        # Sums of the powers 1…12 before and behind the window
+        power = tl.arange(0, 16)
+        before = tl.zeros((16,), dtype=tl.float64)
+        after = tl.zeros((16,), dtype=tl.float64)
+        for begin in range(0, m, CHUNK):
+            at = begin + col
+            p = tl.load(key_ptr + row * m + at, mask=at < m, other=0.0).to(tl.float64)
+            x = tl.where(at < first, p, 0.0)
+            z = tl.where(at >= first + CHUNK, p, 0.0)
+            y = x
+            v = z
+            for j in tl.static_range(12):
+                before += tl.where(power == j, tl.sum(y, 0), 0.0)
+                after += tl.where(power == j, tl.sum(v, 0), 0.0)
+                y = y * x
+                v = v * z
+        at = first + col
+        key = tl.load(key_ptr + row * m + at, mask=at < m, other=0.0)
+        p = key.to(tl.float64)
+        q = 1.0 - p
+        head = tl.sum(tl.where(power == 0, before, 0.0), 0)
+        node = tl.arange(0, NODES)
+        s = tl.load(table_ptr + node, mask=node < n_nodes, other=float("inf"))
+        lost = s * low + (mean - 1.0) * (1.0 - tl.exp(-s * step))
+        count = tl.sum((lost < limit).to(tl.int32), 0)
+        acc = tl.zeros((CHUNK,), dtype=tl.float64)
+        order = (power + 1).to(tl.float64)
+        for j in range(count):
+            decay = tl.load(table_ptr + n_nodes + j)
+            w = tl.load(table_ptr + 2 * n_nodes + j)
+            u = tl.load(table_ptr + 3 * n_nodes + j)
+            a = tl.load(table_ptr + 4 * n_nodes + j)
+            powers = tl.exp(order * tl.log(a))
+            phi = q + p * u
+            weight = w * tl.exp(-decay * (at + 1))
+            if JACCARD:
+                logs = -tl.sum(powers * after / order, 0)
+                behind = tl.associative_scan(phi, 0, _product, reverse=True)
+                acc += weight * tl.exp(logs) * behind * _reciprocal(phi)
+            else:
+                logs = -tl.sum(powers * (before + after) / order, 0)
+                whole = tl.exp(logs) * tl.reduce(phi, 0, _product) * u
+                share = tl.sum(powers * before, 0) / a
+                acc += weight * whole * (share + tl.cumsum(p * _reciprocal(phi), 0))
+        if JACCARD:
+            acc = acc * (head + tl.cumsum(p, 0))
+        acc = tl.where(at < m, acc, -1.0)
+        top = tl.max(acc, 0)
+        found = tl.min(tl.where(acc >= top - 1e-12 * top, col, CHUNK), 0)
+        inner = ((found > 0) | (first == 0)) & (
+            (found < CHUNK - 1) | (first + CHUNK >= m)
+        )
+        best = first + found + 1
+        tl.store(best_ptr + row, tl.where(inner, best, -1).to(tl.int64))
+        tl.store(value_ptr + row, tl.sum(tl.where(col == found, acc, 0.0), 0))
+
+
 @lru_cache(maxsize=64)
 def node_tables(form: RatioForm, m: int, n: int, device: Any) -> tuple[Tensor, ...]:
-    """w·e^(-s·d2·k) for k = 1…n, s, u of a hit and u of a miss, on the device."""
-    low, high = form.denominator_range(m, m)
-    s, w = exponential_sum(1.0, float(low), float(high))
-    s, w = (torch.from_numpy(x).to(device) for x in (s, w))
+    """c1·w·e^(-s·d2·k) for k = 1…n, s, u of a hit and u of a miss, on the device.
+
+    Numbers that a kernel is given are rounded to float32; these are not.
+    """
+    s, w = (torch.from_numpy(x).to(device) for x in nodes_of(form, m))
     _, d1, d2, d3 = form.d
     k = torch.arange(1, n + 1, dtype=torch.float64, device=device)
-    table = w[:, None] * torch.exp(-d2 * s[:, None] * k)
+    table = form.c[1] * w[:, None] * torch.exp(-d2 * s[:, None] * k)
     return table.contiguous(), s, torch.exp(-s * (d1 + d3)), torch.exp(-s * d3)
+
+
+@lru_cache(maxsize=64)
+def row_tables(form: RatioForm, m: int, device: Any) -> Tensor:
+    """s, s·d2, c1·w, u and 1 - u of a miss: one row each."""
+    s, w = (torch.from_numpy(x).to(device) for x in nodes_of(form, m))
+    _, _, d2, d3 = form.d
+    rows = s, s * d2, form.c[1] * w, torch.exp(-s * d3), -torch.expm1(-s * d3)
+    return torch.stack(rows).contiguous()
+
+
+def nodes_of(form: RatioForm, m: int) -> tuple[Floats, Floats]:
+    low, high = form.denominator_range(m, m)
+    return exponential_sum(1.0, float(low), float(high))
 
 
 def can_fuse(form: Any, zero_division: float) -> bool:
@@ -161,17 +285,80 @@ def decide_fused(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Best count, expected value, cut-off (nan: a tie is split) and labels of rows."""
     x = x.contiguous()
+    m = x.shape[1]
+    if m <= SORTED_APART:
+        return decide_all(x, x, form, zero_division, logits)
+    key = torch.sort(x, dim=1, descending=True).values
+    if kind_of(form) == 2 or logits:
+        return decide_all(x, key, form, zero_division, logits)
+    best, value = decide_sorted(key, form)
+    left = torch.nonzero(best < 0)[:, 0]
+    k = best.clamp(min=1)[:, None]
+    upper = key.gather(1, k - 1)[:, 0].double()
+    lower = key.gather(1, k.clamp(max=m - 1))[:, 0].double()
+    lower = torch.where(best < m, lower, -math.inf)
+    middle = lower / 2.0 + upper / 2.0
+    rounded = middle.float().double()
+    fits = (lower < rounded) & (rounded <= upper)
+    labels = x >= torch.where(fits, rounded, upper).to(x.dtype)[:, None]
+    cut = torch.where(fits, middle, upper)
+    cut = torch.where(upper == lower, math.nan, cut)
+    if left.numel():
+        some = decide_all(x[left], key[left], form, zero_division, logits)
+        for target, values in zip((best, value, cut, labels), some, strict=True):
+            target[left] = values
+    return best, value, cut, labels
+
+
+def kind_of(form: RatioForm) -> int:
+    """0: a denominator without tp; 1: one of k and misses; 2: any other."""
+    _, d1, _, d3 = form.d
+    return 0 if d1 == 0 else 1 if d1 + d3 == 0 else 2
+
+
+def pruning(form: RatioForm, m: int) -> tuple[float, float, float]:
+    """D ≥ low + step·(T - 1) with a hit: nodes with s·low + (E[T]-1)·(1-e^(-s·step))
+    above the limit add less than rounding.
+    """
+    _, d1, d2, d3 = form.d
+    step = d3 if d1 == 0 else min(1.0, d1 + d2 + d3, d3)
+    low = d2 + d3 if d1 == 0 else step
+    limit = -math.log(TOLERANCE) + math.log((d1 + d2 + d3 + d2 + d3) * m / low) + 1.0
+    return low, step, limit
+
+
+def decide_sorted(key: Tensor, form: RatioForm) -> tuple[Tensor, Tensor]:
+    """Best counts of sorted rows and their values; -1 where another way is needed."""
+    rows, m = key.shape
+    table = row_tables(form, m, key.device)
+    best = torch.empty(rows, dtype=torch.int64, device=key.device)
+    value = torch.empty(rows, dtype=torch.float64, device=key.device)
+    n_nodes = table.shape[1]
+    decide_sorted_rows[(rows,)](
+        key,
+        table,
+        best,
+        value,
+        m,
+        n_nodes,
+        *form.d[1:],
+        *pruning(form, m),
+        LEAST_MEAN,
+        CHUNK=64,
+        NODES=triton.next_power_of_2(n_nodes),
+        JACCARD=kind_of(form) == 1,
+        num_warps=1,
+    )
+    return best, value
+
+
+def decide_all(
+    x: Tensor, key: Tensor, form: RatioForm, zero_division: float, logits: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `decide_fused`, by sums over all items; `key` is x, or x sorted."""
     rows, m = x.shape
     n = max(16, triton.next_power_of_2(m))
-    apart = n > SORTED_APART
-    key = torch.sort(x, dim=1, descending=True).values if apart else x
     table, s, hit, miss = node_tables(form, m, n, x.device)
-    _, d1, d2, d3 = form.d
-    kind = 0 if d1 == 0 else 1 if d1 + d3 == 0 else 2
-    # D ≥ low + step·(T - 1) bounds E[e^(-s·D)] for all outcomes with a hit
-    step = d3 if kind == 0 else min(1.0, d1 + d2 + d3, d3)
-    low = d2 + d3 if kind == 0 else step
-    limit = -math.log(TOLERANCE) + math.log((d1 + d2 + d3 + d2 + d3) * m / low) + 1.0
     best = torch.empty(rows, dtype=torch.int64, device=x.device)
     value = torch.empty(rows, dtype=torch.float64, device=x.device)
     cut = torch.empty_like(value)
@@ -191,17 +378,14 @@ def decide_fused(
         rows,
         m,
         s.shape[0],
-        form.c[1],
         zero_division,
-        low,
-        step,
-        limit,
+        *pruning(form, m),
         ROWS=each,
         N=n,
         NODES=triton.next_power_of_2(s.shape[0]),
-        KIND=kind,
+        KIND=kind_of(form),
         LOGITS=logits,
-        SORT=not apart,
+        SORT=m <= SORTED_APART,
         num_warps=1 if n <= 256 else n // 256,
     )
     return best, value, cut, labels.view(torch.bool)

@@ -76,7 +76,7 @@ def bracket_rows(
     high = tl.load(high_ptr + row)
     power = tl.arange(0, POWERS)
     sums = tl.zeros((POWERS,), dtype=tl.float64)
-    first = 0
+    first = tl.full((), 0, tl.int32)
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
         p = tl.load(p_ptr + row * n + place, mask=place < n, other=-1.0)

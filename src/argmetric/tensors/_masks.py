@@ -151,7 +151,7 @@ def decide_masks(
     p = read_masks(probabilities, mode, logits)
     images, classes, n = p.shape
     rows = p.reshape(-1, n)
-    best, value, cut, labels = decide_pixels(rows, found, form)
+    best, value, cut, labels = decide_pixels(rows, found)
     masks = labels.reshape(shape)
     value, best = (one.reshape(images, classes) for one in (value, best))
     if mode == "multilabel":
@@ -274,11 +274,11 @@ def _running(x: Tensor) -> Tensor:
     return torch.nn.functional.pad(torch.cumsum(x, -1), (1, 0))
 
 
-def decide_pixels(
-    p: Tensor, metric: Metric, form: RatioForm
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def decide_pixels(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Best count, its expected score, the cut-off and the labels of rows of pixels."""
     torch = require_torch("masks")
+    form = metric.form
+    assert isinstance(form, RatioForm)
     rows, n = p.shape
     count, sums = histogram_and_sums(p)
     mean = sums[:, 0]

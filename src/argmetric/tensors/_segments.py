@@ -26,6 +26,17 @@ class Part:
     length: int
 
 
+def distinct_sizes(sizes: Integers) -> tuple[Integers, Integers | None]:
+    """Sizes that occur, and the place of each row among them; None if there is one.
+
+    A million rows of one length come as one number that stands for all.
+    """
+    if sizes.strides == (0,) or sizes.size == 1:
+        return sizes[:1], None
+    distinct, place = np.unique(sizes, return_inverse=True)
+    return distinct, place.ravel() if distinct.size > 1 else None
+
+
 class SegmentedTensor:
     """A tensor as segments of which the metric is computed one by one."""
 
@@ -53,8 +64,8 @@ class SegmentedTensor:
             check_choice(average, "average", ("groups", "pooled"))
             self.count, self.length = 1, self.shape[0]
             self._read_groups(groups, x, name)
-        if self.group_ids is None:  # a view of one number: there may be many rows
-            self.sizes = np.broadcast_to(np.int64(self.length), (self.count,))
+        if self.group_ids is None:
+            self.sizes = np.broadcast_to(self.length, self.count)
 
     def _read_groups(self, groups: Any, x: Tensor, name: str) -> None:
         xp = self.xp
@@ -83,11 +94,10 @@ class SegmentedTensor:
         self.sizes, self.starts = np.diff(bounds), bounds[:-1]
         self.count = self.sizes.size
 
-    def distinct_sizes(self) -> Integers:
+    @property
+    def distinct(self) -> Integers:
         """Sizes that occur, ascending."""
-        if self.group_ids is None:
-            return np.array([self.length], dtype=np.int64)
-        return np.unique(self.sizes)
+        return distinct_sizes(self.sizes)[0]
 
     def rows(self, x: Tensor) -> Tensor:
         """A tensor of the shape of the input, one row per segment of equal length."""
