@@ -164,3 +164,11 @@ def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:
     large, small = 1.0 / (1.0 + small), small / (1.0 + small)
     positive = scores >= 0
     return xp.where(positive, large, small), xp.where(positive, small, large)
+
+
+def as_single(cut: Tensor) -> Tensor:
+    """Cut-offs of torch rounded up to float32: scores in float32 compare the same."""
+    torch = require_torch("masks")
+    single = cut.float()
+    above = torch.nextafter(single, torch.full_like(single, math.inf))
+    return torch.where(single.double() < cut, above, single)

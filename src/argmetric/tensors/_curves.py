@@ -102,10 +102,10 @@ def running_sum(xp: Any, x: Tensor) -> Tensor:
     return xp.reshape(inner + before[:, :, None], (rows, -1))[:, :m]
 
 
-def sum_after(xp: Any, x: Tensor) -> Tensor:
-    """Sums of the items behind each item."""
+def sum_from(xp: Any, x: Tensor) -> Tensor:
+    """Sums of the items behind the first k, for k = 0…m."""
     whole = xp.flip(running_sum(xp, xp.flip(x, axis=-1)), axis=-1)
-    return xp.concat([whole[:, 1:], xp.zeros_like(whole[:, :1])], axis=-1)
+    return xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
 
 
 def from_zero(xp: Any, x: Tensor) -> Tensor:
@@ -155,18 +155,18 @@ def ratio_curve(rows: Rows, form: RatioForm) -> Tensor:
             phi3 = phi1
         else:
             phi3, log3 = log_phi(xp, p, q, s * d3)
-            log_after = sum_after(xp, log3)
-            whole = log_after[:, :1] + log3[:, :1]
+            log_after = sum_from(xp, log3)
+            whole, log_after = log_after[:, :1], log_after[:, 1:]
             if hits is None:
                 log_after = log_after + running_sum(xp, log1)
         scale = w * xp.exp(log_after - s * (d0 * n + d2 * k))
         if only_hits:
             out = out + scale * (c1 * tilted)
             continue
-        shares = share(xp, p, phi3, s * d3)
-        rest = sum_after(xp, shares)
-        out = out + scale * (c0 * n + c2 * k + (c1 + c3) * tilted + c3 * rest)
-        at_none = c0 * n + c3 * xp.sum(shares, axis=-1, keepdims=True)
+        rest = sum_from(xp, share(xp, p, phi3, s * d3))
+        hit = (c1 + c3) * tilted + c3 * rest[:, 1:]
+        out = out + scale * (c0 * n + c2 * k + hit)
+        at_none = c0 * n + c3 * rest[:, :1]
         first = first + w * xp.exp(whole - s * d0 * n) * at_none
     return xp.concat([first, out], axis=-1)
 
@@ -193,9 +193,7 @@ def item_curve(rows: Rows, form: ItemForm) -> Tensor:
         out = out + rows.of_k(form.hits) * from_zero(xp, running_sum(xp, weights))
     if form.rejections is not None:
         weights = item_weights(xp, *rows.misses(), form.exponent)
-        whole = xp.flip(running_sum(xp, xp.flip(weights, axis=-1)), axis=-1)
-        rest = xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
-        out = out + rows.of_k(form.rejections) * rest
+        out = out + rows.of_k(form.rejections) * sum_from(xp, weights)
     return out
 
 
@@ -203,19 +201,13 @@ def mean_curve(rows: Rows, metric: Metric, form: MeanForm) -> Tensor:
     """E[metric] of a metric that is affine in tp and t, from the expected counts."""
     xp = rows.xp
     hits = from_zero(xp, running_sum(xp, rows.p))
-    cells = [hits, None, None, None]
+    missed = sum_from(xp, rows.p)
     if form.cells is not None and form.scale is not None:
         q, _ = rows.misses()
-        cells[1] = from_zero(xp, running_sum(xp, q))
-        for place, x in ((2, rows.p), (3, q)):
-            whole = xp.flip(running_sum(xp, xp.flip(x, axis=-1)), axis=-1)
-            cells[place] = xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
-        total = xp.zeros_like(hits)
-        for weight, cell in zip(form.cells, cells, strict=True):
-            total = total + weight * cell
+        false, rejected = from_zero(xp, running_sum(xp, q)), sum_from(xp, q)
+        a, b, c, d = form.cells
+        total = a * hits + b * false + c * missed + d * rejected
         return total / rows.of_k(form.scale)
-    whole = xp.flip(running_sum(xp, xp.flip(rows.p, axis=-1)), axis=-1)
-    missed = xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
 
     def per_hit(k: Floats, n: Floats) -> Floats:
         gain = metric.value(k, k, k, n) - metric.value(0.0, k, 0.0, n)
@@ -229,6 +221,15 @@ def mean_curve(rows: Rows, metric: Metric, form: MeanForm) -> Tensor:
     return none + hits * rows.of_k(per_hit) + missed * rows.of_k(per_miss)
 
 
+def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
+    """P(sum = t) of every row, item after item."""
+    law = xp.concat([xp.ones_like(p[:, :1]), xp.zeros_like(p)], axis=-1)
+    for i in range(p.shape[1]):
+        moved = from_zero(xp, law[:, :-1])
+        law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
+    return law
+
+
 def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
     """P(T = first + j) of every row, and the first count.
 
@@ -238,11 +239,7 @@ def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
     """
     xp, p, q = rows.xp, rows.p, rows.q
     if rows.m <= WHOLE_LAW_ROWS:
-        law = xp.concat([xp.ones_like(p[:, :1]), xp.zeros_like(p)], axis=-1)
-        for i in range(rows.m):
-            moved = from_zero(xp, law[:, :-1])
-            law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
-        return law, 0
+        return law_of(xp, p, q), 0
     mean = xp.sum(p, axis=-1, keepdims=True)
     deviation = xp.sqrt(xp.sum(p * q, axis=-1, keepdims=True))
     first = max(int(-xp.max(WINDOW * deviation - mean, axis=0)[0]) - 45, 0)
@@ -346,9 +343,7 @@ def _until(rows: Rows, terms: Tensor, late: Tensor) -> Tensor:
     """Sums up to each k; less those behind it where k is late."""
     xp = rows.xp
     before = from_zero(xp, running_sum(xp, terms))
-    whole = xp.flip(running_sum(xp, xp.flip(terms, axis=-1)), axis=-1)
-    behind = xp.concat([whole, xp.zeros_like(whole[:, :1])], axis=-1)
-    return xp.where(late > 0.5, -behind, before)
+    return xp.where(late > 0.5, -sum_from(xp, terms), before)
 
 
 def _inside(

@@ -368,12 +368,19 @@ def cut_off(rows: Rows, keys: Tensor, best: Tensor) -> Tensor:
     following = xp.clip(best, None, rows.m - 1)
     lower = xp.take_along_axis(keys, following, axis=-1)
     lower = xp.where(k < rows.n, lower, -math.inf)
+    return cut_between(xp, upper, lower)[:, 0]
+
+
+def cut_between(xp: Any, upper: Tensor, lower: Tensor) -> Tensor:
+    """A cut below one score and above the next; nan where they are equal.
+
+    Half-way, if that survives rounding to float32.
+    """
     finite = xp.isfinite(upper) & xp.isfinite(lower)
     middle = xp.where(finite, lower / 2.0 + upper / 2.0, upper)
     rounded = xp.astype(xp.astype(middle, xp.float32), middle.dtype)
     fits = finite & (lower < rounded) & (rounded <= upper)
-    cut = xp.where(fits, middle, upper)
-    return xp.where(upper == lower, math.nan, cut)[:, 0]
+    return xp.where(upper == lower, math.nan, xp.where(fits, middle, upper))
 
 
 def mark(

@@ -26,7 +26,7 @@ from argmetric.tensors._arrays import (
 from argmetric.tensors._curves import (
     Rows,
     expected_curves,
-    from_zero,
+    law_of,
     log_chance_of_none,
     log_phi,
     share,
@@ -235,15 +235,6 @@ def law_moments(
         place = xp.clip(count, None, width * width - 1)
         ends.append(xp.take_along_axis(values, place, axis=-1)[:, 0])
     return mean[:, 0], xp.sqrt(variance), ends[0], ends[1]
-
-
-def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
-    """P(sum = t) of every row, item after item."""
-    law = xp.concat([xp.ones_like(p[:, :1]), xp.zeros_like(p)], axis=-1)
-    for i in range(p.shape[1]):
-        moved = from_zero(xp, law[:, :-1])
-        law = law * q[:, i : i + 1] + moved * p[:, i : i + 1]
-    return law
 
 
 def long_moments(

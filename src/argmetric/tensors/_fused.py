@@ -16,7 +16,8 @@ import triton.language as tl
 from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
 from argmetric._input.types import Floats
 from argmetric.metrics import RatioForm
-from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._arrays import Tensor, as_single, namespace, require_torch
+from argmetric.tensors._decide import cut_between
 
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
@@ -297,12 +298,9 @@ def decide_fused(
     upper = key.gather(1, k - 1)[:, 0].double()
     lower = key.gather(1, k.clamp(max=m - 1))[:, 0].double()
     lower = torch.where(best < m, lower, -math.inf)
-    middle = lower / 2.0 + upper / 2.0
-    rounded = middle.float().double()
-    fits = (lower < rounded) & (rounded <= upper)
-    labels = x >= torch.where(fits, rounded, upper).to(x.dtype)[:, None]
-    cut = torch.where(fits, middle, upper)
-    cut = torch.where(upper == lower, math.nan, cut)
+    cut = cut_between(namespace(x), upper, lower)
+    level = as_single(cut) if x.dtype == torch.float32 else cut
+    labels = x >= level[:, None]
     if left.numel():
         some = decide_all(x[left], key[left], form, zero_division, logits)
         for target, values in zip((best, value, cut, labels), some, strict=True):

@@ -20,11 +20,18 @@ from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
 from argmetric._input.arguments import as_flags, check_choice
 from argmetric._results.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
-from argmetric.tensors._arrays import Tensor, namespace, read_tensor, require_torch
+from argmetric.tensors._arrays import (
+    Tensor,
+    as_single,
+    namespace,
+    read_tensor,
+    require_torch,
+)
 from argmetric.tensors._curves import Rows, log_phi, share
 from argmetric.tensors._decide import (
     TensorLimits,
     choose,
+    cut_between,
     has_triton,
     mark,
     mean_defined,
@@ -305,21 +312,13 @@ def decide_pixels(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor, Te
             one = choose(p[row : row + 1], part, metric, limits, False, torch.float64)
             for target, values in zip((best, value, cut), one, strict=True):
                 target[row] = values[0]
-    labels = p.double() >= cut[:, None] if rows * n < CELLS else p >= _single(cut)
+    labels = p >= as_single(cut)[:, None]
     split = torch.nonzero(torch.isnan(cut))[:, 0]
     for row in split.tolist():  # of pixels with equal p the first ones are taken
         one = best[row : row + 1], value[row : row + 1], cut[row : row + 1]
         part = Part(slice(0, 1), np.full(1, n), None, n)
         labels[row] = mark(namespace(p), p[row : row + 1], one, part)[0]
     return best, value, cut, labels
-
-
-def _single(cut: Tensor) -> Tensor:
-    """Cut-offs in float32, for pixels in float32: rounded up, so that none is lost."""
-    torch = require_torch("masks")
-    single = cut.float()
-    above = torch.nextafter(single, torch.full_like(single, math.inf))
-    return torch.where(single.double() < cut, above, single)[:, None]
 
 
 def histogram_and_sums(p: Tensor) -> tuple[Tensor, Tensor]:
@@ -437,10 +436,7 @@ def _cut(items: Tensor, place: Tensor, width: Tensor, above: Tensor) -> Tensor:
     upper = torch.where(place > 0, upper, above.double())
     lower = items.gather(1, place.clamp(max=items.shape[1] - 1)[:, None])[:, 0]
     lower = torch.where(place < width, lower, -math.inf)
-    middle = (lower / 2.0 + upper / 2.0).float().double()
-    fits = torch.isfinite(lower) & torch.isfinite(upper) & (lower < middle)
-    cut = torch.where(fits & (middle <= upper), middle, upper)
-    return torch.where(upper == lower, math.nan, cut)
+    return cut_between(namespace(items), upper, lower)
 
 
 def expected_of(p: Tensor, chosen: Tensor, metric: Metric, form: RatioForm) -> Tensor:
