@@ -141,16 +141,45 @@ def test_the_actual_score_is_that_of_memory(files, tmp_path, metric):
 
 def test_labels_may_be_numbers_or_dictionaries(tmp_path):
     rng = np.random.default_rng(3)
-    y, z = rng.integers(0, 4, (2, 500))
+    y, z = rng.integers(0, 40, (2, 2000))
     whole = pa.table({"y": y, "pred": z.astype(np.int8)})
-    coded = pa.table({"y": pa.array(y), "pred": pa.array(z)})
-    coded = coded.set_column(0, "y", coded["y"].combine_chunks().dictionary_encode())
+    names = pa.array([f"c{i:02d}" for i in range(50)])  # of which no row has the last
+    coded = pa.table(
+        {
+            name: pa.DictionaryArray.from_arrays(pa.array(one.astype(np.int8)), names)
+            for name, one in (("y", y), ("pred", z))
+        }
+    )
     wanted = am.evaluate(y, z, "f1", one_label=True)
-    for name, table in (("whole", whole), ("coded", coded)):
-        folder = write_parts(tmp_path / name, table, [250])
+    for folder in (
+        write_parts(tmp_path / "whole", whole, [250]),
+        write_parts(tmp_path / "coded", coded, [250]),
+        arrow_parts(tmp_path / "arrow", coded),
+    ):
         score = evaluate_classes(folder)
         assert score == pytest.approx(wanted, rel=1e-12)
-        assert score.classes == (0, 1, 2, 3)
+        assert len(score.classes) == 40
+    known = [f"c{i:02d}" for i in range(40)]
+    assert evaluate_classes(tmp_path / "arrow", classes=known) == score
+
+
+def test_a_column_of_ids_is_no_column_of_classes(tmp_path):
+    table = pa.table({"y": np.arange(20_000), "pred": np.zeros(20_000, int)})
+    folder = write_parts(tmp_path / "in", table, [])
+    with pytest.raises(DataError, match="column 'y' has more than 10,000 classes"):
+        evaluate_classes(folder)
+
+
+def test_a_rule_may_have_a_function_as_calibrator(files, tmp_path):
+    folder, _, p = files
+    rule = am.MultiClassRule(NAMES, np.ones(3), am.FBeta(), calibrator=turned)
+    found = decide_classes(folder, output=tmp_path / "out", rule=rule, **HOW)
+    assert found.counts.tolist() == np.bincount(p.argmin(axis=1), minlength=3).tolist()
+
+
+def turned(p):
+    """The most probable class becomes the least probable one."""
+    return (1.0 - p) / 2.0
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):

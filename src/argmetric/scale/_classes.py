@@ -32,7 +32,7 @@ from argmetric._input.arguments import (
 )
 from argmetric._input.classes import check_class_probabilities, given_classes
 from argmetric._input.label_words import listed, no_label
-from argmetric._input.labels import label_array, missing_labels, plain_label
+from argmetric._input.labels import label_array, plain_label
 from argmetric._input.types import Floats, Integers
 from argmetric._results.saving import plain
 from argmetric._tune import MultiClassRule
@@ -294,8 +294,9 @@ def _label_file(
         nonlocal tables, counts, first
         p = _probabilities(batch, columns, source, first)
         if rule.calibrator is not None:
-            mapped = rule.calibrator.apply(p)
-            p = check_class_probabilities(mapped, "calibrated p", first=first)
+            apply = getattr(rule.calibrator, "apply", rule.calibrator)
+            place = f"{source.path}: calibrated p"
+            p = check_class_probabilities(apply(p), place, first=first)
         codes = of_mapped.predicts(p)
         counts += np.bincount(codes, minlength=count)
         both = codes, p.argmax(axis=1)
@@ -402,14 +403,16 @@ def _coded(
     batch: Any, column: str, source: Source, first: int, classes: Any
 ) -> tuple[list[Any], Integers]:
     """Labels of a batch that begins at a row of a file, each once, and their rows."""
-    labels = label_array(plain_labels(batch.column(column)), column)
-    gaps = missing_labels(labels)
+    labels = batch.column(column)
+    if hasattr(labels, "dictionary_decode"):  # one may have names that no row has
+        labels = labels.dictionary_decode()
+    gaps = labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     if gaps.any():
         why = no_label(column, f"row {first + int(np.argmax(gaps))}")
         raise DataError(f"{source.path}: {why}")
-    coded = batch.column(column).dictionary_encode()
+    coded = labels.dictionary_encode()
     names = [plain_label(one) for one in plain_labels(coded.dictionary).tolist()]
-    codes = coded.indices.to_numpy(zero_copy_only=False)
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     if len(names) > MOST_CLASSES:
         raise DataError(
             f"{source.path}: column {column!r} has more than {MOST_CLASSES:,} classes"
