@@ -1,6 +1,8 @@
 """Decisions on tensors against those on arrays."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -262,3 +264,21 @@ def test_torch_alone():
     groups = torch.zeros(2, device="meta")
     with pytest.raises(ValueError, match="groups are on meta but p is on cpu"):
         am.decide(p.detach(), groups=groups, average="groups")
+
+
+def test_nothing_of_torch_is_loaded_before_it_is_needed():
+    program = (
+        "import sys, argmetric, argmetric.tensors as t\n"
+        "t.decide, t.forecast, t.decide_masks, argmetric.decide\n"
+        "assert not {'torch', 'numba', 'triton'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", ["ExpectedMetricLoss", "BestAchievable"])
+def test_errors_name_the_extra(name, monkeypatch):
+    for module in ("_losses", "_achievable"):
+        monkeypatch.delitem(sys.modules, f"argmetric.tensors.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"pip install 'argmetric\[torch\]'"):
+        getattr(tensors, name)

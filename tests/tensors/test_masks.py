@@ -83,6 +83,15 @@ def test_one_class_per_pixel(metric):
     np.testing.assert_allclose(found.expected, again, rtol=1e-12)
 
 
+def test_rows_in_several_parts(monkeypatch):
+    p = some_rows()[None]
+    whole = tensors.decide_masks(p)
+    monkeypatch.setattr("argmetric.tensors._masks.CELLS", 4096 * 2)
+    parts = tensors.decide_masks(p)
+    assert torch.equal(whole.masks, parts.masks)
+    np.testing.assert_allclose(whole.expected, parts.expected, rtol=1e-13)
+
+
 def test_an_empty_mask_where_the_class_is_probably_absent():
     p = torch.full((1, 1, 8, 8), 0.001)
     found = tensors.decide_masks(p)

@@ -36,7 +36,7 @@ from argmetric.tensors._decide import (
     mark,
     mean_defined,
 )
-from argmetric.tensors._segments import Part
+from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 
 POWERS = 8
 MANY_PIXELS = 150.0  # expected pixels from which sums of powers are exact
@@ -136,6 +136,7 @@ def decide_masks(
     ----------
     probabilities : tensor
         Of the shape (images, classes, height, width), or with other axes of space.
+        They are read in float32, and sums are taken in float64.
     metric : {"dice", "iou"}, default="dice"
         Dice is F1 over the pixels of a class, IoU is Jaccard.
     mode : {"multilabel", "multiclass"}, default="multilabel"
@@ -287,6 +288,11 @@ def decide_pixels(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor, Te
     form = metric.form
     assert isinstance(form, RatioForm)
     rows, n = p.shape
+    step = max(CELLS // min(n, MOST_FEW), 1)
+    if rows > step:
+        parts = [decide_pixels(one, metric) for one in torch.split(p, step)]
+        best, value, cut, labels = map(torch.cat, zip(*parts, strict=True))
+        return best, value, cut, labels
     count, sums = histogram_and_sums(p)
     mean = sums[:, 0]
     best = torch.zeros(rows, dtype=torch.int64, device=p.device)
@@ -305,19 +311,20 @@ def decide_pixels(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor, Te
             for target, values in zip((best, value, cut, done), found, strict=True):
                 target[places] = values
     left = torch.nonzero(~done)[:, 0]
-    if left.numel():  # their pixels are sorted
-        limits = TensorLimits(0, None, 0.0, 0.0)
-        for row in left.tolist():
-            part = Part(slice(0, 1), np.full(1, n), None, n)
-            one = choose(p[row : row + 1], part, metric, limits, False, torch.float64)
-            for target, values in zip((best, value, cut), one, strict=True):
-                target[row] = values[0]
+    limits = TensorLimits(0, None, 0.0, 0.0)
+    step = max(CELLS_AT_ONCE // n, 1)
+    for begin in range(0, left.numel(), step):  # their pixels are sorted
+        places = left[begin : begin + step]
+        part = Part(slice(0), np.broadcast_to(n, places.numel()), None, n)
+        some = choose(p[places], part, metric, limits, False, torch.float64)
+        for target, values in zip((best, value, cut), some, strict=True):
+            target[places] = values
     labels = p >= as_single(cut)[:, None]
-    split = torch.nonzero(torch.isnan(cut))[:, 0]
-    for row in split.tolist():  # of pixels with equal p the first ones are taken
-        one = best[row : row + 1], value[row : row + 1], cut[row : row + 1]
-        part = Part(slice(0, 1), np.full(1, n), None, n)
-        labels[row] = mark(namespace(p), p[row : row + 1], one, part)[0]
+    split = torch.isnan(cut)
+    if bool(split.any()):  # of pixels with equal p the first ones are taken
+        part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
+        some = best[split], value[split], cut[split]
+        labels[split] = mark(namespace(p), p[split], some, part)
     return best, value, cut, labels
 
 
