@@ -28,8 +28,8 @@ from command import Ended, Run
     ("arguments", "message"),
     [
         (["decid"], 'Unknown command "decid". Did you mean "decide"? Available '
-         "commands: decide, forecast, report, evaluate, tune, calibrate, train, "
-         "predict, ... See argmetric --help."),
+         "commands: decide, forecast, monitor, report, evaluate, tune, calibrate, "
+         "train, ... See argmetric --help."),
         (["decide"], "Name a file: argmetric decide FILE. "
          "See argmetric decide --help."),
         (["decide", "--scor", "x", "scores.csv"],

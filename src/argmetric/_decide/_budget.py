@@ -30,7 +30,7 @@ from argmetric._input.validation import to_floats, to_numpy
 from argmetric.metrics import Metric
 
 MOST_SETS = 1 << 12  # sets of rows of a segment that are all looked at
-MOST_ROWS = 500  # of a segment over its budget
+LARGEST_SEGMENT = 500  # rows of one that is over its budget
 CELLS = 1 << 21  # numbers of a block of segments
 HALVINGS = 40  # of the range of λ
 ROUNDING = 1e-12  # a smaller gain is none
@@ -97,10 +97,10 @@ def within_budget(
     if not over.size:
         return decision
     sizes = layout.sizes[over]
-    if int(sizes.max()) > MOST_ROWS:
+    if int(sizes.max()) > LARGEST_SEGMENT:
         raise ValueError(
-            f"a budget works for groups of up to {MOST_ROWS} rows, not {sizes.max()}: "
-            "leave out rows of small p"
+            f"a budget works for groups of up to {LARGEST_SEGMENT} rows, not "
+            f"{sizes.max()}: leave out rows of small p"
         )
     expected = np.array([decision.expected])
     if decision.group_expected is not None:

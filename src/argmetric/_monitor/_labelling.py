@@ -68,6 +68,22 @@ class LabelledEstimate(Result):
             ("positives", f"{self.positives:,.0f}, {self.hits:,.0f} of them found"),
         ]
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score and its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._monitor._plot import draw_estimate
+
+        return draw_estimate(self, ax)
+
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
         return {
@@ -126,6 +142,22 @@ class LabellingPlan(Result):
             "stratum": self.stratum,
         }
         return as_frame(columns, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw where on the score the rows lie, by their predicted label.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._monitor._plot import draw_rows_to_label
+
+        return draw_rows_to_label(self, ax)
 
     def _lines(self) -> Lines:
         return [

@@ -1,4 +1,4 @@
-"""Picture of periods: score and interval over time."""
+"""Pictures of periods, of rows to label and of what their labels tell."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from argmetric._results.display import metric_title
 from argmetric._results.pictures import drawing
 
 if TYPE_CHECKING:
+    from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
     from argmetric._monitor._result import Monitoring
 
 COLOURS = dict(zip(VERDICTS, ("C0", "C1", "0.6"), strict=True))
@@ -48,4 +49,26 @@ def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:
             ax.plot(x[alarms], low_end, "rv", markersize=9, label="alarm")
         if watch.floor is not None:
             ax.axhline(watch.floor, color="black", linestyle=":", label="floor")
+    return ax
+
+
+def draw_rows_to_label(plan: LabellingPlan, ax: Any = None) -> Any:
+    """Histogram of the scores of the rows to label, by predicted label."""
+    labels = {"xlabel": "Score", "ylabel": "Rows to label"}
+    parts = [plan.scores[~plan.labels], plan.scores[plan.labels]]
+    with drawing(ax, size=(6.4, 3.8), title=plan.period, **labels) as ax:
+        names = ["predicted negative", "predicted positive"]
+        ax.hist(parts, bins=20, stacked=True, label=names)
+    return ax
+
+
+def draw_estimate(found: LabelledEstimate, ax: Any = None) -> Any:
+    """A point and its interval on the axis of the score."""
+    low, high = found.interval
+    title = f"from {found.n_labels:,} labels, {found.coverage:.0%} interval"
+    labels = {"xlabel": metric_title(found.metric.name), "ylabel": ""}
+    with drawing(ax, size=(6.4, 2.0), title=title, **labels) as ax:
+        bars = np.maximum([[found.score - low], [high - found.score]], 0.0)
+        ax.errorbar([found.score], [0.0], xerr=bars, fmt="o", capsize=4)
+        ax.set_yticks([])
     return ax

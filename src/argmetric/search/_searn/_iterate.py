@@ -286,8 +286,9 @@ def same_number(X: Any, Y: Any, what: str = "") -> Data:
 
 
 def check_sequence(values: Any, name: str) -> None:
-    """Refuse what has no length."""
-    if not is_sized(values) or hasattr(values, "columns"):  # of a table
+    """Refuse what has no length, tables, and views of memory, which hold no text."""
+    wrong = hasattr(values, "columns") or isinstance(values, memoryview)
+    if not is_sized(values) or wrong:
         raise TypeError(f"{name} must be a sequence, not {shown(values)}")
 
 
