@@ -80,11 +80,13 @@ chromium: # the system's; root of a Debian installs it
 test-browser: .venv/.ready chromium ## only the reports in a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser
 
-# torch weighs hundreds of megabytes: an environment of its own, and the CPU build
+# torch weighs hundreds of megabytes: an environment of its own. A CPU build will do: name
+# one that pip finds, such as TORCH=torch==2.13.0.
+TORCH ?= torch
 .venv-torch/.ready: pyproject.toml
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	@.venv-torch/bin/python -m pip install --quiet torch --index-url https://download.pytorch.org/whl/cpu
+	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
 	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist
 	@touch $@
 
