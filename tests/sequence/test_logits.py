@@ -188,11 +188,9 @@ def test_candidates_have_texts_and_labels():
 
 
 def test_tensors_are_taken_from_any_type():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs extra 'torch'")
     x = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(0))
     want = decode_logits(x.numpy(), LABELS)
-    for one in (x, x.double().requires_grad_(), x.bfloat16().float()):
-        assert decode_logits(one, LABELS).n_spans >= 0
     assert decode_logits(x.clone().requires_grad_(), LABELS).labels == want.labels
     half = decode_logits(x.bfloat16(), LABELS)
     assert half.labels == decode_logits(x.bfloat16().float().numpy(), LABELS).labels
