@@ -83,6 +83,15 @@ class Device:
             found.append((time.perf_counter() - start) * 1e3)
         return round(statistics.median(found), 3)
 
+    def time_captured(self, work: Callable[[], Any]) -> float | None:
+        """Median milliseconds of a call that is captured in a CUDA graph."""
+        if not self.cuda:
+            return None
+        graph = self.torch.cuda.CUDAGraph()
+        with self.torch.cuda.graph(graph):
+            work()
+        return self.time(graph.replay)
+
     def memory(self, work: Callable[[], Any]) -> float | None:
         """Peak megabytes beyond what is held before."""
         if not self.cuda:
@@ -142,22 +151,13 @@ def rows(device: Device) -> None:
         for law, p in (("uniform", x), ("rare", x**8), ("rarest", x**40)):
             line = {"rows": count, "n": n, "law": law}
             line["sort_ms"] = device.time(lambda p=p: torch.sort(p, dim=1))
-            for metric in ("f1", "jaccard"):
+            for metric in ("f1", "jaccard", "mcc", "balanced_accuracy"):
                 line[f"{metric}_ms"] = device.time(
                     lambda p=p, metric=metric: tensors.decide(
                         p, metric, average="samples"
                     )
                 )
             say("rows", **line)
-        if n <= 100:
-            for metric in ("mcc", "balanced_accuracy"):
-                took = device.time(
-                    lambda metric=metric, x=x: tensors.decide(
-                        x, metric, average="samples"
-                    ),
-                    3,
-                )
-                say("rows", rows=count, n=n, metric=metric, generic_ms=took)
         part = x[: 20000 if n < 1000 else 2000] ** 8
         double = tensors.decide(part, average="samples")
         single = tensors.decide(part, average="samples", dtype="float32")
@@ -182,9 +182,7 @@ def loss(device: Device) -> None:
         bce = torch.nn.functional.binary_cross_entropy_with_logits
         kinds = {"bce": bce, "exact": ExpectedMetricLoss(), "soft": SoftMetricLoss()}
         for name, one in kinds.items():
-            # The exact loss takes half a minute to compile: once, for the large batch
-            both = device.cuda and (name != "exact" or batch > 256)
-            for compiled in (False, True) if both else (False,):
+            for compiled in (False, True) if device.cuda else (False,):
                 try:
                     run = torch.compile(one, fullgraph=True) if compiled else one
 
@@ -242,6 +240,9 @@ def masks(device: Device) -> None:
                 )
                 gap = (found.expected[0, :3] - plain.expected).abs().max()
                 line[f"{metric}_ms"] = device.time(ask)
+                line[f"{metric}_captured_ms"] = device.time_captured(ask)
+                line[f"{metric}_unsettled"] = int((found.n_pixels < 0).sum())
+                line.update(beside_rankseg(device, p, metric, found))
                 line[f"{metric}_error"] = float(gap)
                 line[f"{metric}_rows_unlike_sorted"] = int(
                     (found.n_pixels[0, :3] != plain.n_positives).sum()
@@ -259,6 +260,33 @@ def masks(device: Device) -> None:
         say("masks", **line)
     if device.cuda:
         profile(device, lambda: tensors.decide_masks(p))
+
+
+def beside_rankseg(device: Device, p: Any, metric: str, ours: Any) -> dict[str, Any]:
+    """Time of rankseg, and how often its masks have the higher expected score."""
+    try:
+        from rankseg import rankseg_rma
+    except ImportError:
+        return {"rankseg": "not installed"}
+    from argmetric import tensors
+
+    name = {"dice": "dice", "iou": "IoU"}[metric]
+    line = {}
+    for screened in (False, True) if metric == "dice" else (False,):
+        extra = {"safe_screening": screened} if metric == "dice" else {}
+
+        def ask(extra: Any = extra) -> Any:
+            return rankseg_rma(
+                p, metric=name, output_mode="multilabel", pruning_prob=0.0, **extra
+            )
+
+        which = "screened" if screened else "plain"
+        line[f"rankseg_{metric}_{which}_ms"] = device.time(ask)
+        masks = ask().reshape(p.shape)
+        theirs = tensors.forecast_masks(p, masks, metric)
+        gain = ours.expected - theirs
+        line[f"rankseg_{metric}_{which}_gain"] = [float(gain.min()), float(gain.max())]
+    return line
 
 
 def profile(device: Device, work: Callable[[], Any]) -> None:

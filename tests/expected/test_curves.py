@@ -12,7 +12,7 @@ import argmetric as am
 import plain_kernels as reference
 from argmetric._expected import _affine, plan
 from argmetric._expected.kernels import compiled
-from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._expected.kernels.nodes import exponential_sum, two_sided_sum
 from argmetric._input.segments import Segments
 from argmetric._jit.laws import PAD, add_labels, law_room
 from strategies import probability_vectors
@@ -53,6 +53,16 @@ def test_exponential_sums_are_accurate_uniformly(alpha, ratio):
     y = np.geomspace(3.0, 3.0 * ratio, 500)
     approximation = np.exp(-np.outer(y, nodes)) @ weights
     np.testing.assert_allclose(approximation, y**-alpha, rtol=1e-14)
+    assert (weights > 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 20, 1000, 100_000])
+def test_two_sided_sums_are_accurate_uniformly(n):
+    nodes, weights = two_sided_sum(n)
+    t = np.unique(np.geomspace(1, n - 1, 300).round())
+    t = np.union1d(t, n - t)
+    terms = np.exp(-np.outer(t, nodes)) + np.exp(-np.outer(n - t, nodes))
+    np.testing.assert_allclose(terms @ weights, (t * (n - t)) ** -0.5, rtol=1e-14)
     assert (weights > 0).all()
 
 

@@ -12,17 +12,29 @@ library("triton")
 if not torch.cuda.is_available():
     pytest.skip("there is no CUDA device", allow_module_level=True)
 
+METRICS = [
+    am.FBeta(1),
+    am.FBeta(3),
+    am.Jaccard(),
+    am.Tversky(1.5, 0.4),
+    am.MCC(),
+    am.BalancedAccuracy(),
+    am.Recall(),
+    am.Specificity(),
+    am.FowlkesMallows(),
+    am.Youden(),
+]
+
 
 @pytest.mark.parametrize("logits", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 20, 33, 100, 300, 1024])
 @pytest.mark.parametrize("zero", [0.0, 1.0])
-@pytest.mark.parametrize(
-    "metric", [am.FBeta(1), am.FBeta(3), am.Jaccard(), am.Tversky(1.5, 0.4)]
-)
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
 def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
     p = np.random.default_rng(n).beta(0.3, 2.0, (50, n))
     p[0], p[1], p[2] = 0.0, 1.0, 0.5
     p[3:6] = p[3:6].round(1)
+    p[6], p[7] = 1.0 - 1e-3 * p[6], 1e-9 * p[7]
     if logits:
         p = np.log(p.clip(1e-9, 1 - 1e-9) / (1 - p.clip(1e-9, 1 - 1e-9)))
     x = torch.from_numpy(p)
@@ -33,7 +45,18 @@ def test_fused_rows_get_the_labels_of_the_generic_path(metric, zero, n, logits):
     assert torch.equal(fused.labels.cpu(), plain.labels)
     assert torch.equal(fused.n_positives.cpu(), plain.n_positives)
     values = fused.expected.cpu(), plain.expected
-    torch.testing.assert_close(*values, rtol=1e-12, atol=0.0)
+    torch.testing.assert_close(*values, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard"])
+@pytest.mark.parametrize("shape", [(0.05, 1.0), (0.02, 4.0), (1.0, 1.0), (8.0, 200.0)])
+def test_rows_with_few_and_many_expected_positives(shape, metric):
+    p = np.random.default_rng(3).beta(*shape, (200, 900)).astype(np.float32)
+    x = torch.from_numpy(p)
+    plain = tensors.decide(x, metric, average="samples", zero_division=1.0)
+    fused = tensors.decide(x.cuda(), metric, average="samples", zero_division=1.0)
+    assert torch.equal(fused.labels.cpu(), plain.labels)
+    torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("metric", ["dice", "iou"])
@@ -45,3 +68,45 @@ def test_fused_masks_are_those_of_the_generic_path(metric):
     fused = tensors.decide_masks(p[None].cuda(), metric)
     assert torch.equal(fused.masks.cpu(), plain.masks)
     torch.testing.assert_close(fused.expected.cpu(), plain.expected, rtol=1e-12, atol=0)
+
+
+def test_masks_are_captured_in_a_graph():
+    rng = np.random.default_rng(6)
+    p = torch.from_numpy(rng.beta(0.2, 1.0, (1, 3, 30000)).astype(np.float32)).cuda()
+    expected = tensors.decide_masks(p)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = tensors.decide_masks(p)
+    found.masks.zero_()
+    graph.replay()
+    assert torch.equal(found.masks, expected.masks)
+    assert torch.equal(found.expected, expected.expected)
+
+
+@pytest.mark.parametrize("labels", [1, 7, 1000, 4096])
+@pytest.mark.parametrize("metric", [am.FBeta(1), am.Jaccard(), am.Tversky(1.5, 0.4)])
+def test_fused_losses_are_those_of_the_generic_path(metric, labels):
+    rng = np.random.default_rng(labels)
+    x = torch.from_numpy(rng.normal(-2.0, 3.0, (20, labels)))
+    x[0], x[1] = -800.0, 800.0
+    z = torch.from_numpy((rng.random((20, labels)) < 0.1).astype(float))
+    z[2] = 0.0
+    found = []
+    for device in ("cpu", "cuda"):
+        given = x.detach().to(device).requires_grad_()
+        loss = tensors.ExpectedMetricLoss(metric)(given, z.to(device))
+        loss.backward()
+        found.append((loss.detach().cpu(), given.grad.cpu()))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler itself
+def test_a_compiled_loss_has_no_graph_break():
+    x = torch.randn(64, 100, device="cuda", requires_grad=True)
+    z = (torch.rand(64, 100, device="cuda") < 0.1).float()
+    loss = tensors.ExpectedMetricLoss("f1")
+    compiled = torch.compile(loss, fullgraph=True)(x, z)
+    torch.testing.assert_close(compiled, loss(x, z))
+    compiled.backward()
+    assert bool(x.grad.isfinite().all())

@@ -47,8 +47,8 @@ def test_masks_are_those_of_sorted_pixels(metric, zero):
 def test_rows_that_are_not_settled_by_a_bracket_are_sorted(metric, monkeypatch):
     p = some_rows()
     whole = tensors.decide_masks(p[None], metric)
-    monkeypatch.setattr("argmetric.tensors._masks.LARGEST_BRACKET", 3)
-    monkeypatch.setattr("argmetric.tensors._masks.MOST_FEW", 9)
+    monkeypatch.setattr("argmetric.tensors._pixels.LARGEST_BRACKET", 3)
+    monkeypatch.setattr("argmetric.tensors._pixels.MOST_FEW", 9)
     sorted_ = tensors.decide_masks(p[None], metric)
     assert torch.equal(whole.masks, sorted_.masks)
     np.testing.assert_allclose(whole.expected, sorted_.expected, rtol=1e-12)
@@ -86,7 +86,7 @@ def test_one_class_per_pixel(metric):
 def test_rows_in_several_parts(monkeypatch):
     p = some_rows()[None]
     whole = tensors.decide_masks(p)
-    monkeypatch.setattr("argmetric.tensors._masks.CELLS", 4096 * 2)
+    monkeypatch.setattr("argmetric.tensors._pixels.CELLS", 4096 * 2)
     parts = tensors.decide_masks(p)
     assert torch.equal(whole.masks, parts.masks)
     np.testing.assert_allclose(whole.expected, parts.expected, rtol=1e-13)

@@ -144,6 +144,8 @@ def read_tensor(
         x = xp.astype(x, xp.float64)
     elif kind in ("float16", "bfloat16"):
         x = xp.astype(x, xp.float32)
+    if capturing(x):
+        return x
     if isinstance(xp, TorchNamespace):
         low, high = xp.torch.stack(xp.torch.aminmax(x)).tolist()
     else:
@@ -154,6 +156,13 @@ def read_tensor(
         check_scores(host, name, logits=logits)  # raises, unless it is rounding
         x = xp.clip(x, 0.0, 1.0)
     return x
+
+
+def capturing(x: Tensor) -> bool:
+    """Whether calls are recorded in a CUDA graph, so that no number can be read."""
+    if not getattr(x, "is_cuda", False):
+        return False
+    return bool(require_torch("tensors").cuda.is_current_stream_capturing())
 
 
 def chances(xp: Any, scores: Tensor, logits: bool) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,6 @@ from argmetric.metrics import (
     Jaccard,
     Metric,
     MetricLike,
-    RatioForm,
     Recall,
     get_metric,
     require_defined,
@@ -160,21 +159,21 @@ def decide(
         )
     limits.check_sizes(segments)
     labels, values = [], []
-    fused = fused_form(p, metric, limits, segments) if dtype == "float64" else None
+    fused = dtype == "float64" and can_use_kernel(p, metric, limits, segments)
     long = dtype == "float64" and not logits
     long = long and fits_masks(p, metric, limits, segments)
-    for part in segments.parts(None if fused is None else p.numel()):
+    for part in segments.parts(p.numel() if fused else None):
         given = segments.take(p, part, -math.inf if logits else 0.0)
         if long:
-            from argmetric.tensors._masks import decide_pixels
+            from argmetric.tensors._pixels import decide_pixels
 
             *some, found = decide_pixels(given.contiguous(), metric)
             chosen = some[0], some[1], some[2]
-        elif fused is None:
+        elif fused:
+            chosen, found = choose_fused(given, part, metric, logits)
+        else:
             chosen = choose(given, part, metric, limits, logits, work)
             found = mark(xp, given, chosen, part)
-        else:
-            chosen, found = choose_fused(given, fused, metric.zero_division, logits)
         labels.append((part, found))
         values.append((part, chosen))
     best, expected, cut = (
@@ -315,20 +314,16 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def fused_form(
+def can_use_kernel(
     p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
-) -> RatioForm | None:
-    """The form that the kernel for a GPU takes; None where it does not apply."""
+) -> bool:
+    """Whether a kernel for a GPU takes the rows."""
     if not getattr(p, "is_cuda", False) or not has_triton():
-        return None
+        return False
     from argmetric.tensors._fused import MOST_LABELS, can_fuse
 
-    form = metric.form
     fits = segments.group_ids is None and segments.length <= MOST_LABELS
-    if fits and limits.none and can_fuse(form, metric.zero_division):
-        assert isinstance(form, RatioForm)
-        return form
-    return None
+    return bool(fits and limits.none and can_fuse(metric))
 
 
 def fits_masks(
@@ -344,18 +339,25 @@ def fits_masks(
 
 
 def choose_fused(
-    given: Tensor, form: RatioForm, zero_division: float, logits: bool
+    given: Tensor, part: Part, metric: Metric, logits: bool
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
-    """As `choose` and `mark`, by one kernel on a GPU."""
+    """As `choose` and `mark`, by kernels on a GPU."""
     from argmetric.tensors._fused import decide_fused
 
-    best, value, cut, labels = decide_fused(given, form, zero_division, logits)
-    split = cut != cut
-    if bool(split.any()):  # of a tie the first items are chosen
-        found = best[split], value[split], cut[split]
-        part = Part(slice(0, 0), np.zeros(0, dtype=np.int64), None, given.shape[1])
-        labels[split] = mark(namespace(given), given[split], found, part)
-    return (best, value, cut), labels
+    found, labels = decide_fused(given, metric, logits)
+    again = (found[0] < 0) | (found[2] != found[2])
+    if bool(again.any()):  # refused rows, and ties, of which the first are chosen
+        xp, work = namespace(given), found[1].dtype
+        refused = found[0] < 0
+        part = Part(slice(0), np.broadcast_to(part.length, 1), None, part.length)
+        limits = TensorLimits(0, None, 0.0, 0.0)
+        if bool(refused.any()):
+            some = choose(given[refused], part, metric, limits, logits, work)
+            for target, values in zip(found, some, strict=True):
+                target[refused] = values
+        tied = found[0][again], found[1][again], found[2][again]
+        labels[again] = mark(xp, given[again], tied, part)
+    return found, labels
 
 
 def cut_off(rows: Rows, keys: Tensor, best: Tensor) -> Tensor:

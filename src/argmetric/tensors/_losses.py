@@ -10,8 +10,14 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._decide import has_triton
 
 torch: Any = require_torch("a loss of argmetric.tensors")
+USE_KERNEL = has_triton()
+if USE_KERNEL:
+    from argmetric.tensors._fused_loss import MOST_LABELS
+else:
+    MOST_LABELS = 0
 
 
 def node_lists(
@@ -52,6 +58,10 @@ class ExpectedRatio(torch.autograd.Function):  # type: ignore[misc]
         scale: float,
         empty: float,
     ) -> Tensor:
+        if x.is_cuda and USE_KERNEL and x.shape[1] <= MOST_LABELS:
+            value, slope = torch.ops.argmetric.expected_ratio(x, z, d, scale, empty)
+            ctx.save_for_backward(slope)
+            return value
         n = x.shape[1]
         p, q = torch.sigmoid(x), torch.sigmoid(-x)
         d0, d1, d2, d3 = d

@@ -1,0 +1,149 @@
+"""The expected metric of drawn labels and its gradient, one program for each row.
+
+The twin is the generic path of `_losses.ExpectedRatio`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import triton
+import triton.language as tl
+
+from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
+from argmetric.metrics import RatioForm
+from argmetric.tensors._arrays import Tensor, require_torch
+from argmetric.tensors._fused_rows import _nodes_needed, _product, _reciprocal
+
+torch = require_torch("the fused loss")
+MOST_LABELS = 4096
+
+
+@triton.jit
+def expected_rows(
+    x_ptr,
+    z_ptr,
+    nodes_ptr,
+    value_ptr,
+    slope_ptr,
+    n,
+    n_nodes,
+    step,
+    limit,
+    N: tl.constexpr,
+    NODES: tl.constexpr,
+    MIXED: tl.constexpr,
+):
+    """E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
+
+    The formulas are those of `ExpectedRatio`; with MIXED a hit has another u.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, N)
+    inside = col < n
+    x = tl.load(x_ptr + row * n + col, mask=inside, other=float("-inf")).to(tl.float64)
+    z = tl.load(z_ptr + row * n + col, mask=inside, other=0.0).to(tl.float64)
+    small = tl.exp(-tl.abs(x))
+    large = 1.0 / (1.0 + small)
+    p = tl.where(x >= 0, large, small * large)
+    q = tl.where(x >= 0, small * large, large)
+    # Numbers that a kernel is given are rounded to float32; those of a table are not
+    base = tl.load(nodes_ptr + 6 * n_nodes)
+    scale = tl.load(nodes_ptr + 6 * n_nodes + 2)
+    positives = tl.sum(z, 0)
+    value = tl.full((), 0.0, tl.float64)
+    slope = tl.zeros((N,), dtype=tl.float64)
+    if positives > 0:
+        base += tl.load(nodes_ptr + 6 * n_nodes + 1) * positives
+        node = tl.arange(0, NODES)
+        s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
+        for j in range(_nodes_needed(s, base, step, tl.sum(p, 0), limit)):
+            s_j = tl.load(nodes_ptr + j)
+            w = tl.load(nodes_ptr + n_nodes + j)
+            u = tl.load(nodes_ptr + 2 * n_nodes + j)
+            lost = tl.load(nodes_ptr + 3 * n_nodes + j)
+            if MIXED:
+                u_hit = tl.load(nodes_ptr + 4 * n_nodes + j)
+                lost_hit = tl.load(nodes_ptr + 5 * n_nodes + j)
+                u = tl.where(z > 0.5, u_hit, u)
+                lost = tl.where(z > 0.5, lost_hit, lost)
+            phi = tl.maximum(q + p * u, 1e-30)
+            inverse = _reciprocal(phi)
+            hit = z * p * u * inverse
+            hits = tl.sum(hit, 0)
+            head = scale * w * tl.exp(-s_j * base) * tl.reduce(phi, 0, _product)
+            value += head * hits
+            slope += head * inverse * (z * u - lost * (hits - hit))
+        slope = slope * p * q
+    else:
+        value = tl.load(nodes_ptr + 6 * n_nodes + 3) * tl.reduce(q, 0, _product)
+        slope = -value * p
+    tl.store(value_ptr + row, value)
+    tl.store(slope_ptr + row * n + col, slope, mask=inside)
+
+
+@lru_cache(maxsize=64)
+def loss_nodes(
+    d: tuple[float, ...], scale: float, empty: float, n: int, device: Any
+) -> Tensor:
+    """s, w, u and 1 - u of an item that is no positive, and of one that is.
+
+    The last row has d0·n, d3, the scale and the score of an empty row.
+    """
+    d0, d1, d2, d3 = d
+    form = RatioForm((0.0, 1.0, 0.0, 0.0), d)  # type: ignore[arg-type]
+    low, high = form.denominator_range(n, n)
+    s, w = exponential_sum(1.0, float(low), float(high))
+    rows = [s, w]
+    for factor in (d2, d1 + d2):
+        rows += [np.exp(-s * factor), -np.expm1(-s * factor)]
+    rows.append(np.resize([d0 * n, d3, scale, empty], s.size))
+    return torch.from_numpy(np.stack(rows)).to(device)
+
+
+@torch.library.custom_op(
+    "argmetric::expected_ratio",
+    mutates_args=(),
+    device_types="cuda",
+    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
+    " -> (Tensor, Tensor)",
+)
+def expected_ratio(
+    x: Any, z: Any, d: Any, scale: float, empty: float
+) -> tuple[Tensor, Tensor]:
+    """Value of each row, and its gradient, by one kernel."""
+    x, z = x.contiguous(), z.contiguous()
+    rows, n = x.shape
+    d0, d1, d2, d3 = d
+    value = torch.empty(rows, dtype=x.dtype, device=x.device)
+    slope = torch.empty_like(x)
+    nodes = loss_nodes(tuple(d), scale, empty, n, x.device)
+    n_nodes = nodes.shape[1]
+    padded = max(32, triton.next_power_of_2(n))
+    low = d0 * n + d3
+    limit = -math.log(TOLERANCE) + math.log((d0 + d1 + d2 + d3) * n / low + 1.0) + 1.0
+    if rows and n:
+        expected_rows[(rows,)](
+            x,
+            z,
+            nodes,
+            value,
+            slope,
+            n,
+            n_nodes,
+            min(d2, d1 + d2),
+            limit,
+            N=padded,
+            NODES=triton.next_power_of_2(n_nodes),
+            MIXED=d1 != 0,
+            num_warps=min(max(padded // 256, 1), 8),
+        )
+    return value, slope
+
+
+@expected_ratio.register_fake
+def _(x: Any, z: Any, d: Any, scale: float, empty: float) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape[0]), torch.empty_like(x)
