@@ -403,7 +403,14 @@ LOADS_SKLEARN = {
 # What loads torch or triton, which need not be installed
 NEEDS_TORCH = [
     f"argmetric.tensors.{name}"
-    for name in ("_achievable", "_fused", "_fused_masks", "_losses")
+    for name in (
+        "_achievable",
+        "_fused",
+        "_fused_loss",
+        "_fused_masks",
+        "_fused_rows",
+        "_losses",
+    )
 ]
 
 
