@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from argmetric.tensors._forecast import forecast as forecast
     from argmetric.tensors._losses import ExpectedMetricLoss as ExpectedMetricLoss
     from argmetric.tensors._losses import SoftMetricLoss as SoftMetricLoss
+    from argmetric.tensors._mask_calibrator import MaskCalibrator as MaskCalibrator
+    from argmetric.tensors._mask_calibrator import calibrate_masks as calibrate_masks
     from argmetric.tensors._masks import MaskDecision as MaskDecision
     from argmetric.tensors._masks import decide_masks as decide_masks
     from argmetric.tensors._masks import forecast_masks as forecast_masks
@@ -30,6 +32,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_decide": ("TensorDecision", "decide"),
         "_forecast": ("TensorForecast", "forecast"),
         "_losses": ("ExpectedMetricLoss", "SoftMetricLoss"),
+        "_mask_calibrator": ("MaskCalibrator", "calibrate_masks"),
         "_masks": ("MaskDecision", "decide_masks", "forecast_masks"),
     },
     for_other_rooms={"_forecast": ("count",)},

@@ -10,14 +10,15 @@ from argmetric._results.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
 from argmetric.tensors._arrays import (
     Tensor,
-    read_tensor,
     require_torch,
 )
 from argmetric.tensors._decide import (
     has_triton,
     mean_defined,
 )
+from argmetric.tensors._mask_calibrator import MaskCalibrator, read_masks
 from argmetric.tensors._pixels import decide_pixels, expected_of
+from argmetric.tensors._shared_effect import decide_shared
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,23 +76,6 @@ def mask_metric(metric: str, zero_division: float) -> tuple[Metric, RatioForm]:
     return found, found.form
 
 
-def read_masks(x: Tensor, mode: str, logits: bool) -> Tensor:
-    """Probabilities of the shape (images, classes, pixels)."""
-    torch = require_torch("decide_masks")
-    check_choice(mode, "mode", ("multiclass", "multilabel"))
-    if not isinstance(x, torch.Tensor):
-        raise TypeError(f"probabilities must be a tensor, not {type(x).__name__}")
-    if x.ndim < 3:
-        raise ValueError(
-            "probabilities must have the shape (images, classes, height, width), not "
-            f"{tuple(x.shape)}"
-        )
-    x = read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim)
-    if logits:
-        x = torch.softmax(x, 1) if mode == "multiclass" else torch.sigmoid(x)
-    return x.reshape(x.shape[0], x.shape[1], -1).float()
-
-
 def decide_masks(
     probabilities: Tensor,
     metric: str = "dice",
@@ -99,12 +83,14 @@ def decide_masks(
     mode: str = "multilabel",
     zero_division: float = 1.0,
     logits: bool = False,
+    calibrator: MaskCalibrator | None = None,
 ) -> MaskDecision:
     """Choose the mask of every image and class with the highest expected score.
 
-    Pixels are assumed to be independent with the given probabilities. Each class of
-    each image gets its own best mask, an empty one where that scores more. Calls may be
-    captured in a CUDA graph; a class that would need a sort has `expected` nan there.
+    Pixels are assumed to be independent with the given probabilities, unless a
+    calibrator knows better. Each class of each image gets its own best mask, an empty
+    one where that scores more. Calls may be captured in a CUDA graph; a class that
+    would need a sort has `expected` nan there.
 
     Parameters
     ----------
@@ -121,6 +107,9 @@ def decide_masks(
     logits : bool, default=False
         Whether these are logits: of a softmax over classes with "multiclass", else of
         one sigmoid each.
+    calibrator : MaskCalibrator, optional
+        What `calibrate_masks` fitted for this network. The masks are then best for
+        calibrated probabilities, and for pixels that depend on each other.
 
     Returns
     -------
@@ -129,17 +118,21 @@ def decide_masks(
     found, form = mask_metric(metric, zero_division)
     (logits,) = as_flags(logits=logits)
     shape = tuple(probabilities.shape)
-    p = read_masks(probabilities, mode, logits)
+    p = read_masks(probabilities, mode, logits, calibrator)
     images, classes, n = p.shape
     rows = p.reshape(-1, n)
-    best, value, cut, labels = decide_pixels(rows, found)
+    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    if sd is None:
+        best, value, cut, labels = decide_pixels(rows, found)
+    else:
+        best, value, cut, labels = decide_shared(rows, sd, found)
     masks = labels.reshape(shape)
     value, best = (one.reshape(images, classes) for one in (value, best))
     if mode == "multilabel":
         return MaskDecision(masks, None, value, value, best, found)
     labels, level = labels.reshape(p.shape), cut.float().nan_to_num(1.0)
     owner, masks = assign(p, labels, level.reshape(images, classes))
-    expected = expected_of(rows, masks.reshape(-1, n), found, form)
+    expected = expected_of(rows, masks.reshape(-1, n), found, form, sd)
     return MaskDecision(
         masks.reshape(shape),
         owner.reshape(images, *shape[2:]),
@@ -157,6 +150,7 @@ def forecast_masks(
     *,
     zero_division: float = 1.0,
     logits: bool = False,
+    calibrator: MaskCalibrator | None = None,
 ) -> Tensor:
     """Expected Dice or IoU of given masks, for each image and class.
 
@@ -169,14 +163,18 @@ def forecast_masks(
     zero_division : {0.0, 1.0}, default=1.0
         Score of an empty mask where the class is absent.
     logits : bool, default=False
-        Whether `probabilities` holds logits, of one sigmoid each.
+        Whether `probabilities` holds logits, of one sigmoid each, or of a softmax where
+        the calibrator has ``mode="multiclass"``.
+    calibrator : MaskCalibrator, optional
+        What `calibrate_masks` fitted for this network.
 
     Returns
     -------
     tensor of shape (images, classes)
     """
     found, form = mask_metric(metric, zero_division)
-    p = read_masks(probabilities, "multilabel", as_flags(logits=logits)[0])
+    mode = "multilabel" if calibrator is None else calibrator.mode
+    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], calibrator)
     if tuple(masks.shape) != tuple(probabilities.shape):
         raise ValueError(
             f"masks has shape {tuple(masks.shape)} but probabilities has shape "
@@ -184,7 +182,9 @@ def forecast_masks(
         )
     images, classes, n = p.shape
     chosen = (masks > 0).reshape(-1, n)
-    return expected_of(p.reshape(-1, n), chosen, found, form).reshape(images, classes)
+    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    value = expected_of(p.reshape(-1, n), chosen, found, form, sd)
+    return value.reshape(images, classes)
 
 
 def assign(p: Tensor, labels: Tensor, level: Tensor) -> tuple[Tensor, Tensor]:

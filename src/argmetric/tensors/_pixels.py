@@ -33,6 +33,7 @@ from argmetric.tensors._decide import (
     mark,
 )
 from argmetric.tensors._segments import CELLS_AT_ONCE, Part
+from argmetric.tensors._shared_effect import expected_shared
 
 POWERS = 8
 MANY_PIXELS = 150.0  # expected pixels from which sums of powers are exact
@@ -294,8 +295,12 @@ def _cut(items: Tensor, place: Tensor, width: Tensor, above: Tensor) -> Tensor:
     return cut_between(namespace(items), upper, lower)
 
 
-def expected_of(p: Tensor, chosen: Tensor, metric: Metric, form: RatioForm) -> Tensor:
-    """Expected score of given masks of rows of pixels."""
+def expected_of(
+    p: Tensor, chosen: Tensor, metric: Metric, form: RatioForm, sd: Tensor | None = None
+) -> Tensor:
+    """Expected score of given masks of rows of pixels, which may share an effect."""
+    if sd is not None:
+        return expected_shared(p, chosen, sd, metric)
     torch = require_torch("masks")
     rows, n = p.shape
     k, sums, before = masked_sums(p, chosen)
