@@ -87,11 +87,12 @@ TORCH ?= torch
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist
+	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist \
+		torchmetrics lightning monai transformers accelerate
 	@touch $@
 
-test-torch: .venv-torch/.ready ## only the tests of tensors, with torch in .venv-torch
-	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/tensors
+test-torch: .venv-torch/.ready ## only the tests of tensors and training loops, with torch in .venv-torch
+	OMP_NUM_THREADS=1 .venv-torch/bin/python -m pytest tests/tensors tests/integrations/test_training.py
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

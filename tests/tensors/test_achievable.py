@@ -1,5 +1,9 @@
 """The best score over thresholds against a scan of all of them."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -36,11 +40,13 @@ def test_best_threshold(metric):
     assert found["at_half"] == pytest.approx(known.score(y, p >= 0.5))
 
 
+@pytest.mark.filterwarnings("ignore:The ``compute`` method")  # of torchmetrics
 def test_merged_parts_are_the_whole():
     p, y = (torch.from_numpy(x) for x in some_scores(1))
     one, two, whole = (tensors.BestAchievable() for _ in range(3))
     one.update(p[:100], y[:100])
     two.update(p[100:], y[100:])
+    one.compute()
     one.merge(two)
     whole.update(p, y)
     assert one.compute() == whole.compute()
@@ -68,3 +74,74 @@ def test_nothing_predicted_can_be_best():
     found = best.compute()
     assert float(found["score"]) == 1.0
     assert float(found["threshold"]) == float("inf")
+
+
+def test_as_a_metric_of_torchmetrics():
+    torchmetrics = library("torchmetrics")
+    p, y = (torch.from_numpy(x) for x in some_scores(2))
+    one = tensors.BestAchievable()
+    assert isinstance(one, torchmetrics.Metric)
+    first = one(p[:100], y[:100])  # of this batch
+    alone = tensors.BestAchievable()
+    alone.update(p[:100], y[:100])
+    assert first == alone.compute()
+    one.update(p[100:], y[100:])
+    whole = tensors.BestAchievable()
+    whole.update(p, y)
+    assert one.compute() == whole.compute()
+    rest = tensors.BestAchievable()
+    rest.update(p[100:], y[100:])
+    alone.merge_state(rest)
+    assert int(alone.positives.sum()) == int(y.sum())
+    both = torchmetrics.MetricCollection(
+        {"f1": tensors.BestAchievable(), "mcc": tensors.BestAchievable("mcc")}
+    )
+    for part in (slice(0, 100), slice(100, None)):
+        both.update(p[part], y[part])
+    found = both.compute()
+    mcc = tensors.BestAchievable("mcc")
+    mcc.update(p, y)
+    assert found["f1_score"] == whole.compute()["score"]
+    assert found["mcc_threshold"] == mcc.compute()["threshold"]
+    both.reset()
+    both.update(p, y)
+    assert both.compute() == found
+
+
+TWO_PROCESSES = """
+import sys
+import torch
+from argmetric.tensors import BestAchievable
+rank, store = int(sys.argv[1]), sys.argv[2]
+torch.distributed.init_process_group(
+    "gloo", init_method=f"file://{store}", rank=rank, world_size=2
+)
+p = torch.linspace(0.0, 1.0, 60)
+y = (torch.sin(40.0 * p) + 2.0 * p > 0.8).int()
+half = slice(rank, None, 2)
+best = BestAchievable()
+best.update(p[half], y[half])
+found = best.compute()
+whole = BestAchievable()
+whole.sync_on_compute = False
+whole.update(p, y)
+assert found == whole.compute(), (found, whole.compute())
+"""
+
+
+def test_counts_add_up_over_processes(tmp_path):
+    library("torchmetrics")
+    if not torch.distributed.is_gloo_available():
+        pytest.skip("this build of torch has no gloo")
+    code = [sys.executable, "-c", TWO_PROCESSES]
+    runs = [
+        subprocess.Popen(
+            [*code, str(rank), str(tmp_path / "store")],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+        )
+        for rank in range(2)
+    ]
+    errors = [run.communicate(timeout=120)[1] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], errors

@@ -2,6 +2,7 @@
 
 `spark.decide` for Spark, `mlflow.log_rule` for MLflow, and post-processors for
 LangChain, LlamaIndex and Haystack in `langchain`, `llama_index` and `haystack`. For
+networks `monai.BestMasks`, `transformers.RuleMetrics` and `lightning.RuleCallback`. For
 DuckDB, Polars and Ray `decide_table` labels one table, and `decide_batches` many.
 """
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from argmetric.integrations._tables import decide_batches as decide_batches
     from argmetric.integrations._tables import decide_table as decide_table
 
-_ENGINES = ("spark", "mlflow", "langchain", "llama_index", "haystack")
+_ENGINES = (
+    *("spark", "mlflow", "langchain", "llama_index", "haystack"),
+    *("lightning", "monai", "transformers"),
+)
 _load, __dir__, __all__ = lazy_names(
     __name__,
     {

@@ -101,6 +101,7 @@ class BestAchievable(Base):  # type: ignore[misc]
             )
         self.positives += other.positives.to(self.positives.device)
         self.negatives += other.negatives.to(self.negatives.device)
+        self._computed = None  # what torchmetrics keeps of the counts before
 
     def reset(self) -> None:
         """Forget all batches."""

@@ -1,0 +1,81 @@
+"""Lightning: a callback that keeps the best threshold of an epoch with the model."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from argmetric._tune import Rule
+from argmetric.metrics import MetricLike
+from argmetric.scale import load_extra
+
+
+@cache
+def _made() -> type[Any]:
+    lightning = load_extra("lightning.pytorch", "lightning")
+    from argmetric.tensors import BestAchievable
+
+    class RuleCallback(lightning.Callback):  # type: ignore[misc, name-defined]
+        """Logs the best score of validation, its threshold and the score at 0.5.
+
+        `validation_step` returns a dictionary with scores as "preds" and 0/1 labels as
+        "target". The rule is part of every checkpoint, and is saved as JSON at `path`,
+        by default ``rule.json`` in the trainer's ``default_root_dir``. The other
+        arguments are those of `argmetric.tensors.BestAchievable`.
+        """
+
+        def __init__(
+            self,
+            metric: MetricLike = "f1",
+            *,
+            path: str | Path | None = None,
+            zero_division: float | None = None,
+            logits: bool = False,
+        ) -> None:
+            self.best = BestAchievable(
+                metric, zero_division=zero_division, logits=logits
+            )
+            self.path = path
+            self.rule: Rule | None = None
+
+        def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+            self.best = self.best.to(pl_module.device)
+            self.best.reset()
+
+        def on_validation_batch_end(
+            self, trainer: Any, pl_module: Any, outputs: Any, *batch: Any
+        ) -> None:
+            if not isinstance(outputs, dict) or not {"preds", "target"} <= set(outputs):
+                raise ValueError(
+                    'validation_step must return {"preds": scores, "target": labels}'
+                )
+            self.best.update(outputs["preds"], outputs["target"])
+
+        def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            if trainer.sanity_checking:
+                return
+            found = {name: float(x) for name, x in self.best.compute().items()}
+            metric = self.best.metric
+            names = f"best_{metric.name}", "threshold", f"{metric.name}_at_half"
+            pl_module.log_dict(dict(zip(names, found.values(), strict=True)))
+            self.rule = Rule(metric, found["threshold"], score=found["score"])
+            if trainer.is_global_zero:
+                folder = Path(trainer.default_root_dir)
+                folder.mkdir(parents=True, exist_ok=True)
+                self.rule.save(self.path or folder / "rule.json")
+
+        def state_dict(self) -> dict[str, Any]:
+            return {"rule": None if self.rule is None else self.rule.to_dict()}
+
+        def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+            saved = state_dict["rule"]
+            self.rule = None if saved is None else Rule.from_dict(saved)
+
+    return RuleCallback
+
+
+def __getattr__(name: str) -> Any:
+    if name == "RuleCallback":
+        return _made()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,71 @@
+"""MONAI: post-transforms that turn the output of a network into its best masks."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from argmetric.scale import load_extra
+from argmetric.tensors import MaskCalibrator, decide_masks
+
+
+@cache
+def _made() -> dict[str, type[Any]]:
+    transforms = load_extra("monai.transforms", "monai")
+    utils = load_extra("monai.utils", "monai")
+
+    class BestMasks(transforms.Transform):  # type: ignore[misc, name-defined]
+        """From logits or probabilities (classes, *space) to masks in their shape.
+
+        It stands in the place of `Activations` and `AsDiscrete`. The arguments are
+        those of `argmetric.tensors.decide_masks`.
+        """
+
+        backend = (utils.TransformBackends.TORCH,)
+
+        def __init__(
+            self,
+            metric: str = "dice",
+            *,
+            mode: str = "multilabel",
+            zero_division: float = 1.0,
+            logits: bool = False,
+            calibrator: MaskCalibrator | None = None,
+        ) -> None:
+            self.metric = metric
+            self.settings: dict[str, Any] = {
+                "mode": mode,
+                "zero_division": zero_division,
+                "logits": logits,
+                "calibrator": calibrator,
+            }
+
+        def __call__(self, img: Any) -> Any:
+            tensor = utils.convert_to_tensor(img, track_meta=False)
+            found = decide_masks(tensor[None], self.metric, **self.settings)
+            return utils.convert_to_dst_type(found.masks[0], img, dtype=tensor.dtype)[0]
+
+    class BestMasksd(transforms.MapTransform):  # type: ignore[misc, name-defined]
+        """`BestMasks` for some keys of a dictionary."""
+
+        backend = BestMasks.backend
+
+        def __init__(
+            self, keys: Any, *, allow_missing_keys: bool = False, **settings: Any
+        ) -> None:
+            super().__init__(keys, allow_missing_keys)
+            self.transform = BestMasks(**settings)
+
+        def __call__(self, data: Any) -> dict[Any, Any]:
+            return {
+                **data,
+                **{key: self.transform(data[key]) for key in self.key_iterator(data)},
+            }
+
+    return {"BestMasks": BestMasks, "BestMasksd": BestMasksd}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BestMasks", "BestMasksd"):
+        return _made()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
