@@ -19,10 +19,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tensors_parts.dependence import dependence
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -312,6 +314,7 @@ def failed(part: str) -> None:
 
 
 PARTS = {"check": check, "rows": rows, "masks": masks, "loss": loss}
+PARTS["dependence"] = partial(dependence, say=say)
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/tensors.py`."""
