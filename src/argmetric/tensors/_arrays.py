@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -118,9 +119,19 @@ def work_dtype(xp: Any, dtype: str, tensor: Tensor) -> Any:
 
 
 def read_tensor(
-    x: Tensor, name: str, *, logits: bool = False, most_dims: int = 2
+    x: Tensor,
+    name: str,
+    *,
+    logits: bool = False,
+    most_dims: int = 2,
+    later: list[Callable[[], Tensor | None]] | None = None,
 ) -> Tensor:
-    """Scores as floats on their device: no gradient, no NaN, within [0, 1]."""
+    """Scores as floats on their device: no gradient, no NaN, within [0, 1].
+
+    Waiting for the range of scores on a GPU would leave it idle. With `later` the check
+    of values is put there, to be called when all work is queued. It raises, or gives
+    scores to start again with where rounding put some just outside of [0, 1].
+    """
     xp = namespace(x)
     if getattr(x, "requires_grad", False):
         raise TypeError(
@@ -146,16 +157,29 @@ def read_tensor(
         x = xp.astype(x, xp.float32)
     if capturing(x):
         return x
-    if isinstance(xp, TorchNamespace):
-        low, high = xp.torch.stack(xp.torch.aminmax(x)).tolist()
-    else:
-        low, high = float(xp.min(x)), float(xp.max(x))
-    # Both are nan where there is one
-    if not (low == low if logits else 0.0 <= low <= high <= 1.0):
+    extent = extent_of(xp, x)
+
+    def check() -> Tensor | None:
+        low, high = extent.tolist() if hasattr(extent, "tolist") else extent
+        # Both are nan where there is one
+        if low == low if logits else 0.0 <= low <= high <= 1.0:
+            return None
         host = np.asarray(to_host(x), dtype=np.float64)
         check_scores(host, name, logits=logits)  # raises, unless it is rounding
-        x = xp.clip(x, 0.0, 1.0)
-    return x
+        return xp.clip(x, 0.0, 1.0)
+
+    if later is not None and getattr(x, "is_cuda", False):
+        later.append(check)
+        return x
+    clipped = check()
+    return x if clipped is None else clipped
+
+
+def extent_of(xp: Any, x: Tensor) -> Any:
+    """Smallest and largest number; on a GPU they are not waited for."""
+    if isinstance(xp, TorchNamespace):
+        return xp.torch.stack(xp.torch.aminmax(x))
+    return float(xp.min(x)), float(xp.max(x))
 
 
 def capturing(x: Tensor) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -385,6 +386,12 @@ def expected_curves(rows: Rows, metric: Metric) -> Tensor:
 
 def usable_form(metric: Metric, sizes: Floats) -> Form:
     """The form of a metric that tensors can compute; others are refused."""
+    return _usable_form(metric, tuple(sizes.tolist()))
+
+
+@lru_cache(maxsize=64)
+def _usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
+    sizes = np.array(all_sizes)
     form = metric.form
     fine = isinstance(form, MeanForm) and form.curvature is None
     fine |= isinstance(form, AffineForm) and form.factors is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -144,7 +145,8 @@ def decide(
     metric = get_metric(metric, zero_division=zero_division)
     (logits,) = as_flags(logits=logits)
     limits = TensorLimits.of(min_positives, max_positives, min_precision, min_recall)
-    p = read_tensor(p, "p", logits=logits)
+    later: list[Callable[[], Tensor | None]] = []
+    p = read_tensor(p, "p", logits=logits, later=later)
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     segments = SegmentedTensor(p, average, groups, "p")
@@ -179,6 +181,20 @@ def decide(
     best, expected, cut = (
         segments.gather([(part, one[i]) for part, one in values]) for i in range(3)
     )
+    for check in later:
+        clipped = check()
+        if clipped is not None:
+            return decide(
+                clipped,
+                metric,
+                groups=groups,
+                average=average,
+                min_positives=min_positives,
+                max_positives=max_positives,
+                min_precision=min_precision,
+                min_recall=min_recall,
+                dtype=dtype,
+            )
     if math.isnan(metric.zero_division):
         _refuse_never_defined(expected, p > (-math.inf if logits else 0.0), metric)
     return TensorDecision(
@@ -331,11 +347,13 @@ def fits_masks(
 ) -> bool:
     """Whether long rows on a GPU are decided without a sort, as pixels of masks are."""
     plain = getattr(p, "is_cuda", False) and str(p.dtype) == "torch.float32"
+    long = segments.group_ids is None and segments.length > LONGEST_SORTED
+    if not (plain and long and limits.none):
+        return False
     known = metric == FBeta(zero_division=metric.zero_division)
     known |= metric == Jaccard(zero_division=metric.zero_division)
     known &= not math.isnan(metric.zero_division)
-    long = segments.group_ids is None and segments.length > LONGEST_SORTED
-    return bool(plain and known and long and limits.none)
+    return bool(known)
 
 
 def choose_fused(

@@ -89,7 +89,7 @@ def layout(keys: Tensor) -> tuple[int, dict[str, int]]:
     """Programs, and how many rows and threads each has."""
     rows, n = keys.shape
     each = ROWS_OF.get(n, 1)
-    shape = {"ROWS": each, "N": n, "num_warps": max(n // 256, 1)}
+    shape = {"ROWS": each, "N": n, "num_warps": max(n // 512, 1)}
     return triton.cdiv(rows, each), shape
 
 

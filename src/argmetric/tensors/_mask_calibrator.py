@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -192,9 +193,16 @@ def true_masks(x: Tensor, masks: Tensor, mode: str) -> tuple[Tensor, Tensor]:
 
 
 def read_masks(
-    x: Tensor, mode: str, logits: bool, calibrator: MaskCalibrator | None
+    x: Tensor,
+    mode: str,
+    logits: bool,
+    calibrator: MaskCalibrator | None,
+    later: list[Callable[[], Tensor | None]] | None = None,
 ) -> Tensor:
-    """Probabilities of the shape (images, classes, pixels), calibrated."""
+    """Probabilities of the shape (images, classes, pixels), calibrated.
+
+    A check of their values that need not be waited for is put into `later`.
+    """
     torch = require_torch("decide_masks")
     check_choice(mode, "mode", MODES)
     if not isinstance(x, torch.Tensor):
@@ -204,7 +212,8 @@ def read_masks(
             "probabilities must have the shape (images, classes, height, width), not "
             f"{tuple(x.shape)}"
         )
-    x = read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim)
+    later = later if calibrator is None else None
+    x = read_tensor(x, "probabilities", logits=logits, most_dims=x.ndim, later=later)
     if calibrator is not None:
         if calibrator.mode != mode:
             raise ValueError(

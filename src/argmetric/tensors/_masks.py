@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from argmetric._input.arguments import as_flags, check_choice
@@ -118,7 +119,8 @@ def decide_masks(
     found, form = mask_metric(metric, zero_division)
     (logits,) = as_flags(logits=logits)
     shape = tuple(probabilities.shape)
-    p = read_masks(probabilities, mode, logits, calibrator)
+    later: list[Callable[[], Tensor | None]] = []
+    p = read_masks(probabilities, mode, logits, calibrator, later)
     images, classes, n = p.shape
     rows = p.reshape(-1, n)
     sd = None if calibrator is None else calibrator.row_sd(images, p)
@@ -126,6 +128,10 @@ def decide_masks(
         best, value, cut, labels = decide_pixels(rows, found)
     else:
         best, value, cut, labels = decide_shared(rows, sd, found)
+    for check in later:
+        clipped = check()
+        if clipped is not None:
+            return decide_masks(clipped, metric, mode=mode, zero_division=zero_division)
     masks = labels.reshape(shape)
     value, best = (one.reshape(images, classes) for one in (value, best))
     if mode == "multilabel":
