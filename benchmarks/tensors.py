@@ -165,11 +165,32 @@ def rows(device: Device) -> None:
         single = tensors.decide(part, average="samples", dtype="float32")
         unlike = (double.n_positives != single.n_positives).float().mean()
         say("rows", n=n, float32_changes_share=float(unlike))
+    if not device.cuda:
+        arrays()
     if device.cuda:
         for n in (10**5, 10**7):
             p = torch.rand(1, n, device=device.name) ** 8
             took = device.time(lambda p=p: tensors.decide(p, average="samples"), 3)
             say("rows", rows=1, n=n, f1_ms=took)
+
+
+def arrays() -> None:
+    """CPU time of the array path for a million rows or a tenth of that."""
+    import argmetric as am
+
+    rng = np.random.default_rng(1)
+    for count, n, whole in (
+        (10**5, 20, 10**6),
+        (10**4, 100, 10**6),
+        (1000, 1000, 10**5),
+    ):
+        p = rng.random((count, n))
+        for metric in ("f1", "jaccard", "mcc", "balanced_accuracy"):
+            am.decide(p, metric, average="samples")
+            start = time.process_time()
+            am.decide(p, metric, average="samples")
+            took = (time.process_time() - start) * whole / count
+            say("arrays", rows=whole, n=n, metric=metric, cpu_seconds=round(took, 2))
 
 
 def loss(device: Device) -> None:
