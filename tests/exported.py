@@ -4,10 +4,14 @@ import json
 import math
 import sqlite3
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 
 import argmetric as am
+import postgres
+from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
+from argmetric._calibrate.class_shares import ClassPriorShift
 from argmetric._calibrate.maps import (
     BetaMap,
     IsotonicMap,
@@ -70,7 +74,44 @@ def matrix_rules():
     }
 
 
-RULES = cut_rules() | matrix_rules()
+def labelled_classes(n=400, seed=1):
+    """Votes of 12 trees: many zeros, and classes that tie."""
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet([1.0, 0.7, 0.4], n)
+    y = np.array([rng.choice(3, p=row) for row in truth])
+    return y, np.array([rng.multinomial(12, row) for row in truth]) / 12
+
+
+def mapped_rules():
+    names, even = ("x", "it's", "z"), np.ones(3)
+    weights, offsets = np.array([1.0, 0.5, 2.5]), np.array([0.0, 0.1, -0.05])
+    fitted = am.calibrate(*labelled_classes())
+    parts = {"matrix": fitted.matrix, "centre": fitted.centre}
+    hot = ClassMatrixMap(1.1, fitted.biases, **parts, floor=0.02, temperature=1.7)
+    plain = ClassMatrixMap(0.8, np.array([0.1, -0.2, 0.0]), lump=0.3, floor=0.01)
+    logits = ClassMatrixMap(0.9, even, **parts, temperature=2.5)
+    old, new = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.75, 0.0])
+    shifted = fitted.then(ClassPriorShift(new, old)).then(ClassTemperatureMap(0.7, 3))
+    cases = {
+        "class temperature": (ClassTemperatureMap(1.5, 3), even, None),
+        "class temperature, weights": (ClassTemperatureMap(1.5, 3), weights, None),
+        "class prior": (ClassPriorShift(even / 3, old), weights, None),
+        "class matrix": (fitted, weights, None),
+        "class matrix, offsets": (fitted, weights, offsets),
+        "class biases": (plain, weights, None),
+        "class matrix, hot": (replace(hot, lump=-0.4), weights, offsets),
+        "class matrix of logits": (logits, weights, None),
+        "class chain": (shifted, weights, offsets),
+    }
+    return {
+        name: am.MultiClassRule(
+            names, w, am.FBeta(1.0), calibrator=calibrator, offsets=b
+        )
+        for name, (calibrator, w, b) in cases.items()
+    }
+
+
+RULES = cut_rules() | matrix_rules() | mapped_rules()
 
 
 def near(value):
@@ -85,10 +126,33 @@ def near(value):
 EDGES = [None, NAN, INF, -INF, -0.5, 1.5, -1e-7, 1 + 1e-7, -0.0, 0.0, 1.0, 5e-324]
 
 
+def shares_for(seed=0):
+    """Rows of three classes: random ones, votes, ties, 32 bits, and wrong sums."""
+    rng = np.random.default_rng(seed)
+    even = rng.dirichlet([0.8] * 3, N_RANDOM)
+    votes = rng.multinomial(12, [0.5, 0.3, 0.2], N_RANDOM // 8) / 12
+    sure = even[:500] ** 8
+    sure /= sure.sum(axis=1, keepdims=True)
+    tied = even[:1000].copy()
+    tied[:, 0] = tied[:, 1] = (1 - tied[:, 2]) / 2
+    weighted = rng.random((1000, 1)) * [[1.0, 2.0, 0.4]]  # ties of weights 1, 1/2, 5/2
+    weighted[:, rng.integers(0, 3)] = 0.0
+    weighted /= weighted.sum(axis=1, keepdims=True)
+    narrow = even[:1000].astype(np.float32).astype(float)
+    off = even[:600] * rng.choice([0.998, 0.9992, 1.0008, 1.002, 0.0], (600, 1))
+    corners = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1 + 1e-7, -1e-7, 0]])
+    odd = [[x, 0.5, 0.5 - x if x and abs(x) < 1 else 0.5] for x in EDGES]
+    odd += [[0.5, 0.5, x] for x in EDGES] + [[x] * 3 for x in (1 / 3, 0.01, 0.02)]
+    parts = (even, votes, sure, tied, weighted, narrow, off, corners)
+    return [row for part in parts for row in part.tolist()] + odd
+
+
 def scores_for(rule, seed=0):
     """Rows of random scores and of edge values, in as many columns as the rule has."""
     rng = np.random.default_rng(seed)
     portable = rule._portable()
+    if portable.logits is not None:
+        return shares_for(seed)
     cuts = [x for cut in portable.cuts for x in near(cut.cut) if not math.isnan(x)]
     edges = EDGES + cuts
     columns = len(portable.columns)
@@ -119,6 +183,8 @@ def expected_of(rule, rows):
     if portable.cuts:
         low, high = portable.cuts[0].low, portable.cuts[0].high
     valid = ((table >= low) & (table <= high)).all(axis=1)
+    if portable.logits is not None:
+        valid &= np.abs(np.clip(table, 0, 1).sum(axis=1) - 1) <= 1e-3
     kept = table[valid, 0] if portable.single else table[valid]
     labels = np.full(len(rows), None, dtype=object)
     labels[valid] = rule.apply(kept).tolist()
@@ -144,9 +210,32 @@ def by_json(rule, rows):
     def best(row):
         if any(x is None or not -1e-6 <= x <= 1 + 1e-6 for x in row):
             return None
-        parts = zip(row, form["weights"], form["offsets"], strict=True)
-        values = [min(max(x, 0.0), 1.0) * w + b for x, w, b in parts]
+        row = [min(max(x, 0.0), 1.0) for x in row]
+        if form["map"] is not None:
+            if not 0.999 <= sum(row) <= 1.001:
+                return None
+            values = mapped(row, **form["map"])
+        else:
+            parts = zip(row, form["weights"], form["offsets"], strict=True)
+            values = [x * w + b for x, w, b in parts]
         return form["labels"][values.index(max(values))]
+
+    def mapped(row, temperature, floor, lump, matrix, biases):
+        x = [math.log(max(one / sum(row), 2**-53)) / temperature for one in row]
+        if temperature != 1:
+            total = math.log(sum(map(math.exp, x)))
+            x = [one - total for one in x]
+        y = list(biases)
+        for a, weights in zip(x, matrix, strict=True):
+            kept = a if floor is None else max(a, floor)
+            y = [b + kept * w for b, w in zip(y, weights, strict=True)]
+        if floor is not None:
+            y = [b + lump * (a <= floor) for a, b in zip(x, y, strict=True)]
+        if any(form["offsets"]):
+            part = [math.exp(max(one - max(y), -60)) for one in y]
+            total = sum(a / w for a, w in zip(part, form["weights"], strict=True))
+            y = [a + b * total for a, b in zip(part, form["offsets"], strict=True)]
+        return [math.floor(one * 2**24 + 0.5) for one in y]
 
     if form["weights"]:
         return [best(row) for row in rows]
@@ -195,6 +284,22 @@ def by_duckdb(rule, rows):
     return as_labels(rule, found)
 
 
+def by_postgres(rule, rows):
+    names = ['"' + name.replace('"', '""') + '"' for name in column_names(rule)]
+    columns = ", ".join(f"{name} double precision" for name in names)
+    lines = [
+        ",".join([str(i), *("" if x is None else repr(x) for x in row)])
+        for i, row in enumerate(rows)
+    ]
+    found = postgres.answer(
+        f"CREATE TEMP TABLE t (i int, {columns});\n"
+        "COPY t FROM STDIN (FORMAT csv);\n" + "\n".join(lines) + "\n\\.\n"
+        f"SELECT row_to_json(q) FROM (SELECT {asked(rule, 'postgres')} FROM t "
+        "ORDER BY i) AS q;\n"
+    )
+    return as_labels(rule, [tuple(json.loads(line).values()) for line in found])
+
+
 def by_onnx(rule, rows):
     import onnxruntime
 
@@ -207,10 +312,19 @@ def by_onnx(rule, rows):
     return label.tolist()
 
 
-TARGETS = {
+TARGETS = {  # how each is run, and the packages that it needs
     "python": (by_python, ()),
     "json": (by_json, ()),
     "sqlite": (by_sqlite, ()),
     "duckdb": (by_duckdb, ("duckdb",)),
     "onnx": (by_onnx, ("onnx", "onnxruntime")),
+    "postgres": (by_postgres, ()),
 }
+
+
+def missing(target):
+    """Why a target cannot be run here, or nothing."""
+    if target == "postgres" and postgres.programs() is None:
+        return "no Postgres server is installed"
+    absent = [name for name in TARGETS[target][1] if find_spec(name) is None]
+    return f"{absent[0]} is not installed" if absent else ""

@@ -13,7 +13,17 @@ import pytest
 import argmetric as am
 from argmetric._calibrate.class_maps import ClassTemperatureMap
 from argmetric._calibrate.maps import PlattMap
-from exported import N_RANDOM, RULES, TARGETS, cut_rules, expected_of, scores_for
+from exported import (
+    N_RANDOM,
+    RULES,
+    TARGETS,
+    cut_rules,
+    expected_of,
+    mapped_rules,
+    missing,
+    scores_for,
+    shares_for,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 NAN = math.nan
@@ -28,9 +38,9 @@ def require(*packages):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.filterwarnings("ignore:scores from")
 def test_labels_are_those_of_apply(name, target):
-    run, packages = TARGETS[target]
-    require(*packages)
-    rule = RULES[name]
+    if reason := missing(target):
+        pytest.skip(reason)
+    run, rule = TARGETS[target][0], RULES[name]
     if target == "onnx" and name == "nothing":
         with pytest.raises(TypeError, match=r"ONNX cannot hold the labels 1, 2\.5"):
             rule.to_onnx()
@@ -51,6 +61,33 @@ def test_a_raw_cut_is_the_cut_on_calibrated_scores(name):
     if math.isfinite(rule.threshold_raw):
         at = np.array([rule.threshold_raw, np.nextafter(rule.threshold_raw, 0.0)])
         assert (rule.calibrator.apply(at) >= rule.threshold).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", mapped_rules())
+def test_classes_are_those_of_calibrated_probabilities(name):
+    # But for classes whose values agree to 7 digits, of which the first is chosen.
+    rule = RULES[name]
+    table = np.array(shares_for(), dtype=float)
+    sums = np.clip(table, 0, 1).sum(axis=1)
+    valid = (table >= -1e-6).all(axis=1) & (np.abs(sums - 1) <= 1e-3)
+    p = table[valid]
+    values = rule.calibrator.apply(p) * rule.weights + rule.offsets
+    top = values.max(axis=1, keepdims=True)
+    near = values >= top - 1e-6 * np.abs(top)
+    found = rule.predicts(p)
+    clear = near.sum(axis=1) == 1
+    assert clear.sum() > 10_000
+    assert np.array_equal(found[clear], values.argmax(axis=1)[clear])
+    assert near[np.arange(len(p)), found].all()
+
+
+def test_equal_classes_go_to_the_first():
+    rule = RULES["class temperature, weights"]  # 1, 1/2, 5/2 at a temperature of 1.5
+    b = np.random.default_rng(0).random(1000)
+    p = np.stack([b, b * 2**1.5, np.zeros(1000)], 1)
+    p /= p.sum(axis=1, keepdims=True)
+    assert set(rule.apply(p).tolist()) == {"x"}
+    assert set(rule.apply(p.astype(np.float32)).tolist()) <= {"x", "it's"}
 
 
 @pytest.mark.parametrize("line", [(0.0123, -0.706, 0.333), (0.2151, -1.253, 0.177)])
@@ -149,9 +186,11 @@ def test_what_cannot_be_exported_is_refused():
     mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
     with pytest.raises(TypeError, match="cannot hold the labels 0, 'yes'"):
         mixed.to_sql()
-    mapped = replace(RULES["classes"], calibrator=ClassTemperatureMap(1.5, 3))
-    with pytest.raises(ValueError, match="class probabilities cannot be exported"):
-        mapped.to_sql()
+    matrix = RULES["class matrix"].calibrator
+    for odd in (np.sqrt, ClassTemperatureMap(1.5, 3).then(matrix)):
+        mapped = replace(RULES["classes"], calibrator=odd)
+        with pytest.raises(ValueError, match=r"matrix map is not the first\. Export "):
+            mapped.to_sql()
     many = am.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
     with pytest.raises(ValueError, match="sqlite has no function for the greatest of"):
         many.to_sql("sqlite")

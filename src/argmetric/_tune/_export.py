@@ -16,8 +16,9 @@ import numpy as np
 from argmetric._input.arguments import check_choice, check_texts, shown
 from argmetric._input.validation import ONE_BITS, ROUNDING
 from argmetric._results.saving import plain
+from argmetric._tune._export_classes import ClassLogits
 
-SCHEMA = "argmetric exported rule 1"  # docs/_static/rule.schema.json
+SCHEMA = "argmetric exported rule 2"  # docs/_static/rule.schema.json
 POINTS = 1024  # probabilities that a round of the search for a cut looks at
 UNIT = (-ROUNDING, 1.0 + ROUNDING)  # what `apply` takes for probabilities
 REAL = (-math.inf, math.inf)
@@ -36,7 +37,7 @@ class RawCut(NamedTuple):
 
 @dataclass(frozen=True)
 class PortableRule:
-    """One cut for each column, or the largest of weight·p + offset.
+    """One cut for each column, or the largest of weight·p + offset of classes.
 
     Attributes
     ----------
@@ -50,6 +51,8 @@ class PortableRule:
         One for each column; empty for classes.
     weights, offsets : tuple of float
         One for each class; empty for cuts.
+    logits : ClassLogits or None
+        From p to weighted logits of the classes, where the rule has a calibrator.
     single : bool
         Whether scores are one vector and not a matrix.
     """
@@ -60,6 +63,7 @@ class PortableRule:
     cuts: tuple[RawCut, ...] = ()
     weights: tuple[float, ...] = ()
     offsets: tuple[float, ...] = ()
+    logits: ClassLogits | None = None
     single: bool = False
 
     def labels_of(self, target: str, *kinds: type) -> type:
@@ -88,8 +92,9 @@ class Exported:
     def to_sql(self, dialect: SqlDialect = "duckdb", column: Any = None) -> str:
         """Return an SQL expression with the label of a row, as `apply` gives it.
 
-        Scores that `apply` refuses get NULL: NULL itself, NaN, and numbers outside of
-        0 to 1 where the rule has a calibrator or several classes.
+        Scores that `apply` refuses get NULL: NULL itself, NaN, numbers outside of 0 to
+        1 where the rule has a calibrator or several classes, and rows of classes that
+        do not sum to 1 where it has both.
 
         Parameters
         ----------
@@ -164,7 +169,9 @@ class Exported:
         """
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"name must be a name of Python, not {shown(name)}")
-        return _python_text(self._portable(), name)
+        from argmetric._tune._export_python import python_text
+
+        return python_text(self._portable(), name)
 
     def to_json(self) -> str:
         """Return the rule as JSON for other programs: cuts on the scores as given.
@@ -181,6 +188,7 @@ class Exported:
             "cuts": [cut._asdict() for cut in rule.cuts],
             "weights": rule.weights,
             "offsets": rule.offsets,
+            "map": None if rule.logits is None else rule.logits.to_dict(),
             "rule": self.to_dict(),
         }
         return json.dumps(plain(values), allow_nan=False, ensure_ascii=False)
@@ -230,69 +238,3 @@ def _columns(rule: PortableRule, column: Any) -> tuple[str, ...]:
     if len(names) != len(rule.columns):
         raise ValueError(f"column must be {wanted}, not {shown(column)}")
     return tuple(names)
-
-
-_CUT = """\
-def {name}(p):
-    '''{title}'''
-    if p is None or not {low} <= (p := float(p)) <= {high}:
-        return None
-    return {positive} if p {operator} {cut} else {negative}
-"""
-_COLUMNS = """\
-def {name}(p):
-    '''{title}'''
-    if len(p) != {count}:
-        raise ValueError("{count} scores are needed, one for each column")
-"""
-_CLASSES = """\
-    best, top = None, float("-inf")
-    for x, weight, offset, label in zip(p, {weights}, {offsets}, {labels}):
-        if x is None or not {low} <= (x := float(x)) <= {high}:
-            return None
-        value = min(max(x, 0.0), 1.0) * weight + offset
-        if value > top:
-            best, top = label, value
-    return best
-"""
-
-
-def _python_text(rule: PortableRule, name: str) -> str:
-    rule.labels_of("a function", int, float, str, bool)
-    title = rule.title.replace("\\", "/").replace("'", "`")
-    if rule.single:
-        return _python_cut(rule, rule.cuts[0], name, title).rstrip()
-    head = _COLUMNS.format(name=name, title=title, count=len(rule.columns))
-    if rule.weights:
-        low, high = map(repr, UNIT)
-        return head + _CLASSES.format(
-            weights=rule.weights,
-            offsets=rule.offsets,
-            labels=rule.labels,
-            low=low,
-            high=high,
-        )
-    parts = [
-        _python_cut(rule, cut, f"_{name}_{i}", f"Column {i}")
-        for i, cut in enumerate(rule.cuts)
-    ]
-    calls = ", ".join(f"_{name}_{i}(p[{i}])" for i in range(len(parts)))
-    return "\n\n".join([*parts, f"{head}    return [{calls}]\n"])
-
-
-def _python_cut(rule: PortableRule, cut: RawCut, name: str, title: str) -> str:
-    negative, positive = map(repr, rule.labels)
-    return _CUT.format(
-        name=name,
-        title=title,
-        low=_float_text(cut.low),
-        high=_float_text(cut.high),
-        operator=cut.operator,
-        cut=_float_text(cut.cut),
-        negative=negative,
-        positive=positive,
-    )
-
-
-def _float_text(value: float) -> str:
-    return repr(value) if math.isfinite(value) else f'float("{value}")'

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import shown
+from argmetric._input.odds import NEAREST
 from argmetric._tune._export import UNIT, PortableRule
+from argmetric._tune._export_classes import (
+    LEAST_EXPONENT,
+    LEAST_SUM,
+    STEP,
+    SUMS,
+    ClassLogits,
+)
 
 OPSET = 18  # of a graph of its own
 OLDEST_OPSET = 13  # that has all operators as they are used here
@@ -84,14 +92,19 @@ class _Nodes:
         p = self.add("Cast", scores, to=types.DOUBLE)
         if rule.weights:
             valid = self.between(p, *UNIT)
-            counts = self.add("Cast", valid, to=types.INT64)
-            axis = self.constant([1])
-            counts = self.add("ReduceSum", counts, axis, keepdims=0)
-            count = self.constant(len(rule.columns))
             p = self.add("Clip", p, self.constant(0.0), self.constant(1.0))
-            value = self.add("Mul", p, self.constant(rule.weights))
-            value = self.add("Add", value, self.constant(rule.offsets))
+            if rule.logits is None:
+                value = self.add("Mul", p, self.constant(rule.weights))
+                value = self.add("Add", value, self.constant(rule.offsets))
+            else:
+                total = self.sum(p)
+                valid = self.add("And", valid, self.between(total, *SUMS))
+                total = self.add("Max", total, self.constant(LEAST_SUM))
+                p = self.add("Div", p, total)
+                value = self.values(rule, rule.logits, p)
             place = self.add("ArgMax", value, axis=1, keepdims=0)
+            counts = self.sum(self.add("Cast", valid, to=types.INT64), keepdims=0)
+            count = self.constant(len(rule.columns))
             valid = self.add("Equal", counts, count, name="valid")
         else:
             cuts = rule.cuts[0] if rule.single else zip(*rule.cuts, strict=True)
@@ -101,6 +114,37 @@ class _Nodes:
             place = self.add("Cast", self.add("Xor", reached, below), to=types.INT64)
             valid = self.between(p, low, high, name="valid")
         return self.add("Gather", labels, place, name="label"), valid
+
+    def values(self, rule: PortableRule, logits: ClassLogits, p: str) -> str:
+        """What `ClassLogits.values` gives for rows that sum to 1."""
+        x = self.add("Log", self.add("Max", p, self.constant(NEAREST)))
+        if logits.temperature != 1.0:
+            x = self.add("Div", x, self.constant(logits.temperature))
+            x = self.add("LogSoftmax", x, axis=1)
+        is_low = None
+        if logits.floor is not None:
+            floor = self.constant(logits.floor)
+            is_low = self.add("LessOrEqual", x, floor)
+            x = self.add("Max", x, floor)
+        y = self.add("MatMul", x, self.constant(logits.matrix))
+        y = self.add("Add", y, self.constant(logits.biases))
+        if is_low is not None and logits.lump:
+            lump, zero = self.constant(logits.lump), self.constant(0.0)
+            y = self.add("Add", y, self.add("Where", is_low, lump, zero))
+        if any(rule.offsets):
+            place = self.add("ArgMax", y, axis=1, keepdims=1)
+            top = self.add("GatherElements", y, place, axis=1)
+            y = self.add("Max", self.add("Sub", y, top), self.constant(LEAST_EXPONENT))
+            part = self.add("Exp", y)
+            total = self.sum(self.add("Div", part, self.constant(rule.weights)))
+            y = self.add("Mul", total, self.constant(rule.offsets))
+            y = self.add("Add", part, y)
+        y = self.add("Div", y, self.constant(STEP))
+        return self.add("Floor", self.add("Add", y, self.constant(0.5)))
+
+    def sum(self, x: str, keepdims: int = 1) -> str:
+        """Sums of rows."""
+        return self.add("ReduceSum", x, self.constant([1]), keepdims=keepdims)
 
     def between(self, p: str, low: Any, high: Any, name: str = "") -> str:
         """Whether numbers lie between two; NaN does not."""

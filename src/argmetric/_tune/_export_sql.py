@@ -5,7 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from argmetric._input.odds import NEAREST
+from argmetric._input.validation import ONE_BITS
 from argmetric._tune._export import UNIT, PortableRule, RawCut
+from argmetric._tune._export_classes import (
+    LEAST_EXPONENT,
+    LEAST_SUM,
+    STEP,
+    SUMS,
+    ClassLogits,
+)
 
 
 class Dialect(NamedTuple):
@@ -18,6 +29,8 @@ class Dialect(NamedTuple):
     greatest: str = "greatest"
     least: str = "least"
     most_arguments: int = 100_000  # of `greatest`
+    kept: str = ""  # before a query whose result must be computed once
+    row: str = ""  # before a column of an earlier step, where steps are lambdas
 
     def number(self, value: float) -> str:
         """An expression that is this float exactly.
@@ -56,6 +69,19 @@ class Dialect(NamedTuple):
             return "'" + value.replace("'", "''") + "'"
         return str(value) if isinstance(value, int) else self.number(value)
 
+    def product(self, x: str, weight: float) -> str:
+        """A probability times a weight. Postgres refuses one that rounds to 0."""
+        text = f"{x} * {self.number(weight)}"
+        if self.name != "postgres" or weight >= 1.0:
+            return text
+        low, high = 0, int(ONE_BITS)  # floats ascend with their bits
+        while high - low > 1:
+            middle = (low + high) // 2
+            is_zero = float(np.int64(middle).view(np.float64)) * weight == 0.0
+            low, high = (middle, high) if is_zero else (low, middle)
+        least = self.number(float(np.int64(high).view(np.float64)))
+        return f"CASE WHEN {x} < {least} THEN {self.number(0.0)} ELSE {text} END"
+
     def refused(self, x: str, low: float, high: float) -> str:
         """Whether `apply` refuses a score."""
         text = self.missing.format(x=x)
@@ -74,6 +100,7 @@ DIALECTS = {
             "DOUBLE PRECISION",
             '"',
             "{x} IS NULL\n    OR {x} = CAST('NaN' AS DOUBLE PRECISION)",
+            kept="MATERIALIZED ",
         ),
         # NaN is NULL in SQLite, and a column may hold text, which exceeds all numbers
         Dialect(
@@ -84,8 +111,9 @@ DIALECTS = {
             "max",
             "min",
             100,
+            "MATERIALIZED ",
         ),
-        Dialect("spark", "DOUBLE", "`", _NAN),
+        Dialect("spark", "DOUBLE", "`", _NAN, row="r."),
     )
 }
 
@@ -125,11 +153,19 @@ def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) 
     scores = [dialect.score(name) for name in columns]
     refused = "\n    OR ".join(dialect.refused(x, *UNIT) for x in scores)
     zero, one = dialect.number(0.0), dialect.number(1.0)
-    values = [
-        f"{dialect.least}({dialect.greatest}({x}, {zero}), {one})"
-        f" * {dialect.number(weight)} + {dialect.number(offset)}"
-        for x, weight, offset in zip(scores, rule.weights, rule.offsets, strict=True)
+    clipped = [
+        f"{dialect.least}({dialect.greatest}({x}, {zero}), {one})" for x in scores
     ]
+    if rule.logits is not None:
+        best = _of_logits(rule, rule.logits, dialect, clipped)
+    else:
+        parts = zip(clipped, rule.weights, rule.offsets, strict=True)
+        values = [f"{dialect.product(x, w)} + {dialect.number(b)}" for x, w, b in parts]
+        best = _first_greatest(rule, dialect, values)
+    return f"CASE WHEN {refused} THEN NULL\n  ELSE {best} END"
+
+
+def _first_greatest(rule: PortableRule, dialect: Dialect, values: list[str]) -> str:
     top = values[0]
     if len(values) > 1:
         top = f"{dialect.greatest}({', '.join(values)})"
@@ -137,4 +173,82 @@ def _of_classes(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) 
         f"  WHEN {value} THEN {dialect.label(label)}"
         for value, label in zip(values, rule.labels, strict=True)
     )
-    return f"CASE WHEN {refused} THEN NULL\n  ELSE CASE {top}\n{cases} END END"
+    return f"CASE {top}\n{cases} END"
+
+
+def _of_logits(
+    rule: PortableRule, logits: ClassLogits, dialect: Dialect, p: list[str]
+) -> str:
+    """What `ClassLogits.values` chooses, step by step; NULL for a wrong sum."""
+    number, most = dialect.number, dialect.greatest
+    names = [f"argmetric_{i}" for i in range(len(p))]
+    x = [dialect.row + name for name in names]
+    sum_, total = (f"{dialect.row}argmetric_{name}" for name in ("sum", "total"))
+    steps: list[dict[str, str]] = []
+
+    def step(columns: list[str], **more: str) -> None:
+        one = dict(zip(names, columns, strict=True))
+        steps.append(one | {f"argmetric_{name}": text for name, text in more.items()})
+
+    step(p)
+    step(x, sum=" + ".join(x))
+    divisor, nearest = f"{most}({sum_}, {number(LEAST_SUM)})", number(NEAREST)
+    step([f"ln({most}({one} / {divisor}, {nearest}))" for one in x], sum=sum_)
+    top, least = f"{most}({', '.join(x)})", number(LEAST_EXPONENT)
+    if logits.temperature != 1.0:
+        step([f"{one} / {number(logits.temperature)}" for one in x], sum=sum_)
+        step([f"{one} - {top}" for one in x], sum=sum_)
+        parts = [f"exp({most}({one}, {least}))" for one in x]
+        step(x, sum=sum_, total=f"ln({' + '.join(parts)})")
+        step([f"{one} - {total}" for one in x], sum=sum_)
+    lumps = [""] * len(x)
+    if logits.floor is not None:
+        floor, lump = number(logits.floor), number(logits.lump)
+        step([f"{most}({one}, {floor})" for one in x], sum=sum_)
+        if logits.lump:
+            case = f"<= {floor} THEN {lump} ELSE {number(0.0)} END"
+            lumps = [f" + CASE WHEN {one} {case}" for one in x]
+    y = []
+    columns = zip(logits.matrix.T.tolist(), logits.biases.tolist(), lumps, strict=True)
+    for column, bias, lump in columns:
+        terms = [f"{a} * {number(w)}" for a, w in zip(x, column, strict=True) if w]
+        y.append(" + ".join([*terms, number(bias)]) + lump)
+    step(y, sum=sum_)
+    if any(rule.offsets):
+        step([f"{one} - {top}" for one in x], sum=sum_)
+        step([f"exp({most}({one}, {least}))" for one in x], sum=sum_)
+        parts = [f"{a} / {number(w)}" for a, w in zip(x, rule.weights, strict=True)]
+        step(x, sum=sum_, total=" + ".join(parts))
+        pairs = zip(x, rule.offsets, strict=True)
+        step([f"{a} + {number(b)} * {total}" for a, b in pairs], sum=sum_)
+    unit, half = number(STEP), number(0.5)
+    step([f"floor({one} / {unit} + {half})" for one in x], sum=sum_)
+    low, high = map(number, SUMS)
+    best = _first_greatest(rule, dialect, x)
+    best = f"CASE WHEN {sum_} >= {low} AND {sum_} <= {high} THEN {best} END"
+    return (
+        _in_lambdas(steps, best) if dialect.row else _in_queries(steps, best, dialect)
+    )
+
+
+def _in_queries(steps: list[dict[str, str]], result: str, dialect: Dialect) -> str:
+    """Steps as named queries: the text grows with their number, not with a power."""
+    queries, source = [], ""
+    for i, one in enumerate(steps):
+        columns = ", ".join(f"{text} AS {name}" for name, text in one.items())
+        queries.append(
+            f"argmetric_step_{i} AS {dialect.kept}(SELECT {columns}{source})"
+        )
+        source = f" FROM argmetric_step_{i}"
+    comma = ",\n  "
+    return f"(WITH {comma.join(queries)}\n  SELECT {result}{source})"
+
+
+def _in_lambdas(steps: list[dict[str, str]], result: str) -> str:
+    """Steps as lambdas over an array of one row: Spark would copy a query's columns."""
+    array = ""
+    for one in steps:
+        columns = ", ".join(f"'{name}', {text}" for name, text in one.items())
+        row = f"named_struct({columns})"
+        array = f"transform({array},\n  r -> {row})" if array else f"array({row})"
+    return f"transform({array},\n  r -> {result})[0]"

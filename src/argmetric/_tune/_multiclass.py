@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.calibrate import deal
+from argmetric._input.classes import check_class_probabilities
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
@@ -21,6 +22,7 @@ from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._export import PortableRule
+from argmetric._tune._export_classes import class_logits
 from argmetric._tune._files import FrozenDict, calibrated, current_versions, read_only
 from argmetric._tune._limits import (
     ClassObjective,
@@ -108,6 +110,8 @@ class MultiClassRule(SavedRule):
     def predicts(self, p: Any) -> npt.NDArray[np.int64]:
         """Column of the chosen class; ties go to the first.
 
+        With a calibrator, classes whose values agree to 7 digits are ties.
+
         Parameters
         ----------
         p : array-like of shape (n, classes)
@@ -120,9 +124,14 @@ class MultiClassRule(SavedRule):
                 f"{scores.shape}"
             )
         scores = check_scores(scores, "p", logits=False)
-        if self.calibrator is not None:
-            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
         assert self.offsets is not None
+        if self.calibrator is not None:
+            logits = class_logits(self.calibrator, self.weights)
+            if logits is not None:
+                p = check_class_probabilities(scores)
+                values = logits.values(p, self.weights, self.offsets)
+                return np.asarray(np.argmax(values, axis=1))
+            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
     def apply(self, p: Any) -> Any:
@@ -180,17 +189,25 @@ class MultiClassRule(SavedRule):
         )
 
     def _portable(self) -> PortableRule:
+        logits = None
         if self.calibrator is not None:
-            raise ValueError(
-                "a calibrator of class probabilities cannot be exported: its logarithms"
-                " are rounded differently elsewhere. Apply it before, and export "
-                "dataclasses.replace(rule, calibrator=None)"
-            )
+            logits = class_logits(self.calibrator, self.weights)
+            if logits is None:
+                raise ValueError(
+                    "this calibrator cannot be exported: it is a function, or a chain "
+                    "whose matrix map is not the first. Export dataclasses.replace("
+                    "rule, calibrator=None), and apply the calibrator before it"
+                )
         assert self.offsets is not None
         weights, offsets = self.weights.tolist(), self.offsets.tolist()
         names = tuple(map(str, self.classes))
         return PortableRule(
-            self._title(), names, self.classes, (), tuple(weights), tuple(offsets)
+            self._title(),
+            names,
+            self.classes,
+            weights=tuple(weights),
+            offsets=tuple(offsets),
+            logits=logits,
         )
 
     def _title(self) -> str:

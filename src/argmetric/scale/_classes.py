@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -286,18 +285,18 @@ def _label_file(
 
     source, count = piece.source, len(columns)
     assert source is not None
-    names, of_mapped = pa.array(rule.classes), replace(rule, calibrator=None)
+    names = pa.array(rule.classes)
     tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
     first = 0
 
     def labels(batch: Any) -> Any:
         nonlocal tables, counts, first
-        p = _probabilities(batch, columns, source, first)
+        p = given = _probabilities(batch, columns, source, first)
         if rule.calibrator is not None:
             apply = getattr(rule.calibrator, "apply", rule.calibrator)
             place = f"{source.path}: calibrated p"
             p = check_class_probabilities(apply(p), place, first=first)
-        codes = of_mapped.predicts(p)
+        codes = rule.predicts(given)
         counts += np.bincount(codes, minlength=count)
         both = codes, p.argmax(axis=1)
         tables += [expected_table(p, one) for one in both]

@@ -1,0 +1,125 @@
+"""Rules for classes with a calibrator, as numbers that every program can compute.
+
+Programs round logarithms differently in the last digit, which would decide ties by
+chance. All of them, and `apply`, therefore round their final values to `STEP`, about 7
+digits; of equal values the first class wins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.class_maps import (
+    ClassMatrixMap,
+    ClassTemperatureMap,
+    log_softmax,
+)
+from argmetric._calibrate.class_shares import ClassPriorShift
+from argmetric._input.classes import SUM_TOLERANCE
+from argmetric._input.odds import NEAREST
+from argmetric._input.types import Floats
+
+STEP = 2.0**-24  # of the values that are compared
+SUMS = (1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)  # of rows that `apply` takes
+LEAST_SUM = 0.5  # no row that `apply` takes is near: others are not divided by 0
+LEAST_EXPONENT = -60.0  # e to this power is below STEP, and underflows nowhere
+
+
+@dataclass(frozen=True)
+class ClassLogits:
+    """Logits of weighted classes: x·matrix + biases, + lump where x is at the floor.
+
+    x = log max(p / sum p, 2^-53). With a `temperature` other than 1, x becomes
+    log softmax(x / temperature). x of `floor` or less count as `floor`.
+
+    Attributes
+    ----------
+    temperature : float
+        Of p, before all else.
+    floor : float or None
+        A logarithm.
+    lump : float
+        Added to the logit of a class at the floor.
+    matrix : ndarray
+        A row for each x, a column for each logit.
+    biases : ndarray
+        One for each class, the logarithm of its weight included.
+    """
+
+    temperature: float
+    floor: float | None
+    lump: float
+    matrix: Floats
+    biases: Floats
+
+    def values(self, p: Floats, weights: Floats, offsets: Floats) -> Floats:
+        """What `apply` compares, for rows that sum to 1.
+
+        Without offsets the logits y, in steps. With offsets b and weights w, in steps,
+
+            a_i + b_i·Σ_j a_j / w_j,   a_i = exp(y_i - max y),
+
+        which is weight·p + offset times a factor that all classes share.
+        """
+        x = np.log(np.maximum(p, NEAREST))
+        if self.temperature != 1.0:
+            x = log_softmax(x / self.temperature)
+        is_low = None
+        if self.floor is not None:
+            is_low = x <= self.floor
+            x = np.maximum(x, self.floor)
+        y = np.asarray(x @ self.matrix + self.biases)
+        if is_low is not None and self.lump:
+            np.add(y, self.lump, out=y, where=is_low)
+        if offsets.any():
+            a = np.exp(np.maximum(y - y.max(axis=1, keepdims=True), LEAST_EXPONENT))
+            y = a + offsets * (a / weights).sum(axis=1, keepdims=True)
+        return np.asarray(np.floor(y / STEP + 0.5))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, for JSON."""
+        return {
+            "temperature": self.temperature,
+            "floor": self.floor,
+            "lump": self.lump,
+            "matrix": self.matrix,
+            "biases": self.biases,
+        }
+
+
+def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+    """The logits of a rule with this calibrator; None for what has no such form.
+
+    Temperatures and prior shifts only scale and move the logits of a map before them.
+    A matrix after another map would need its probabilities.
+    """
+    parts = calibrator.parts if isinstance(calibrator, Calibrator) else (calibrator,)
+    temperature, floor, lump = 1.0, None, 0.0
+    matrix, biases = np.eye(weights.size), np.zeros(weights.size)
+    for place, one in enumerate(parts):
+        sized = one.shares if isinstance(one, ClassPriorShift) else weights
+        if getattr(one, "n_classes", np.size(sized)) != weights.size:
+            return None  # for another number of classes: `apply` refuses it
+        if isinstance(one, ClassMatrixMap) and place == 0:
+            temperature, lump, biases = one.temperature, one.lump, one.biases
+            matrix = one.slope * matrix
+            if one.matrix is not None and one.centre is not None:
+                matrix = matrix + one.matrix
+                biases = biases - one.centre @ one.matrix
+            if one.floor is not None:  # one step above: the floor itself is not above
+                floor = math.log(max(one.floor, NEAREST)) + STEP
+        elif isinstance(one, ClassTemperatureMap):
+            matrix, biases = matrix / one.temperature, biases / one.temperature
+            lump /= one.temperature
+        elif isinstance(one, ClassPriorShift):
+            with np.errstate(divide="ignore"):
+                biases = biases + np.log(one.shares / one.reference_shares)
+        else:
+            return None
+    biases = np.maximum(biases + np.log(weights), -1e300)  # a share of 0: never chosen
+    return ClassLogits(temperature, floor, lump, matrix, biases)
