@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
+import shutil
 import sqlite3
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -300,6 +303,35 @@ def by_postgres(rule, rows):
     return as_labels(rule, [tuple(json.loads(line).values()) for line in found])
 
 
+def spark_session():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    built = SparkSession.builder.master("local[2]")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }.items():
+        built = built.config(name, value)
+    return built.getOrCreate()
+
+
+def by_spark(rule, rows):
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    names = ["i", *column_names(rule)]
+    schema = StructType([StructField(name, DoubleType()) for name in names])
+    numbered = [(float(i), *row) for i, row in enumerate(rows)]
+    session = spark_session()
+    df = session.createDataFrame(numbered, schema).coalesce(1)
+    df.createOrReplaceTempView("t")
+    found = session.sql(f"SELECT {asked(rule, 'spark')} FROM t ORDER BY i")
+    return as_labels(rule, found.collect())
+
+
 def by_onnx(rule, rows):
     import onnxruntime
 
@@ -319,6 +351,7 @@ TARGETS = {  # how each is run, and the packages that it needs
     "duckdb": (by_duckdb, ("duckdb",)),
     "onnx": (by_onnx, ("onnx", "onnxruntime")),
     "postgres": (by_postgres, ()),
+    "spark": (by_spark, ("pyspark",)),
 }
 
 
@@ -326,5 +359,7 @@ def missing(target):
     """Why a target cannot be run here, or nothing."""
     if target == "postgres" and postgres.programs() is None:
         return "no Postgres server is installed"
+    if target == "spark" and shutil.which("java") is None:
+        return "Spark needs Java"
     absent = [name for name in TARGETS[target][1] if find_spec(name) is None]
     return f"{absent[0]} is not installed" if absent else ""

@@ -1,9 +1,6 @@
 """Spark, MLflow, a service and recipes for other engines, where they are installed."""
 
-import os
 import runpy
-import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,28 +9,15 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
-from exported import RULES, expected_of, scores_for
+from exported import RULES, missing, spark_session
 from partitioned import COLUMNS, rows, sorted_labels, whole
 
 
 @pytest.fixture(scope="module")
 def spark():
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    built = SparkSession.builder.master("local[2]")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }.items():
-        built = built.config(name, value)
-    session = built.getOrCreate()
+    if reason := missing("spark"):
+        pytest.skip(reason)
+    session = spark_session()
     yield session
     session.stop()
 
@@ -53,23 +37,6 @@ def test_spark_gives_the_labels_of_memory(spark):
     )
     with pytest.raises(ValueError, match=r"partitions split the group \d+: pass"):
         decide(df.repartition(3, "row"), **COLUMNS, repartition=False)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_spark_reads_exported_rules(spark):
-    for name in ("sum", "tiny", "below", "scores", "spline", "labels", "offsets"):
-        rule = RULES[name]
-        values = scores_for(rule)[-1000:]
-        columns = rule._portable().columns
-        schema = ", ".join(f"`{x}` double" for x in ("row", *columns))
-        numbered = [(float(i), *row) for i, row in enumerate(values)]
-        df = spark.createDataFrame(numbered, schema).coalesce(1)
-        df.createOrReplaceTempView("t")
-        text = f"SELECT {rule.to_sql('spark')} FROM t ORDER BY row"
-        found = [list(row) for row in spark.sql(text).collect()]
-        wanted = expected_of(rule, values)
-        many = rule._portable().cuts[1:]
-        assert (found if many else [x for (x,) in found]) == wanted, name
 
 
 @pytest.mark.filterwarnings("ignore")

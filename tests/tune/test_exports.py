@@ -36,7 +36,7 @@ def require(*packages):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", RULES)
-@pytest.mark.filterwarnings("ignore:scores from")
+@pytest.mark.filterwarnings("ignore:scores from", "ignore::ResourceWarning")
 def test_labels_are_those_of_apply(name, target):
     if reason := missing(target):
         pytest.skip(reason)
