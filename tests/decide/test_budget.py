@@ -4,10 +4,13 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import argmetric as am
 
 METRICS = ["f1", am.FBeta(2.0), "mcc", "accuracy", "recall", "precision", "kappa"]
+CURVED = ["jaccard", "gmean", lambda tp, k, t, n: tp * tp / (1.0 + k * t)]
 
 
 def best_by_enumeration(p, cost, budget, metric, most=None):
@@ -35,7 +38,28 @@ def expected_of(p, labels, metric):
     return float(chance @ metric.value(tp, int(labels.sum()), t, n))
 
 
-@pytest.mark.parametrize("metric", METRICS)
+def best_of_all_sets(p, cost, budget, metric):
+    """What `best_by_enumeration` gives, from the laws of tp and fn of each set."""
+    metric, n = am.get_metric(metric), p.size
+    sets = np.array(list(product([0, 1], repeat=n)))
+    sets = sets[sets @ cost <= budget]
+    law = np.zeros((len(sets), n + 1, n + 1))  # by set, tp and fn
+    law[:, 0, 0] = 1.0
+    for chosen, chance in zip(sets.T == 1, p, strict=True):
+        moved = np.zeros(law.shape)
+        moved[chosen, 1:] = law[chosen, :-1]
+        moved[~chosen, :, 1:] = law[~chosen, :, :-1]
+        law = (1 - chance) * law + chance * moved
+    tp, fn = np.mgrid[: n + 1, : n + 1]
+    best = -np.inf
+    for k in np.unique(sets.sum(axis=1)).tolist():
+        real = (tp <= k) & (fn <= n - k)
+        value = metric.value(tp[real], k, (tp + fn)[real], n)
+        best = max(best, float((law[sets.sum(axis=1) == k][:, real] @ value).max()))
+    return best
+
+
+@pytest.mark.parametrize("metric", METRICS + CURVED)
 def test_short_segments_get_the_best_labels(metric):
     rng = np.random.default_rng(0)
     for _ in range(12):
@@ -51,7 +75,35 @@ def test_short_segments_get_the_best_labels(metric):
         assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
 
 
-@pytest.mark.parametrize("metric", ["f1", "mcc"])
+@pytest.mark.parametrize("metric", ["f1", "mcc", *CURVED])
+def test_twelve_rows_get_the_best_labels(metric):
+    rng = np.random.default_rng(9)
+    p, cost = rng.beta(1, 2, 12), rng.integers(1, 30, 12).astype(float)
+    budget = np.sort(cost)[:6].sum()
+    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    assert d.gap == 0.0
+    wanted = best_of_all_sets(p, cost, budget, metric)
+    assert d.expected == pytest.approx(wanted, abs=1e-10)
+    assert expected_of(p, d.labels, metric) == pytest.approx(wanted, abs=1e-10)
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data(), metric=st.sampled_from([*METRICS, *CURVED]))
+def test_no_labels_exceed_the_bound(data, metric):
+    n = 13  # too many sets to look at all, unless the budget is small
+    chances = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0]))
+    p = np.array(data.draw(st.lists(chances, min_size=n, max_size=n)))
+    costs = st.one_of(st.integers(0, 20), st.floats(0, 20))
+    cost = np.array(data.draw(st.lists(costs, min_size=n, max_size=n)), dtype=float)
+    budget = data.draw(st.floats(0, 1)) * cost.sum()
+    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    assert cost @ d.labels <= budget * (1 + 1e-12)
+    assert d.expected == pytest.approx(expected_of(p, d.labels, metric), abs=1e-9)
+    best = best_of_all_sets(p, cost, budget, metric)
+    assert d.expected - 1e-9 <= best <= d.expected + d.gap + 1e-9
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "jaccard"])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_gap_bounds_what_longer_segments_miss(metric, seed):
     rng = np.random.default_rng(seed)
@@ -117,7 +169,6 @@ def test_equal_costs_are_a_limit_on_the_number():
         ({"cost": [1, 2, -1], "max_cost": 3}, "cost must hold finite numbers of 0"),
         ({"cost": [1, 2, 1], "max_cost": -3}, "max_cost must be"),
         ({"cost": [1, 2, 1], "max_cost": 3, "min_recall": 0.1}, "does not go with min"),
-        ({"cost": [1, 2, 1], "max_cost": 3, "metric": "jaccard"}, "jaccard is not"),
         ({"cost": [1, 2, 1], "max_cost": 3, "zero_division": np.nan}, "not nan"),
     ],
 )
@@ -129,5 +180,17 @@ def test_bad_budgets_are_refused(settings, message):
 
 
 def test_long_segments_over_the_budget_are_refused():
-    with pytest.raises(ValueError, match="groups of up to 500 rows, not 501"):
-        am.decide(np.full(501, 0.5), cost=np.ones(501), max_cost=3)
+    for metric, most in (("f1", 2000), ("jaccard", 500)):
+        n = most + 1
+        message = f"up to {most:,} rows with {metric}, not {n:,}: leave out the rows"
+        with pytest.raises(ValueError, match=message):
+            am.decide(np.full(n, 0.5), metric, cost=np.ones(n), max_cost=3)
+
+
+def test_two_thousand_rows_are_decided():
+    rng = np.random.default_rng(0)
+    p, cost = rng.beta(1, 4, 2000), rng.lognormal(4, 1, 2000)
+    d = am.decide(p, cost=cost, max_cost=2000.0)
+    assert cost @ d.labels <= 2000.0
+    assert d.expected == pytest.approx(am.forecast(p, d.labels).mean, abs=1e-9)
+    assert d.gap < 0.01

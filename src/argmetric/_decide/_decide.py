@@ -241,8 +241,9 @@ def decide(
     max_cost : float, optional
         The largest total cost of the predicted positives, in each segment. The labels
         are the best ones within it for segments of up to 12 rows, or where only a few
-        rows fit; for longer ones `gap` bounds what they miss. It needs a metric that
-        is linear in the true positives, such as "f1" or "mcc".
+        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
+        may have 2,000 rows, or 500 where the metric is not linear in the true
+        positives; for those metrics, such as "jaccard", the bound is wide.
     max_per_class : int, sequence or dict, optional
         With one label per row: the largest number of rows of a class, in each group.
     certificate : bool, default=False
