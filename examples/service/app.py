@@ -7,6 +7,7 @@ import os
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.responses import JSONResponse
 
 import argmetric as am
 
@@ -20,6 +21,11 @@ async def warm(app):
 
 
 app = FastAPI(lifespan=warm)
+
+
+@app.exception_handler(ValueError)
+def refused(request, error):  # scores that are NaN, or no probabilities
+    return JSONResponse({"detail": str(error)}, status_code=422)
 
 
 @app.post("/rows")

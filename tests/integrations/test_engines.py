@@ -60,6 +60,13 @@ def test_mlflow_carries_a_model_and_its_rule(tmp_path, monkeypatch):
             model, name="model", pyfunc_predict_fn="predict_proba"
         )
         whole = am.integrations.mlflow.log_rule(rule, "both", model=scores.model_uri)
+        plain = LogisticRegression().fit(X, y == "yes")
+        labels = mlflow.sklearn.log_model(plain, name="plain")
+        wrong = am.integrations.mlflow.log_rule(rule, "wrong", model=labels.model_uri)
+    with pytest.warns(
+        UserWarning, match="only 0 and 1, which look like labels: log it"
+    ):
+        mlflow.pyfunc.load_model(wrong.model_uri).predict(X)
     wanted = rule.apply(p).tolist()
     assert {"yes", "no"} == set(wanted)
     for info, given in ((alone, p), (whole, X)):
@@ -100,6 +107,10 @@ def test_the_service_of_the_docs_answers(tmp_path, monkeypatch):
     assert client.post("/rows", json=scores).json() == rule.apply(scores).tolist()
     wanted = am.decide(scores, calibrator=rule.calibrator).labels.tolist()
     assert client.post("/basket", json=scores).json() == wanted
+    for path in ("/rows", "/basket"):
+        answer = client.post(path, json=[0.2, 1.7])
+        assert answer.status_code == 422
+        assert "p is 1.7 at row 1, outside of [0, 1]" in answer.json()["detail"]
 
 
 def test_the_recipe_for_polars_gives_the_labels_of_memory():

@@ -23,6 +23,12 @@ def test_the_choice_is_that_of_decide():
     assert CHOICE.choose([], []) == []
     with pytest.raises(ValueError, match="passage 1 has no score: rerank"):
         CHOICE.choose([0.3, None], ["a", "b"])
+    with pytest.raises(ValueError, match="2 scores for 1 passages"):
+        CHOICE.choose([0.3, 0.2], ["a"])
+    with pytest.raises(ValueError, match="unknown metric 'f_1'"):
+        PassageChoice("f_1")
+    with pytest.raises(TypeError, match="max_tokens must be a number"):
+        PassageChoice(max_tokens="9")
 
 
 def test_langchain():

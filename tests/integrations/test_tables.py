@@ -65,6 +65,26 @@ def test_what_depends_on_other_groups_is_refused():
         decide_table(rows(), **COLUMNS, output="row")
 
 
+def test_wrong_tables_and_missing_values_are_refused():
+    for odd in ({"user": [1]}, pl.LazyFrame({"user": [1]}), [rows()]):
+        with pytest.raises(TypeError, match="a table must be a pyarrow Table, or a pa"):
+            decide_table(odd, **COLUMNS)
+    with pytest.raises(TypeError, match="decide_batches takes several"):
+        next(decide_batches(rows(), **COLUMNS))
+    with pytest.raises(TypeError, match=r"reference must be a pair \(y, p\)"):
+        decide_table(rows(), **COLUMNS, reference=5)
+    with pytest.raises(ValueError, match="cost needs max_cost, the budget of each"):
+        decide_table(rows(), **COLUMNS, cost="row")
+    for column, message in (
+        ("score", "p has NaN at row 1; drop or fill it"),
+        ("user", "groups has a missing value at row 1"),
+    ):
+        whole = {"user": [1, 1], "score": [0.9, 0.5]}
+        table = pa.table(whole | {column: [1, None]})
+        with pytest.raises(ValueError, match=message):
+            decide_table(table, **COLUMNS)
+
+
 @pytest.mark.parametrize(
     ("call", "library", "extra"),
     [

@@ -165,6 +165,8 @@ def test_a_rule_is_appended_to_a_model():
         RULES["plain"].to_onnx(two_outputs(3))
     with pytest.raises(ValueError, match="output='label' must name an output of float"):
         RULES["plain"].to_onnx(two_outputs(2), output="label")
+    with pytest.raises(TypeError, match=r"a ModelProto, such as onnx\.load\(path\)"):
+        RULES["plain"].to_onnx("model.onnx")
     with pytest.raises(ValueError, match="opset 12, and the rule needs 13 or later"):
         RULES["plain"].to_onnx(two_outputs(2, opset=12))
 
@@ -177,8 +179,9 @@ def test_what_cannot_be_exported_is_refused():
         rule.to_sql(column=[3])
     with pytest.raises(ValueError, match="column must be 3 names"):
         RULES["classes"].to_sql(column="p")
-    with pytest.raises(ValueError, match="name must be a name of Python"):
-        rule.to_python("a b")
+    for name in ("a b", "class", "sum", 3):
+        with pytest.raises(ValueError, match="name must be a name of Python that is"):
+            rule.to_python(name)
     own = am.Rule("f1", 0.3, calibrator=np.sqrt)
     for export in (own.to_sql, own.to_python, own.to_json):
         with pytest.raises(TypeError, match="function, which cannot be exported"):

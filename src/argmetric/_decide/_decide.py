@@ -303,8 +303,12 @@ def decide(
             reference=reference,
             certificate=certificate,
         )
-    if max_per_class is not None or (cost is not None and max_cost is None):
-        refuse_class_options(cost=cost, max_per_class=max_per_class)
+    refuse_class_options(max_per_class=max_per_class)
+    if cost is not None and max_cost is None:
+        raise ValueError(
+            "cost needs max_cost, the budget of each segment, or one_label=True with a "
+            "matrix of class probabilities"
+        )
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
             prior=prior is not None,

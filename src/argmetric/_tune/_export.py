@@ -6,9 +6,11 @@ to the last digit. Nothing of the map is left to compute where the rule is used.
 
 from __future__ import annotations
 
+import builtins
 import json
 import math
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -167,8 +169,11 @@ class Exported:
                 return None
             return 1 if p >= 0.3 else 0
         """
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ValueError(f"name must be a name of Python, not {shown(name)}")
+        usable = isinstance(name, str) and name.isidentifier() and not iskeyword(name)
+        if not usable or hasattr(builtins, name):
+            raise ValueError(
+                f"name must be a name of Python that is not taken, not {shown(name)}"
+            )
         from argmetric._tune._export_python import python_text
 
         return python_text(self._portable(), name)

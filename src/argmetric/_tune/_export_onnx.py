@@ -42,6 +42,11 @@ def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
         made = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION)
         scores = "p"
     else:
+        if not isinstance(model, onnx.ModelProto):
+            raise TypeError(
+                "model must be a ModelProto, such as onnx.load(path) gives, not "
+                f"{shown(model)}"
+            )
         made = onnx.ModelProto()
         made.CopyFrom(model)
         _check_opset(made)

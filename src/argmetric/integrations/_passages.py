@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import decide
-from argmetric.metrics import MetricLike
+from argmetric._input.arguments import check_number
+from argmetric.metrics import MetricLike, get_metric
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class PassageChoice:
     max_tokens: float | None = None
     count_tokens: Callable[[str], int] | None = None
 
+    def __post_init__(self) -> None:
+        get_metric(self.metric)  # a wrong name is found here, not at the first query
+        if self.max_tokens is not None:
+            check_number(self.max_tokens, "max_tokens", low=0.0)
+
     def choose(self, scores: Sequence[float | None], texts: Sequence[str]) -> list[int]:
         """Places of the passages to pass on, in the order given.
 
@@ -53,6 +59,8 @@ class PassageChoice:
         texts : sequence of str
             The passages.
         """
+        if len(scores) != len(texts):
+            raise ValueError(f"{len(scores)} scores for {len(texts)} passages")
         if any(one is None for one in scores):
             place = list(scores).index(None)
             raise ValueError(f"passage {place} has no score: rerank the passages first")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from argmetric._calibrate.calibrate import calibrate
+from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import decide
 from argmetric._input.arguments import shown
 from argmetric.metrics import MetricLike
@@ -49,6 +49,11 @@ def decide_table(
     Returns
     -------
     table of the kind given
+
+    Raises
+    ------
+    ValueError
+        For a missing score, group or cost (NULL or NaN): drop or fill it first.
 
     Examples
     --------
@@ -104,14 +109,14 @@ def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
     odd = sorted(settings.keys() - SETTINGS)
     if odd:
         raise TypeError(
-            f"{odd[0]} does not work on partitions, where the rows of other groups are "
-            f"not at hand; known are {', '.join(sorted(SETTINGS))}"
+            f"{odd[0]} does not work on partitions: settings must not need the rows of "
+            f"other groups; known are {', '.join(sorted(SETTINGS))}"
         )
     settings = dict(settings)
     reference = settings.pop("reference", None)
     if reference is not None:
-        logits = settings.get("logits", False)
-        settings["calibrator"] = calibrate(*reference, logits=logits)
+        given, logits = settings.get("calibrator"), settings.get("logits", False)
+        settings["calibrator"] = resolve_calibrator(given, reference, logits=logits)
     return settings
 
 
@@ -119,7 +124,7 @@ def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") 
     """Refuse columns that are not there, and an output that is."""
     names = list(known)
     for name in wanted:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise ValueError(f"no column {shown(name)}: there are {', '.join(names)}")
     if output in names:
         raise ValueError(f"there is a column {output!r} already: pass another output")
@@ -128,7 +133,13 @@ def check_columns(known: Iterable[str], *wanted: str, output: str = "decision") 
 def _frame(table: Any) -> Any:
     import narwhals.stable.v2 as nw
 
-    return nw.from_native(table, eager_only=True)
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise TypeError(
+            "a table must be a pyarrow Table, or a pandas or Polars DataFrame, not "
+            f"{type(table).__name__}; decide_batches takes several"
+        ) from error
 
 
 def _distinct(table: Any, groups: str) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,17 @@ def predictor() -> Any:
             before = self.model
             given = model_input if before is None else before.predict(model_input)
             scores = np.asarray(given, dtype=np.float64)
+            if (
+                before is not None
+                and scores.ndim == 1
+                and np.isin(scores, (0, 1)).all()
+            ):
+                warnings.warn(
+                    "the model gives only 0 and 1, which look like labels: log it with "
+                    "pyfunc_predict_fn='predict_proba'",
+                    UserWarning,
+                    stacklevel=2,
+                )
             if isinstance(self.rule, Rule) and scores.ndim == 2:
                 scores = scores[:, -1]  # the only column, or that of the positives
             return self.rule.apply(scores)

@@ -11,7 +11,7 @@ from argmetric.integrations._tables import (
     checked_settings,
     decide_table,
 )
-from argmetric.metrics import MetricLike
+from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale import load_extra
 
 
@@ -41,7 +41,8 @@ def decide(
         Bring each group into one partition first. With False the rows stay where they
         are; a pass over the groups checks that no partition splits one.
     **settings
-        As for `decide_table`. A worker holds one partition at a time in memory.
+        As for `decide_table`. A worker holds one partition at a time in memory, and
+        fails where a score, group or cost is NULL or NaN: drop or fill it first.
 
     Returns
     -------
@@ -49,7 +50,9 @@ def decide(
     """
     types = load_extra("pyspark.sql.types", "spark")
     settings = checked_settings(settings)
-    check_columns(df.columns, p, groups, output=output)
+    cost = [settings["cost"]] if "cost" in settings else []
+    check_columns(df.columns, p, groups, *cost, output=output)
+    metric = get_metric(metric)
     if check_flag(repartition, "repartition"):
         df = df.repartition(groups)
     else:
