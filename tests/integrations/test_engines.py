@@ -35,6 +35,10 @@ def test_spark_gives_the_labels_of_memory(spark):
     assert np.array_equal(
         sorted_labels([pa.Table.from_pandas(ready.toPandas())]), whole(table)
     )
+    with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not Table"):
+        decide(table, **COLUMNS)
+    with pytest.raises(ValueError, match="no column 'tokens'"):
+        decide(df, **COLUMNS, cost="tokens", max_cost=3)
     with pytest.raises(ValueError, match=r"partitions split the group \d+: pass"):
         decide(df.repartition(3, "row"), **COLUMNS, repartition=False)
 
@@ -63,9 +67,7 @@ def test_mlflow_carries_a_model_and_its_rule(tmp_path, monkeypatch):
         plain = LogisticRegression().fit(X, y == "yes")
         labels = mlflow.sklearn.log_model(plain, name="plain")
         wrong = am.integrations.mlflow.log_rule(rule, "wrong", model=labels.model_uri)
-    with pytest.warns(
-        UserWarning, match="only 0 and 1, which look like labels: log it"
-    ):
+    with pytest.warns(UserWarning, match="only 0 and 1, which look like labels"):
         mlflow.pyfunc.load_model(wrong.model_uri).predict(X)
     wanted = rule.apply(p).tolist()
     assert {"yes", "no"} == set(wanted)

@@ -49,6 +49,11 @@ def decide(
     pyspark.sql.DataFrame
     """
     types = load_extra("pyspark.sql.types", "spark")
+    if not hasattr(df, "mapInArrow"):
+        raise TypeError(
+            f"df must be a DataFrame of Spark, not {type(df).__name__}: "
+            "integrations.decide_table takes others"
+        )
     settings = checked_settings(settings)
     cost = [settings["cost"]] if "cost" in settings else []
     check_columns(df.columns, p, groups, *cost, output=output)
