@@ -303,7 +303,8 @@ def decide(
             reference=reference,
             certificate=certificate,
         )
-    refuse_class_options(max_per_class=max_per_class)
+    if max_per_class is not None:
+        refuse_class_options(max_per_class=max_per_class)
     if cost is not None and max_cost is None:
         raise ValueError(
             "cost needs max_cost, the budget of each segment, or one_label=True with a "

@@ -20,7 +20,7 @@ from argmetric._calibrate.class_maps import (
     log_softmax,
 )
 from argmetric._calibrate.class_shares import ClassPriorShift
-from argmetric._input.classes import SUM_TOLERANCE
+from argmetric._input.classes import SUM_TOLERANCE, check_class_probabilities
 from argmetric._input.odds import NEAREST
 from argmetric._input.types import Floats
 
@@ -58,7 +58,7 @@ class ClassLogits:
     biases: Floats
 
     def values(self, p: Floats, weights: Floats, offsets: Floats) -> Floats:
-        """What `apply` compares, for rows that sum to 1.
+        """What `apply` compares; rows that do not sum to 1 are refused.
 
         Without offsets the logits y, in steps. With offsets b and weights w, in steps,
 
@@ -66,7 +66,7 @@ class ClassLogits:
 
         which is weight·p + offset times a factor that all classes share.
         """
-        x = np.log(np.maximum(p, NEAREST))
+        x = np.log(np.maximum(check_class_probabilities(p), NEAREST))
         if self.temperature != 1.0:
             x = log_softmax(x / self.temperature)
         is_low = None
@@ -123,3 +123,17 @@ def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
             return None
     biases = np.maximum(biases + np.log(weights), -1e300)  # a share of 0: never chosen
     return ClassLogits(temperature, floor, lump, matrix, biases)
+
+
+def exported_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
+    """The logits of a rule that is exported; None where it has no calibrator."""
+    if calibrator is None:
+        return None
+    found = class_logits(calibrator, weights)
+    if found is None:
+        raise ValueError(
+            "this calibrator cannot be exported: it is a function, or a chain whose "
+            "matrix map is not the first. Export dataclasses.replace(rule, "
+            "calibrator=None), and apply the calibrator before it"
+        )
+    return found

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.calibrate import deal
-from argmetric._input.classes import check_class_probabilities
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
@@ -22,7 +21,7 @@ from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._export import PortableRule
-from argmetric._tune._export_classes import class_logits
+from argmetric._tune._export_classes import class_logits, exported_logits
 from argmetric._tune._files import FrozenDict, calibrated, current_versions, read_only
 from argmetric._tune._limits import (
     ClassObjective,
@@ -128,8 +127,7 @@ class MultiClassRule(SavedRule):
         if self.calibrator is not None:
             logits = class_logits(self.calibrator, self.weights)
             if logits is not None:
-                p = check_class_probabilities(scores)
-                values = logits.values(p, self.weights, self.offsets)
+                values = logits.values(scores, self.weights, self.offsets)
                 return np.asarray(np.argmax(values, axis=1))
             scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
@@ -189,26 +187,11 @@ class MultiClassRule(SavedRule):
         )
 
     def _portable(self) -> PortableRule:
-        logits = None
-        if self.calibrator is not None:
-            logits = class_logits(self.calibrator, self.weights)
-            if logits is None:
-                raise ValueError(
-                    "this calibrator cannot be exported: it is a function, or a chain "
-                    "whose matrix map is not the first. Export dataclasses.replace("
-                    "rule, calibrator=None), and apply the calibrator before it"
-                )
         assert self.offsets is not None
-        weights, offsets = self.weights.tolist(), self.offsets.tolist()
-        names = tuple(map(str, self.classes))
-        return PortableRule(
-            self._title(),
-            names,
-            self.classes,
-            weights=tuple(weights),
-            offsets=tuple(offsets),
-            logits=logits,
-        )
+        weights, offsets = tuple(self.weights.tolist()), tuple(self.offsets.tolist())
+        logits = exported_logits(self.calibrator, self.weights)
+        names, title = tuple(map(str, self.classes)), self._title()
+        return PortableRule(title, names, self.classes, (), weights, offsets, logits)
 
     def _title(self) -> str:
         return (
