@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from argmetric.scale import load_extra
-from argmetric.tensors import MaskCalibrator, decide_masks
+from argmetric.tensors import decide_masks
 
 
 @cache
@@ -23,22 +23,8 @@ def _made() -> dict[str, type[Any]]:
 
         backend = (utils.TransformBackends.TORCH,)
 
-        def __init__(
-            self,
-            metric: str = "dice",
-            *,
-            mode: str = "multilabel",
-            zero_division: float = 1.0,
-            logits: bool = False,
-            calibrator: MaskCalibrator | None = None,
-        ) -> None:
-            self.metric = metric
-            self.settings: dict[str, Any] = {
-                "mode": mode,
-                "zero_division": zero_division,
-                "logits": logits,
-                "calibrator": calibrator,
-            }
+        def __init__(self, metric: str = "dice", **settings: Any) -> None:
+            self.metric, self.settings = metric, settings
 
         def __call__(self, img: Any) -> Any:
             tensor = utils.convert_to_tensor(img, track_meta=False)

@@ -14,26 +14,23 @@ between two bins, which costs less than 1e-4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from argmetric._expected import TIE
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import (
     Tensor,
     chances,
-    descending,
     like,
     namespace,
     require_torch,
     to_host,
 )
 from argmetric.tensors._curves import log_phi, share
-from argmetric.tensors._decide import cut_between, mark
-from argmetric.tensors._segments import Part
 
 FEW_PIXELS = 1024  # of an image that are taken one by one
 PER_OCTAVE = 16  # bins of the odds of pixels
@@ -78,25 +75,19 @@ def keep_margins(xp: Any, z: Tensor, sd: Tensor, u: Tensor, w: Tensor) -> Tensor
     return xp.where(xp.isfinite(z), a, z)
 
 
-@dataclass(frozen=True)
-class PixelGroups:
-    """Pixels of rows in groups of nearly equal p, in descending order of p."""
-
-    log_odds: Tensor
-    count: Tensor
-    places: Tensor | None = None  # the group of every pixel; None: each is one
-
-    @classmethod
-    def of(cls, p: Tensor) -> PixelGroups:
-        xp = namespace(p)
-        if p.shape[1] <= FEW_PIXELS:
-            keys = xp.astype(descending(xp, p), xp.float64)
-            return cls(xp.log(keys) - xp.log1p(-keys), xp.ones_like(keys))
-        bins, small = odds_bins(p)
-        count, total = (add_bins(bins, x, 2 * half_bins()) for x in (None, small))
-        z = mean_log_odds(total, count)
-        used = count.sum(0) > 0
-        return cls(z[:, used], count[:, used], (used.cumsum(0) - 1)[bins])
+def group_pixels(p: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-odds and size of groups of nearly equal p, descending; each pixel's group."""
+    xp = namespace(p)
+    if p.shape[1] <= FEW_PIXELS:  # each pixel is a group
+        order = p.argsort(dim=1, descending=True, stable=True)
+        keys = p.gather(1, order).double()
+        z = xp.log(keys) - xp.log1p(-keys)
+        return z, xp.ones_like(z), order.argsort(dim=1)
+    bins, small = odds_bins(p)
+    count, total = (add_bins(bins, x, 2 * half_bins()) for x in (None, small))
+    used = count.sum(0) > 0
+    z = mean_log_odds(total, count)
+    return z[:, used], count[:, used], (used.cumsum(0) - 1)[bins]
 
 
 def half_bins() -> int:
@@ -130,159 +121,86 @@ def add_bins(bins: Tensor, values: Tensor | None, m: int) -> Tensor:
     return xp.bincount(flat, values, minlength=rows * m).reshape(rows, m).double()
 
 
-def parts(p: Tensor, sd: Tensor) -> tuple[list[slice], Floats, Floats]:
-    """Rows that fit in memory, and the values of u for all of them."""
-    u, w = effect_nodes(float(sd.max()))
-    wide = max(min(p.shape[1], FEW_PIXELS), 2 * half_bins())
-    step = max(CELLS // (wide * u.size), 1)
-    return [slice(i, i + step) for i in range(0, p.shape[0], step)], u, w
+def in_parts(p: Tensor, sd: Tensor) -> list[slice]:
+    """Rows that fit in memory."""
+    nodes = effect_nodes(float(sd.max()))[0].size
+    step = max(CELLS // (2 * half_bins() * nodes), 1)
+    return [slice(i, i + step) for i in range(0, p.shape[0], step)]
 
 
-class SharedScores:
-    """Expected scores of rows of pixels that share an effect."""
+def shared_curve(z: Tensor, count: Tensor, sd: Tensor, metric: Metric) -> Tensor:
+    """Expected score of the first 0…m groups of pixels of rows.
 
-    def __init__(
-        self, groups: PixelGroups, sd: Tensor, u: Floats, w: Floats, n: int
-    ) -> None:
-        z = groups.log_odds
-        self.xp, self.n = namespace(z), n
-        self.w = like(self.xp, w, z)[None, :, None]
-        at = like(self.xp, u, z)
-        a = keep_margins(self.xp, z, sd, at, self.w[0, :, 0])
-        x = a[:, None, :] + sd[:, None, None] * at[None, :, None]
-        self.p, self.q = chances(self.xp, x, True)
-        # log(1-p) = -log(1 + e^x)
-        self.log_q = -self.xp.clip(x, 0.0, None) - self.xp.log1p(
-            self.xp.exp(-self.xp.abs(x))
-        )
-
-    def empty(self, count: Tensor) -> Tensor:
-        """The chance that no pixel of a row is positive."""
-        xp, count = self.xp, count[:, None, :]
-        log = xp.sum(xp.where(count > 0, count * self.log_q, 0.0), axis=2)
-        return xp.sum(self.w[:, :, 0] * xp.exp(log), axis=1)
-
-    def curve(self, count: Tensor, form: RatioForm) -> Tensor:
-        """E[score] of the first 1…m groups of rows, 0/0 as 0."""
-        k, each = count.cumsum(1)[:, None, :], count[:, None, :]
-
-        def sums(hit: Tensor, log1: Tensor, log3: Tensor) -> tuple[Tensor, Tensor]:
-            # Both logs of Dice are the same
-            after = (each * log3).sum(2, keepdim=True)
-            if log1 is not log3:
-                after = after + (each * (log1 - log3)).cumsum(2)
-            return (each * hit).cumsum(2), after
-
-        return self._mean(sums, k, form)
-
-    def of_mask(self, chosen: Tensor, others: Tensor, form: RatioForm) -> Tensor:
-        """E[score] of masks with so many pixels of each group, 0/0 as 0."""
-        k = chosen.sum(1)[:, None, None]
-        chosen, others = chosen[:, None, :], others[:, None, :]
-
-        def sums(hit: Tensor, log1: Tensor, log3: Tensor) -> tuple[Tensor, Tensor]:
-            logs = chosen * log1 + others * log3
-            return (chosen * hit).sum(2, keepdim=True), logs.sum(2, keepdim=True)
-
-        return self._mean(sums, k, form)[:, 0]
-
-    def _mean(self, sums: Any, k: Tensor, form: RatioForm) -> Tensor:
-        """Σ_s w_s·c1·e^(-s·d2·k)·Π φ·Σ p·u1/φ, in the mean over u; as `ratio_curve`."""
-        xp = self.xp
-        _, d1, d2, d3 = form.d
-        value: Any = 0.0
-        low, high = form.denominator_range(self.n, self.n)
-        nodes = exponential_sum(1.0, float(low), float(high))
-        for s, w in zip(*(x.tolist() for x in nodes), strict=True):
-            phi, log1 = log_phi(xp, self.p, self.q, s * (d1 + d3))
-            log3 = log1 if d1 == 0 else log_phi(xp, self.p, self.q, s * d3)[1]
-            hits, logs = sums(share(xp, self.p, phi, s * (d1 + d3)), log1, log3)
-            terms = self.w * xp.exp(logs - s * d2 * k) * hits
-            value = value + w * form.c[1] * terms.sum(1)
-        return value
+    For each u and node s it is c1·e^(-s·d2·k)·Π φ·Σ p·u1/φ, as in `ratio_curve`.
+    """
+    xp, form = namespace(z), metric.form
+    assert isinstance(form, RatioForm)
+    u, w = (like(xp, x, z) for x in effect_nodes(float(sd.max())))
+    x = keep_margins(xp, z, sd, u, w)[:, None, :] + sd[:, None, None] * u[:, None]
+    p, q = chances(xp, x, True)
+    w, each, k = w[:, None], count[:, None, :], count.cumsum(1)[:, None, :]
+    _, d1, d2, d3 = form.d
+    n = float(k[0, 0, -1])
+    low, high = form.denominator_range(n, n)
+    value = xp.zeros_like(z)
+    nodes = exponential_sum(1.0, float(low), float(high))
+    for s, weight in zip(*(x.tolist() for x in nodes), strict=True):
+        phi, log = log_phi(xp, p, q, s * (d1 + d3))
+        hits = (each * share(xp, p, phi, s * (d1 + d3))).cumsum(2)
+        after = log if d1 == 0 else log_phi(xp, p, q, s * d3)[1]
+        logs = (each * after).sum(2, keepdim=True)
+        if d1 != 0:
+            logs = logs + (each * (log - after)).cumsum(2)
+        value += weight * form.c[1] * (w * xp.exp(logs - s * d2 * k) * hits).sum(1)
+    # log(1-p) = -log(1 + e^x)
+    log_q = -xp.clip(x, 0.0, None) - xp.log1p(xp.exp(-xp.abs(x)))
+    empty = xp.where(each > 0, each * log_q, 0.0).sum(2, keepdim=True)
+    none = metric.zero_division * (w * xp.exp(empty)).sum(1)
+    return xp.cat([none, value], 1)
 
 
 def decide_shared(
     p: Tensor, sd: Tensor, metric: Metric
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Best count, its expected score, the cut-off and the labels of rows of pixels."""
-    xp = namespace(p)
-    some, u, w = parts(p, sd)
-    found = [_decide(p[one], sd[one], metric, u, w) for one in some]
-    best, value, cut, labels = map(xp.cat, zip(*found, strict=True))
-    return best, value, cut, labels
-
-
-def _decide(
-    p: Tensor, sd: Tensor, metric: Metric, u: Floats, w: Floats
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    xp, n, form = namespace(p), p.shape[1], metric.form
-    assert isinstance(form, RatioForm)
-    groups = PixelGroups.of(p)
-    scores = SharedScores(groups, sd, u, w, n)
-    none = metric.zero_division * scores.empty(groups.count)
-    curve = xp.cat([none[:, None], scores.curve(groups.count, form)], 1)
-    top = curve.max(1, keepdim=True).values
-    place = (curve >= top - 1e-12 * top.abs()).to(xp.int8).argmax(1)[:, None]
-    value = curve.gather(1, place)[:, 0]
-    if groups.places is None:
-        keys = descending(xp, p).double()
-        upper = keys.gather(1, (place - 1).clamp(min=0))
-        upper = xp.where(place > 0, upper, math.inf)
-        lower = keys.gather(1, place.clamp(max=n - 1))
-        cut = cut_between(xp, upper, xp.where(place < n, lower, -math.inf))[:, 0]
-        chosen = place[:, 0], value, cut
-        part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
-        return *chosen, mark(xp, p, chosen, part)
-    labels = groups.places < place
-    cut = xp.where(labels, p, math.inf).amin(1).double()
-    return labels.sum(1), value, cut, labels
+    xp, found = namespace(p), []
+    for one in in_parts(p, sd):
+        z, count, places = group_pixels(p[one])
+        curve = shared_curve(z, count, sd[one], metric)
+        top = curve.max(1, keepdim=True).values
+        best = (curve >= top - TIE * top.abs()).to(xp.int8).argmax(1)[:, None]
+        labels = places < best
+        cut = xp.where(labels, p[one], math.inf).amin(1).double()
+        found.append((labels.sum(1), curve.gather(1, best)[:, 0], cut, labels))
+    n_pixels, value, cut, labels = map(xp.cat, zip(*found, strict=True))
+    return n_pixels, value, cut, labels
 
 
 def expected_shared(p: Tensor, chosen: Tensor, sd: Tensor, metric: Metric) -> Tensor:
     """Expected score of given masks of rows of pixels."""
-    xp, n, form = namespace(p), p.shape[1], metric.form
-    assert isinstance(form, RatioForm)
-    some, u, w = parts(p, sd)
-    values = []
-    for one in some:
-        groups = PixelGroups.of(p[one])
-        m = groups.log_odds.shape[1]
-        if groups.places is None:
-            order = p[one].argsort(dim=1, descending=True, stable=True)
-            inside = chosen[one].gather(1, order).double()
-        else:
-            inside = add_bins(groups.places, chosen[one], m)
-        scores = SharedScores(groups, sd[one], u, w, n)
-        value = scores.of_mask(inside, groups.count - inside, form)
-        none = metric.zero_division * scores.empty(groups.count)
-        values.append(value + xp.where(inside.sum(1) == 0, none, 0.0))
+    xp, values = namespace(p), []
+    for one in in_parts(p, sd):
+        z, count, places = group_pixels(p[one])
+        inside = add_bins(places, chosen[one], z.shape[1])
+        both = xp.cat([inside, count - inside], 1)
+        curve = shared_curve(xp.cat([z, z], 1), both, sd[one], metric)
+        last = curve[:, z.shape[1]]  # behind the groups of chosen pixels
+        values.append(xp.where(inside.sum(1) > 0, last, curve[:, 0]))
     return xp.cat(values)
 
 
 def fit_shared_sd(p: Tensor, y: Tensor, known: Tensor) -> Floats:
     """Standard deviation of the shared effect of every class, of highest likelihood."""
     likelihood = SharedLikelihood(p, y, known)
-    grid = np.array(GRID)
-    classes = p.shape[1]
-    values = np.stack([likelihood(np.full(classes, x)) for x in grid])
-    top = values.argmax(0)
-    low = grid[np.maximum(top - 1, 0)]
-    high = grid[np.minimum(top + 1, grid.size - 1)]
-    # Golden section, one search for each class; its ends are kept if they are best
-    ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    one, two = high - ratio * (high - low), low + ratio * (high - low)
-    at_one, at_two = likelihood(one), likelihood(two)
-    for _ in range(12):
-        left = at_one >= at_two
-        low, high = np.where(left, low, one), np.where(left, two, high)
-        new = np.where(left, high - ratio * (high - low), low + ratio * (high - low))
-        at_new = likelihood(new)
-        one, two = np.where(left, new, two), np.where(left, one, new)
-        at_one, at_two = np.where(left, at_new, at_two), np.where(left, at_one, at_new)
-    best = (low + high) / 2.0
-    edge = values.max(0) >= likelihood(best)
-    return np.asarray(np.where(edge, grid[top], best))
+    grid = np.repeat(np.array(GRID)[:, None], p.shape[1], axis=1)
+    for _ in range(4):  # a finer grid around the best of each class
+        top = np.stack([likelihood(sd) for sd in grid]).argmax(axis=0)
+        low, best, high = (
+            np.take_along_axis(grid, np.clip(top + i, 0, len(grid) - 1)[None], 0)[0]
+            for i in (-1, 0, 1)
+        )
+        grid = low + (high - low) * np.linspace(0.0, 1.0, len(grid))[:, None]
+    return np.asarray(best)
 
 
 class SharedLikelihood:
