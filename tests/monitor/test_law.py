@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._monitor._law import draws_at, mixture, quantiles, score_law
+from argmetric._monitor._law import draws_at, mixture, quantiles, score_law, widened
 from argmetric._monitor._readings import Readings
 
 CHANCE = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])
@@ -152,3 +152,20 @@ def test_shifts_and_their_readings() -> None:
 
 
 SHIFTS = ("auto", "none", "prior")
+
+
+@pytest.mark.parametrize(("rarer", "factor"), [(8, 2**0.5), (40, 1.2**0.5)])
+def test_maps_of_few_labels_lie_further_apart_about_the_same_chances(
+    rarer: float, factor: float
+) -> None:
+    x = np.random.default_rng(0).normal(0.0, 0.4, (48, 6)) + np.log(
+        CHANCE / (1 - CHANCE)
+    )
+    chances = 1 / (1 + np.exp(-x))
+    wide = widened(chances, rarer)
+    np.testing.assert_allclose(wide.mean(axis=0), chances.mean(axis=0), rtol=1e-12)
+    apart = [np.diff(np.log(c / (1 - c)), axis=0) for c in (chances, wide)]
+    np.testing.assert_allclose(apart[1], factor * apart[0], rtol=1e-9)
+    np.testing.assert_array_equal(widened(chances[:1], rarer), chances[:1])
+    sure = np.array([[0.0, 1.0, 0.5], [0.0, 1.0, 0.5]])
+    np.testing.assert_allclose(widened(sure, rarer), sure, atol=1e-15)

@@ -332,7 +332,7 @@ def _alternatives(
     centre = share @ np.stack([mode.theta for mode in modes])
     levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
     (average,) = _risen(levels[:1], basis.mass)
-    return _centred(levels[1:], average), slope[1:]
+    return centred(levels[1:], average), slope[1:]
 
 
 def _shares(evidence: list[float]) -> Floats:
@@ -341,7 +341,7 @@ def _shares(evidence: list[float]) -> Floats:
     return np.asarray(share / share.sum())
 
 
-def _centred(draws: Floats, centre: Floats) -> Floats:
+def centred(draws: Floats, centre: Floats) -> Floats:
     """Draws moved so that their mean chance is that of a map, point by point.
 
     A normal law of log-odds has a long tail of chances: where few labels are positive

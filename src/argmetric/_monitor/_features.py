@@ -18,6 +18,7 @@ from argmetric._calibrate.reference import Reference
 from argmetric._input.types import AnyArray, Floats
 from argmetric._input.validation import check_length, to_floats
 from argmetric._monitor._cells import Cells
+from argmetric._monitor._law import widened
 
 WEIGHTS = (0.1, 10.0)  # least and largest weight of a row
 FOLDS = 2
@@ -63,4 +64,5 @@ def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
 def weighted_chances(rows: Reference, cells: Cells, weight: Floats) -> Floats:
     """Chances in cells under maps of the weighted reference, a row for every map."""
     calibrator = fit_map(replace(rows, weight=weight), DEFAULT)
-    return cells.chances(calibrator.alternatives or (calibrator,))
+    maps = calibrator.alternatives or (calibrator,)
+    return widened(cells.chances(maps), min(rows.counts))

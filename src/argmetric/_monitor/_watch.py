@@ -12,7 +12,7 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._input.labels import read_together
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import Cells
-from argmetric._monitor._law import Shift
+from argmetric._monitor._law import Shift, widened
 from argmetric._monitor._periods import Every, check_every
 from argmetric._results.saving import plain
 from argmetric._tune import Rule
@@ -53,7 +53,9 @@ class Watch:
     @cached_property
     def chances(self) -> Floats:
         """Chance of a positive in each cell, a row for every map."""
-        return self.cells.chances(self.calibrator.alternatives or (self.calibrator,))
+        maps = self.calibrator.alternatives or (self.calibrator,)
+        rarer = float(self.reference.sum(axis=1).min())
+        return widened(self.cells.chances(maps), rarer)
 
     @cached_property
     def own(self) -> Floats:
