@@ -2,12 +2,15 @@
 
 A year has 52 periods of 1,000 rows and a reference of 2,000. Weeks are drawn without
 repetition from the half of the pool that the reference is not from; rows come again in
-other weeks.
+other weeks. A fall is looked for in weeks of 4,000 rows, too, and by two alarms that
+nobody has in time: "true map" knows P(y | score) from the whole pool, "all labels" the
+share of positives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,9 +24,12 @@ from monitor_parts.measured import by_half, seeded, tuned
 from monitor_parts.shifts import by_share, drawn_reference
 
 M, N, WEEKS = 2000, 1000, 52
-YEARS, FALL_YEARS = 5, 2  # of every pool
+YEARS, FALL_YEARS = 5, 3  # of every pool
+LONG_WEEK = 4000  # rows
+POSITIVES = ((0, 20), (20, 100), (100, 10**9))  # of a usual week
 FIRST_BAD, WATCHED = 8, 12  # the ninth week is the first bad one; weeks after it
 FALLS = {"-10 points": 0.10, "-5 points": 0.05}
+SEEN = ("scores", "true map", "all labels")
 FOUND: dict[tuple[str, int], Target] = {
     ("-10 points", 4): (">=", 0.9),
     ("-5 points", 12): (">=", 0.75),
@@ -47,7 +53,9 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 | {"alarm": first_alarm(_known(pool, chosen), pool.p[weeks], cut)}
             )
             if year < FALL_YEARS:
-                falls += _falls(rng, pool, chosen, other, cut)
+                falls += _falls(rng, pool, chosen, other, cut, N)
+            if year < FALL_YEARS and other.size >= 4 * LONG_WEEK:
+                falls += _falls(rng, pool, chosen, other, cut, LONG_WEEK)
     for of_half, rows in by_half(quiet):
         shown = of_half == "show"
         rate = sum(row["alarm"] is not None for row in rows) / len(rows)
@@ -56,16 +64,19 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
         emit("alarms", "false alarms a year", rate, "share", goal, **told)
     for of_half, rows in by_half(falls):
         sets = dict.fromkeys(row["set"] for row in rows)
-        for fall in FALLS:
-            of_fall = [row for row in rows if row["fall"] == fall]
-            _emit_delays(of_fall, "scores", fall, half=of_half)
-            _emit_delays(of_fall, "all labels", fall, half=of_half)
+        for fall, seen in product(FALLS, SEEN):
+            all_weeks = [row for row in rows if row["fall"] == fall]
+            of_fall = [row for row in all_weeks if row["n"] == N]
+            _emit_delays(of_fall, seen, fall, half=of_half)
             for name in sets:
                 kept = [row for row in of_fall if row["set"] == name]
                 share = kept[0]["share"] if kept else None
-                for seen in ("scores", "all labels"):
-                    told = {"half": of_half, "set": name, "positive": share}
-                    _emit_delays(kept, seen, fall, **told)
+                told = {"half": of_half, "set": name, "positive": share}
+                _emit_delays(kept, seen, fall, **told)
+            for low, high in POSITIVES:
+                kept = [r for r in all_weeks if low <= r["n"] * r["share"] < high]
+                told = {"half": of_half, "positives a week from": low}
+                _emit_delays(kept, seen, fall, **told)
 
 
 def _emit_delays(
@@ -101,25 +112,35 @@ def _known(pool: Pool, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weeks(
-    rng: np.random.Generator, pool: Pool, other: np.ndarray, shares: list[float]
+    rng: np.random.Generator,
+    pool: Pool,
+    other: np.ndarray,
+    shares: list[float],
+    n: int = N,
 ) -> np.ndarray:
-    found = [by_share(rng, pool.y[other], N, share) for share in shares]
+    found = [by_share(rng, pool.y[other], n, share) for share in shares]
     assert all(one is not None for one in found)
     return np.concatenate([other[one] for one in found if one is not None])
 
 
 def first_alarm(
-    reference: tuple[np.ndarray, np.ndarray], p: np.ndarray, cut: float
+    reference: tuple[np.ndarray, np.ndarray],
+    p: np.ndarray,
+    cut: float,
+    n: int = N,
+    true: Any = None,
 ) -> int | None:
     """The first week with an alarm on movement, from 0 on; as `monitor` says it.
 
-    Without the forecasts, which take most of its time.
+    Without the forecasts, which take most of its time; by another map, where one is
+    given.
     """
-    watch = am.monitor(p[:N], cut, reference=reference, every=N).watch
-    weeks = np.arange(p.size) // N
+    watch = am.monitor(p[:n], cut, reference=reference, every=n).watch
+    chances = watch.own if true is None else watch.cells.chances((true,))[0]
+    weeks = np.arange(p.size) // n
     tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    found = movements(list(tables), watch.old, watch.own, watch.metric)
+    found = movements(list(tables), watch.old, chances, watch.metric)
     return next((i for i, (z, _) in enumerate(found) if z > critical), None)
 
 
@@ -129,32 +150,37 @@ def _falls(
     chosen: np.ndarray,
     other: np.ndarray,
     cut: float,
+    n: int,
 ) -> Iterator[dict[str, Any]]:
     before = float(pool.y.mean())
+    true = am.calibrate(pool.y, pool.p)
     for fall, points in FALLS.items():
         after = fallen_share(pool.y[other], pool.p[other] >= cut, before, points)
         if after is None:
             continue
-        weeks = _weeks(rng, pool, other, [before] * FIRST_BAD + [after] * WATCHED)
+        shares = [before] * FIRST_BAD + [after] * WATCHED
+        weeks = _weeks(rng, pool, other, shares, n)
+        how = _known(pool, chosen), pool.p[weeks], cut, n
         alarms = {
-            "scores": first_alarm(_known(pool, chosen), pool.p[weeks], cut),
-            "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks]),
+            "scores": first_alarm(*how),
+            "true map": first_alarm(*how, true),
+            "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks], n),
         }
         delays = {
             seen: np.inf if alarm is None else alarm - FIRST_BAD + 1
             for seen, alarm in alarms.items()
         }
-        yield pool.about | {"fall": fall, "share": before} | delays
+        yield pool.about | {"fall": fall, "n": n, "share": before} | delays
 
 
-def labelled_alarm(y0: np.ndarray, y: np.ndarray) -> int | None:
+def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> int | None:
     """The first week whose true share of positives is too low: a bound for scores.
 
     The same windows and critical value, and the root of the likelihood ratio of two
     binomials.
     """
-    counts = np.r_[y0.sum(), np.add.reduceat(y, np.arange(0, y.size, N))].cumsum()
-    rows = y0.size + N * np.arange(counts.size)
+    counts = np.r_[y0.sum(), np.add.reduceat(y, np.arange(0, y.size, n_rows))].cumsum()
+    rows = y0.size + n_rows * np.arange(counts.size)
 
     def level(k: np.ndarray, n: np.ndarray) -> Any:
         return xlogy(k, k / n) + xlogy(n - k, 1 - k / n)

@@ -125,6 +125,10 @@ def _forecasts(
         if theirs is not None:
             value, *bounds = theirs[i]
             row["NannyML"] = (*bounds, value)
+        if name in SHARES:
+            low, high = auto[i].population_low, auto[i].population_high
+            row["population"] = (low, high, (low + high) / 2)
+            row["drawn share"] = float(name.split()[-1]) * float(pool.y.mean())
         yield row
         if name == QUIET:
             moved = changed_labels(rng, y, pool.sides[0][rows])

@@ -1,7 +1,8 @@
 """References of 200 rows with few positives: what holds, and what is refused.
 
 A reference has exactly so many positives, and its periods have the same share of them
-in expectation: nothing happened, or the share doubled or halved.
+in expectation: nothing happened, or the share doubled or halved. Where nothing happened
+`forecast` on the same reference stands beside it.
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ from monitor_parts.cases import pools
 from monitor_parts.measured import by_half, emit_ends, seeded, tuned
 from monitor_parts.shifts import by_share
 
-M, N = 200, 1000
+M, N, REPEATS = 200, 1000, 3
 POSITIVES = (1, 2, 3, 5, 8, 16, 40)
+METHODS = ("auto", "prior", "none", "forecast")
 FACTORS = {"quiet": 1.0, "share x 0.5": 0.5, "share x 2": 2.0}
 
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
     rows: list[dict[str, Any]] = []
     for pool in pools(quick, half):
-        rng = seeded(seed, "small", pool.name, pool.model)
-        for_reference, for_periods = pool.halved(rng)
-        for k in POSITIVES:
-            rows += _of_reference(rng, pool, for_reference, for_periods, k)
+        for repeat in range(1 if quick else REPEATS):
+            rng = seeded(seed, "small", pool.name, pool.model, repeat)
+            halves = pool.halved(rng)
+            for k in POSITIVES:
+                rows += _of_reference(rng, pool, *halves, k)
     for of_half, of_rows in by_half(rows):
         for k in POSITIVES:
             kept = [row for row in of_rows if row["positives"] == k]
@@ -41,7 +44,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 part = [r for r in kept if r.get("shift") == shift and "auto" in r]
                 if part:
                     told = {"shift": shift, **about}
-                    emit_ends("small", part, ("auto", "prior", "none"), **told)
+                    emit_ends("small", part, METHODS, **told)
                     fine = sum(row["fine"] for row in part) / len(part)
                     emit("small", "verdict fine", fine, "share", **told)
 
@@ -72,8 +75,14 @@ def _of_reference(
     found = []
     for (name, one), x, plain in zip(periods.items(), auto, none, strict=True):
         actual = am.evaluate(pool.y[one], rule.apply(pool.p[one]))
+        beside = {}
+        if name == "quiet":
+            labels = rule.apply(pool.p[one])
+            law = am.forecast(pool.p[one], labels, "f1", reference=reference)
+            beside["forecast"] = (*law.interval, law.mean)
         found.append(
             about
+            | beside
             | {
                 "shift": name,
                 "actual": float(actual),

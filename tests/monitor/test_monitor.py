@@ -42,6 +42,13 @@ def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) 
         for name in ("share_low", "share_high")
     )
     assert ((low <= share) & (share <= high)).sum() >= 6
+    low, high = (
+        np.array([getattr(one, name) for one in watched.periods])
+        for name in ("population_low", "population_high")
+    )
+    assert (low < share).all()
+    assert (share < high).all()
+    assert (high - low < 0.2).all()
 
 
 def test_rows_that_are_added_bit_by_bit_change_nothing(watched: am.Monitoring) -> None:

@@ -9,11 +9,14 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal, norm
 
+from argmetric._calibrate.resolve import resolve_reference
+from argmetric._monitor._cells import Cells, rows_of
 from argmetric._monitor._likelihood import (
     ThetaTable,
     label_likelihood,
     likeliest_theta,
     likelihood_of,
+    population_share,
 )
 from argmetric._monitor._readings import Readings, binned_change, weigh_readings
 
@@ -86,6 +89,40 @@ def test_the_likeliest_theta_and_a_narrow_posterior(n: int) -> None:
     assert table.scores[0].max() == pytest.approx(
         max(level, 0.0) if abs(theta) < 4 else table.scores[0].max(), abs=0.05
     )
+
+
+@pytest.mark.parametrize("moved", [-1.2, 0.0, 0.8])
+def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
+    moved: float,
+) -> None:
+    old, new, (chance, *_) = two_samples(moved, 300, 400)
+    peak = likeliest_theta(likelihood_of(old, new, chance[None]))[1]
+    odds = old @ chance / (old @ (1 - chance))
+    for share in population_share(old, new, chance, 0.9):
+        theta = np.log(share / (1 - share) / odds)
+        level = loglik_of_rows(old, new, chance, theta)
+        assert 2 * (peak - level) == pytest.approx(norm.ppf(0.95) ** 2, abs=0.01)
+
+
+def test_the_share_of_the_population_is_open_where_scores_tell_nothing() -> None:
+    old = np.array([50.0, 50.0])
+    low, high = population_share(old, np.array([1.0, 0.0]), np.array([0.1, 0.9]), 0.9)
+    assert low < 0.001 < 0.5 < high < 1.0
+
+
+def test_the_share_of_the_population_is_covered_as_stated() -> None:
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = rng.random(1500) < np.repeat([0.2, 0.1], [500, 1000])
+        p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
+        reference = resolve_reference(None, (y[:500], p[:500]), logits=False)
+        cells = Cells.of(reference.rows, None)
+        (chance,) = cells.chances((reference.calibrator,))
+        old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
+        low, high = population_share(old, new, chance, 0.9)
+        held += low <= 0.1 <= high
+    assert 47 <= held <= 59  # 54 expected, 2.3 the standard error
 
 
 def test_known_labels_are_bernoulli() -> None:

@@ -6,7 +6,9 @@ few points for every map, and by a cubic spline between them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -56,6 +58,33 @@ def likeliest_theta(likelihood: ShareLikelihood) -> tuple[float, float]:
     return float(theta[best] + step * (high - low) / 2), float(
         top - 0.25 * (before - after) * step
     )
+
+
+def population_share(
+    old: Floats, new: Floats, chances: Floats, coverage: float
+) -> tuple[float, float]:
+    """Interval of the share of positives where a period's rows come from.
+
+    It holds the odds of the reference times e^θ, for all θ whose 2·ℓ is within a
+    quantile of χ²(1) of the largest one, under one map: the share may have moved, and
+    nothing else. The odds are those of the reference's own rows, with which the error
+    of the map goes up and down.
+    """
+    from scipy.optimize import brentq
+
+    likelihood = likelihood_of(old, new, chances[None])
+    depth = NormalDist().inv_cdf((1.0 + coverage) / 2) ** 2 / 2
+    best, level = likeliest_theta(likelihood)
+
+    def above(theta: float) -> float:
+        return float(likelihood.loglik(np.array([[theta]]))[0, 0]) - level + depth
+
+    share = float(old @ chances / old.sum())
+    ends = []
+    for limit in (-2.0 * LARGEST_THETA, 2.0 * LARGEST_THETA):
+        theta = limit if above(limit) >= 0.0 else brentq(above, best, limit, xtol=1e-6)
+        ends.append(share / (share + (1.0 - share) * math.exp(-theta)))
+    return ends[0], ends[1]
 
 
 @dataclass(frozen=True)

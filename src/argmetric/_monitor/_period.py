@@ -17,8 +17,9 @@ from argmetric._monitor._alarms import (
     floor_statistic,
     movements,
 )
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside, rows_of
 from argmetric._monitor._law import score_law
+from argmetric._monitor._likelihood import population_share
 from argmetric._monitor._readings import VERDICTS, Readings
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric.metrics import Metric
@@ -40,6 +41,9 @@ class Period:
         Expected score and its interval.
     share, share_low, share_high : float
         Share of positives among the rows, and its interval.
+    population_low, population_high : float
+        Interval of the share of positives where the rows come from, if only this
+        share moved; from the scores alone.
     p_nothing, p_other_rows, p_share : float
         Probabilities of the three readings: nothing happened, other rows came, the
         share of positives moved.
@@ -76,6 +80,8 @@ class Period:
     share: float
     share_low: float
     share_high: float
+    population_low: float
+    population_high: float
     p_nothing: float
     p_other_rows: float
     p_share: float
@@ -123,6 +129,7 @@ def period_of(
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
         *law.mixed.summary(coverage),
         *law.mixed.share_summary(coverage),
+        *population_share(watch.old, rows_of(table), watch.own, coverage),
         *law.readings,
         law.readings.verdict(),
         *law.share_moved.summary(coverage),
