@@ -110,7 +110,23 @@ def test_the_first_alarm_is_that_of_monitor(part, moved):
     periods = am.monitor(new, 0.3, reference=reference, every=n).periods
     told = next((i for i, one in enumerate(periods) if one.alarm), None)
     assert part("alarms").first_alarm(reference, new, 0.3) == told
+    own = am.calibrate(*reference)
+    assert part("alarms").first_alarm(reference, new, 0.3, n, own) == told
     assert (told is not None) == moved
+
+
+def test_rows_in_order_are_scored_period_by_period(part):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=9500)
+    y = rng.random(x.size) < 1 / (1 + np.exp(1.0 - 2.0 * x))
+    found = part("order")._periods("drawn", "logistic", x[:, None], y)
+    assert [one["verdict"] for one in found] == ["fine"] * 3  # 500 rows are left over
+    for one in found:
+        low, high, mean = one["auto"]
+        assert low < mean < high
+        assert one["actual"] == pytest.approx(mean, abs=0.06)
+    few = np.arange(x.size) > 5998  # two positives in the reference
+    assert part("order")._periods("drawn", "logistic", x[:, None], few) == []
 
 
 def test_an_alarm_by_labels_needs_a_share_that_fell(part):
