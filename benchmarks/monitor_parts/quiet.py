@@ -8,11 +8,19 @@ from harness import Target, emit
 
 import argmetric as am
 from monitor_parts.cases import pools
-from monitor_parts.measured import FEWEST, PERIODS, by_half, emit_ends, seeded, tuned
+from monitor_parts.measured import (
+    FEWEST,
+    PERIODS,
+    by_half,
+    emit_ends,
+    known_positives,
+    seeded,
+    tuned,
+)
 from monitor_parts.shifts import QUIET, SHARES, drawn_reference
 
 REFERENCES, REPEATS = (1000, 4000), 3
-KEYS = ("n", "m", "model", "set")
+KEYS = ("n", "m", "known", "model", "set")
 
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
@@ -35,6 +43,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                     one = am.monitor(p, rule, reference=known).periods[0]
                     actual = float(am.evaluate(pool.y[period], rule.apply(p)))
                     row = {**pool.about, "m": m, "n": n, "actual": actual}
+                    row["known"] = known_positives(int(known[0].sum()))
                     row["auto"] = (one.low, one.high, one.expected)
                     rows.append(row | {"moved": one.verdict != "fine"})
     for of_half, kept in by_half(rows):
