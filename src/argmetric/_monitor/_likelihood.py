@@ -6,9 +6,7 @@ few points for every map, and by a cubic spline between them.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
@@ -70,21 +68,10 @@ def population_share(
     nothing else. The odds are those of the reference's own rows, with which the error
     of the map goes up and down.
     """
-    from scipy.optimize import brentq
-
-    likelihood = likelihood_of(old, new, chances[None])
-    depth = NormalDist().inv_cdf((1.0 + coverage) / 2) ** 2 / 2
-    best, level = likeliest_theta(likelihood)
-
-    def above(theta: float) -> float:
-        return float(likelihood.loglik(np.array([[theta]]))[0, 0]) - level + depth
-
-    share = float(old @ chances / old.sum())
-    ends = []
-    for limit in (-2.0 * LARGEST_THETA, 2.0 * LARGEST_THETA):
-        theta = limit if above(limit) >= 0.0 else brentq(above, best, limit, xtol=1e-6)
-        ends.append(share / (share + (1.0 - share) * math.exp(-theta)))
-    return ends[0], ends[1]
+    theta = np.array(likelihood_of(old, new, chances[None]).profile(coverage))[:, 0]
+    share = old @ chances / old.sum()
+    low, high = share / (share + (1.0 - share) * np.exp(-theta))
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)
