@@ -22,7 +22,7 @@ OF_MONITOR: dict[str, Call] = {
             **{"p": P, "labels": Y, "metric": "f1", "reference": (Y * 9, P * 9)},
             **{"time": ["2026-01-01"] * 6, "every": "1d", "known": [1, *[None] * 5]},
             **{"by": list("aabbaa"), "shift": "auto", "coverage": 0.9, "floor": 0.3},
-            "features": None,
+            **{"groups": list("abcabc"), "average": "groups", "features": None},
             **{"false_alarms": 0.05, "zero_division": 1.0, "pos_label": 1},
             "logits": False,
         },

@@ -347,3 +347,43 @@ def test_every_state_that_was_begun_is_read_again(run: Run, weeks: list[str]) ->
     assert found["periods"] == whole["periods"]
     assert [one["n"] for one in found["periods"]] == [300, 300, 300, 100]
     assert _monitor_state.FORMAT == 1
+
+
+def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:
+    y, p = REFERENCE
+    write({"score": p, "label": y}, "val.parquet")
+    names = np.array([f"u{i}" for i in range(60)])[RNG.integers(0, 60, 1000)]
+    (y0, p0), (_, p1) = WEEKLY[:2]
+    at = np.concatenate(TIMES[:2])
+    table = {"score": np.r_[p0, p1], "at": at, "user": names}
+    for name, part in (("a", slice(0, 300)), ("b", slice(300, 1000))):
+        write({key: x[part] for key, x in table.items()}, f"{name}.parquet")
+    options = (*OPTIONS, "--group", "user", "--json")
+    expected = am.monitor(
+        table["score"], CUT, reference=REFERENCE, time=at, groups=names
+    )
+    found = json.loads(run("monitor", "a.parquet", "b.parquet", *options).out)
+    assert found["average"] == "groups"
+    same(found["periods"], expected)
+    state = (*options, "--append", "state.json")
+    run("monitor", "a.parquet", *state)
+    found = json.loads(run("monitor", "b.parquet", *state).out)
+    same(found["periods"], expected)
+    late = {key: x[:500] for key, x in table.items()} | {"label": y0}
+    write(late, "late.parquet")
+    more = (*state, "--late-labels", "late.parquet")
+    found = json.loads(run("monitor", "b.parquet", *more).out)
+    score = am.evaluate(y0, p0 >= CUT, groups=names[:500], average="groups")
+    assert found["periods"][0]["actual"] == pytest.approx(score)
+    told = run("monitor", "a.parquet", *OPTIONS, "--group", "user").out
+    assert "average" in told
+    assert "the labels of some groups" in told
+    pooled = (*options, "--average", "pooled")
+    found = json.loads(run("monitor", "a.parquet", "b.parquet", *pooled).out)
+    same(
+        found["periods"], am.monitor(table["score"], CUT, reference=REFERENCE, time=at)
+    )
+    said = run("monitor", "a.parquet", *OPTIONS, "--average", "pooled").err
+    assert "--average pooled needs groups: pass --group COLUMN too" in said
+    said = run("monitor", "a.parquet", *state, "--average", "pooled").err
+    assert "--average: state.json was begun without it" in said

@@ -148,7 +148,9 @@ def test_unsorted_and_repeated_times_are_counted_alike() -> None:
     assert again.to_dict() == made.to_dict()
     # Periods of rows are filled in the order of time
     by_rows = watch(P[400:], time=times, every=100)
-    number, _, _ = number_rows(check_every(100, with_time=True), (), 500, times[order])
+    number, _, _ = number_rows(
+        check_every(100, with_time=True), (), 0, 500, times[order]
+    )
     np.testing.assert_array_equal(np.bincount(number), np.full(5, 100))
     assert by_rows.periods[0].start.startswith("2026-01-05")
     with pytest.raises(ValueError, match="before the end of the rows that were added"):
@@ -232,7 +234,8 @@ def test_log_odds_give_the_answers_of_probabilities() -> None:
         ({"false_alarms": 0.0}, "false_alarms must"),
         ({"floor": float("nan")}, "floor must"),
         ({"shift": "label"}, "shift must be one of"),
-        ({"p": np.full((3, 2), 0.2)}, "p must have one dimension"),
+        ({"p": np.full((3, 2), 0.2)}, "a matrix needs average="),
+        ({"p": np.full((3, 2, 2), 0.2)}, "p must have one dimension"),
         ({"p": []}, "p is empty"),
         ({"p": [0.5, np.nan]}, "p has NaN at row 1"),
         ({"p": [0.5, 7.0]}, "p is 7 at row 1"),

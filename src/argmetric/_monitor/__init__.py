@@ -8,7 +8,6 @@ from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._readings import VERDICTS as VERDICTS
-from argmetric._monitor._result import NO_LABELS as NO_LABELS
 from argmetric._monitor._result import Monitoring
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]

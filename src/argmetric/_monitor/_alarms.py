@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from argmetric._monitor._cells import rows_of
 from argmetric._monitor._law import Shift, score_law
 from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric._monitor._groups import MeanOverGroups
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4
@@ -166,7 +170,7 @@ def floor_statistic(
     tables: Sequence[Integers],
     old: Floats,
     chances: Floats,
-    metric: Metric,
+    metric: Metric | MeanOverGroups,
     shift: Shift,
     floor: float,
 ) -> tuple[float, float]:

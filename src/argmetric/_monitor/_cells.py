@@ -109,17 +109,24 @@ class Cells:
         total = np.zeros(shape, dtype=np.int64).ravel()
         for begin in range(0, scores.size, BLOCK):
             rows = slice(begin, begin + BLOCK)
-            code = selected[rows].astype(np.int64)
+            there = None if known is None else known[rows]
+            code = self.places(scores[rows], selected[rows], there)
             if part is not None:
-                code += 2 * part[rows]
-            code *= 3
-            if known is not None:
-                there = ~np.isnan(known[rows])
-                code[there] += 1 + known[rows][there].astype(np.int64)
-            code *= self.size
-            code += np.searchsorted(self.edges, scores[rows], side="right")
+                code += 6 * self.size * part[rows]
             total += np.bincount(code, minlength=total.size)
         return total.reshape(shape)
+
+    def places(
+        self, scores: Floats, selected: Booleans, known: Floats | None
+    ) -> Integers:
+        """The place of every row in a flat table."""
+        code = 3 * selected.astype(np.int64)
+        if known is not None:
+            there = ~np.isnan(known)
+            code[there] += 1 + known[there].astype(np.int64)
+        code *= self.size
+        code += np.searchsorted(self.edges, scores, side="right")
+        return code
 
     def to_dict(self) -> dict[str, Any]:
         return {"edges": self.edges, "scores": self.scores, "logits": self.logits}

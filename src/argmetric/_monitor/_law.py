@@ -8,8 +8,8 @@ of hits and of misses, all three spread evenly over their laws.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from argmetric._monitor._likelihood import ThetaTable
 from argmetric._monitor._readings import Readings, weigh_readings
 from argmetric._results.discrete import central_interval
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric._monitor._groups import MeanOverGroups
 
 Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")
@@ -133,7 +136,7 @@ def score_law(
     table: Integers,
     old: Floats,
     chances: Floats,
-    metric: Metric,
+    metric: Metric | MeanOverGroups,
     shift: Shift = "auto",
     weighted: Floats | None = None,
 ) -> ScoreLaw:
@@ -147,7 +150,7 @@ def score_law(
         Rows of the reference in each cell.
     chances : ndarray
         Chance of a positive in each cell, a row for every map.
-    metric : Metric
+    metric : Metric or MeanOverGroups
         What is forecast.
     shift : {"auto", "none", "prior"}
         Which readings are mixed.
@@ -214,7 +217,11 @@ def lattice(*shape: int) -> Floats:
 
 
 def draws_at(
-    table: Integers, chances: Floats, theta: Floats, of_map: Floats, metric: Metric
+    table: Integers,
+    chances: Floats,
+    theta: Floats,
+    of_map: Floats,
+    metric: Metric | MeanOverGroups,
 ) -> Draws:
     """Draws of the score, some for every θ of every map.
 
@@ -229,6 +236,12 @@ def draws_at(
     """
     from scipy.special import ndtri
 
+    if not isinstance(metric, Metric):
+        pooled = draws_at(table, chances, theta, of_map, metric.metric)
+        levels = lattice(*theta.shape, CHANCES)[..., 1]
+        drawn, level = metric.drawn(chances, theta, levels)
+        drawn, level = drawn.reshape(len(theta), -1), np.repeat(level, CHANCES, axis=1)
+        return replace(pooled, value=drawn, expected=level)
     open_ = table[:, UNKNOWN].astype(np.float64)
     c, odds = chances[:, None], np.exp(theta)[..., None]
     q = c * odds / (1.0 - c + c * odds)
@@ -237,8 +250,8 @@ def draws_at(
     third = (spread * (1.0 - 2.0 * q)) @ open_.T
     z = ndtri(lattice(*theta.shape, CHANCES)[..., 1:])
     mean, variance, third = (one[:, :, None] for one in (mean, variance, third))
-    drawn = quantiles(mean, variance, third, z, open_.sum(axis=1))
-    counts, expected = (_counts(table, one) for one in (drawn, mean))
+    found = quantiles(mean, variance, third, z, open_.sum(axis=1))
+    counts, expected = (_counts(table, one) for one in (found, mean))
     value = counts.value(metric).reshape(of_map.size, -1)
     return Draws(
         value,

@@ -15,9 +15,15 @@ from argmetric._input.arguments import (
     check_flag,
     check_number,
     check_share,
+    shown,
 )
 from argmetric._input.groups import check_groups
-from argmetric._input.likely_slips import warn_of_scale, warn_user
+from argmetric._input.layout import Average, check_matrix_average
+from argmetric._input.likely_slips import (
+    refuse_two_classes,
+    warn_of_scale,
+    warn_user,
+)
 from argmetric._input.types import Floats
 from argmetric._input.validation import read_scores
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, Cells
@@ -44,6 +50,8 @@ def monitor(
     every: Any = None,
     known: Any = None,
     by: Any = None,
+    groups: Any = None,
+    average: Average | None = None,
     features: Any = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
@@ -65,7 +73,8 @@ def monitor(
     Parameters
     ----------
     p : array-like
-        Scores of the rows, as the model gave them.
+        Scores of the rows, as the model gave them; a matrix where rows have several
+        labels, with `labels`, `known` and the reference in its shape.
     labels : array-like, Rule or float
         Predicted labels of the rows, the rule that predicts them, or a threshold.
     metric : str, Metric or callable, optional
@@ -83,6 +92,16 @@ def monitor(
         True labels that have arrived; nan or None for the others.
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
+    groups : array-like, optional
+        Group of every row, such as a basket or a user. The metric is computed in every
+        group of a period and averaged. Rows of one name in two periods are a group in
+        each.
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+        As for `forecast`: "groups" or "pooled" for groups, where "pooled" scores all
+        rows together; "samples", "macro" or "micro" for a matrix, the mean over its
+        rows or columns, or all its cells together. One map and one shift serve all
+        groups and columns, and groups are independent of each other given the scores.
+        The alarm on movement and the verdict look at all scores together.
     features : (X_reference, X), optional
         Numbers that describe the rows of the reference and of `p`. The map is then
         fitted again for each period, with the reference weighted as its rows. Made for
@@ -122,7 +141,11 @@ def monitor(
     """
     check_choice(shift, "shift", SHIFTS)
     logits = check_flag(logits, "logits")
-    rule = _as_rule(labels, logits=logits)
+    scores = read_scores(p, "p", logits=logits)
+    how = _check_average(scores, groups, average)
+    if features is not None and scores.ndim == 2:
+        raise ValueError("features go with one column of scores, not with a matrix")
+    rule = _as_rule(labels, how, logits=logits)
     notes: list[str] = []
     if metric is None:
         metric = rule.metric if isinstance(rule, Rule) else "f1"
@@ -143,7 +166,6 @@ def monitor(
             f"the reference has only {few} rows of one class: intervals and verdicts "
             f"have not been tried with fewer than {FEW_POSITIVES}"
         )
-    scores = read_scores(p, "p", logits=logits)
     warn_of_scale(scores, logits=logits, given=p)
     overlap = Overlap(fitted.rows.scores)
     overlap.look(scores)
@@ -160,6 +182,8 @@ def monitor(
         coverage=check_share(coverage, "coverage"),
         floor=None if floor is None else check_number(floor, "floor"),
         false_alarms=check_share(false_alarms, "false_alarms"),
+        average=how,
+        columns=scores.shape[1] if scores.ndim == 2 else 0,
     )
     watch = _counted(watch, fitted.rows)
     watches: dict[str, Watch] = {}
@@ -177,7 +201,8 @@ def monitor(
         )
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     given = labels if rule is None else None
-    made = empty.add(p, given, time=time, known=known, by=by, pos_label=pos_label)
+    more = {"by": by, "groups": groups, "pos_label": pos_label}
+    made = empty.add(p, given, time=time, known=known, **more)
     if features is None:
         return made
     from argmetric._monitor._features import read_features
@@ -186,7 +211,20 @@ def monitor(
     return made._with_features(fitted.rows, *described)
 
 
-def _as_rule(labels: Any, *, logits: bool) -> Rule | float | None:
+def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
+    """What the metric is averaged over; None: there is nothing to average."""
+    if scores.ndim == 2:
+        refuse_two_classes(scores, "p")
+        check_matrix_average(groups, average)
+    elif groups is not None:
+        average = "groups" if average is None else average
+        check_choice(average, "average", ("groups", "pooled"))
+    elif average is not None:
+        raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
+    return None if average is None else str(average)
+
+
+def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float | None:
     """The rule or the threshold that is meant; None for labels."""
     if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
         value = check_number(labels, "labels")
@@ -197,10 +235,11 @@ def _as_rule(labels: Any, *, logits: bool) -> Rule | float | None:
         return value
     if not isinstance(labels, Rule):
         return None
-    if labels.average is not None:
+    if labels.average not in (None, average):
+        scored = "as a whole" if average is None else f"by average={average!r}"
         raise ValueError(
             f"the rule was tuned for a mean over {labels.average}, and periods are "
-            "scored as a whole"
+            f"scored {scored}"
         )
     if labels.probabilities == logits:
         was, now = ("probabilities", "log-odds") if logits else ("scores", "p")

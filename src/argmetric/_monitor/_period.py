@@ -57,7 +57,8 @@ class Period:
         Parts of the variance of the score that the map, the share of positives and
         chance are behind.
     actual, actual_low, actual_high : float
-        Score of the rows whose label is known, and an interval for such rows.
+        Score of the rows whose label is known, and an interval for such rows. A mean
+        over groups takes those groups all of whose labels are known.
     z, z_reference, z_floor : float
         Statistics of the alarms: movement against the past, movement against the
         reference, and the floor. Large is bad.
@@ -118,9 +119,13 @@ def period_of(
 ) -> Period:
     """All that a period tells by itself; `weighted` as for `score_law`."""
     table = counts.table
-    how = watch.old, watch.chances, watch.metric, watch.shift, weighted
-    law = score_law(table, *how)
+    score = watch.score([counts])
+    law = score_law(table, watch.old, watch.chances, score, watch.shift, weighted)
     coverage = watch.coverage
+    if isinstance(score, Metric):
+        actual = actual_score(table, score, coverage)
+    else:
+        actual = score.actual(coverage)
     return Period(
         counts.start,
         counts.end,
@@ -135,7 +140,7 @@ def period_of(
         *law.share_moved.summary(coverage),
         *law.other_rows.summary(coverage),
         *law.mixed.parts(),
-        *actual_score(table, watch.metric, coverage),
+        *actual,
         outside(table),
     )
 
@@ -173,9 +178,9 @@ def with_alarms(
     for i, (z, against) in enumerate(found, first):
         changes: dict[str, Any] = {"z": z, "z_reference": against}
         if watch.floor is not None:
-            part = tables[max(i + 1 - FLOOR_WINDOW, 0) : i + 1]
-            how = watch.metric, watch.shift, watch.floor
-            stat = floor_statistic(part, watch.old, watch.chances, *how)
+            last = slice(max(i + 1 - FLOOR_WINDOW, 0), i + 1)
+            how = watch.score(counts[last]), watch.shift, watch.floor
+            stat = floor_statistic(tables[last], watch.old, watch.chances, *how)
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods

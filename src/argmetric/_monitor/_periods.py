@@ -92,7 +92,7 @@ Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
 
 
 def number_rows(
-    every: Every, counts: Sequence[Any], n: int, time: Any
+    every: Every, counts: Sequence[Any], before: int, n: int, time: Any
 ) -> tuple[Integers, Bounds, tuple[str, ...]]:
     """Number of the period of every row, starts and ends of periods, and notes.
 
@@ -102,8 +102,8 @@ def number_rows(
         The length of a period.
     counts : sequence of PeriodCounts
         Periods that are there already.
-    n : int
-        Number of rows.
+    before, n : int
+        Rows of these, and of those that come.
     time : array-like or None
         Their times.
     """
@@ -114,7 +114,6 @@ def number_rows(
         number = every.numbers(times)
         found = np.unique(number).tolist()
         return number, {i: (every.start(i), every.start(i + 1)) for i in found}, notes
-    before = sum(int(one.table.sum()) for one in counts)
     place = np.arange(before, before + n)
     if times is not None:
         order = np.argsort(times, kind="stable")

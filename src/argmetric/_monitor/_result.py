@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,10 +12,7 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._input.arguments import check_seed, is_whole, shown
-from argmetric._input.groups import code_groups
-from argmetric._input.labels import read_together
 from argmetric._input.types import AnyArray, Integers
-from argmetric._input.validation import read_scores
 from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
@@ -25,9 +22,9 @@ from argmetric._monitor._period import (
     period_of,
     told,
 )
-from argmetric._monitor._periods import Bounds, Every, number_rows
+from argmetric._monitor._periods import Bounds, Every
 from argmetric._monitor._readings import VERDICTS
-from argmetric._monitor._rows import NO_ROWS, Rows
+from argmetric._monitor._rows import NO_ROWS, GroupTable, Rows, read_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._results.display import Result, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, plain, restored
@@ -44,10 +41,6 @@ STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 CANNOT_SAY = (
     "where the verdict is 'cannot say without labels' the score is given for the case "
     "that other rows came, and that the share of positives moved; no interval holds"
-)
-NO_LABELS = (
-    "without labels nobody sees that labels changed their meaning, a fine period "
-    "included: to_label(100) draws the rows that tell"
 )
 
 
@@ -115,6 +108,7 @@ class Monitoring(Saved["Monitoring"], Result):
         time: Any = None,
         known: Any = None,
         by: Any = None,
+        groups: Any = None,
         pos_label: Any = None,
     ) -> Monitoring:
         """Add rows: new periods, or more rows of the last ones.
@@ -123,7 +117,7 @@ class Monitoring(Saved["Monitoring"], Result):
 
         Parameters
         ----------
-        p, time, known, by, pos_label
+        p, time, known, by, groups, pos_label
             As for `monitor`.
         labels : array-like, optional
             Predicted labels, where no rule predicts them.
@@ -132,17 +126,11 @@ class Monitoring(Saved["Monitoring"], Result):
         -------
         Monitoring
         """
-        rows, bounds, notes = self._read(p, labels, time, known, by, pos_label)
-        whole = self._counted(rows.counted(self.watch.cells), bounds)
-        segments = dict(self._segments)
-        for name, part in rows.by_segment():
-            one = segments.get(name) or self._new_segment(name)
-            segments[name] = one._counted(part.counted(one.watch.cells), bounds)
-        return replace(
-            whole._with_segments(segments),
-            notes=tuple(dict.fromkeys((*self.notes, *notes))),
-            _kept=rows,
-        )
+        given = {"time": time, "known": known, "groups": groups, "pos_label": pos_label}
+        rows, bounds, notes = self._read(p, labels, by, **given)
+        whole = self._by_segment(rows, lambda one, part: one._with_rows(part, bounds))
+        notes = tuple(dict.fromkeys((*self.notes, *notes)))
+        return replace(whole, notes=notes, _kept=rows)
 
     def add_labels(
         self,
@@ -153,6 +141,7 @@ class Monitoring(Saved["Monitoring"], Result):
         time: Any = None,
         period: int | None = None,
         by: Any = None,
+        groups: Any = None,
         pos_label: Any = None,
     ) -> Monitoring:
         """Add true labels of rows that were added before without them.
@@ -161,7 +150,7 @@ class Monitoring(Saved["Monitoring"], Result):
         ----------
         y : array-like
             True labels, which may be of some rows of a period only.
-        p, labels, time, by, pos_label
+        p, labels, time, by, groups, pos_label
             Of these rows, as they were passed before.
         period : int, optional
             Place of their period in `periods`, where time does not tell it.
@@ -170,19 +159,31 @@ class Monitoring(Saved["Monitoring"], Result):
         -------
         Monitoring
         """
+        if self.watch.average == "samples":
+            raise ValueError(
+                "a mean over samples takes labels as known= of add, or of monitor: "
+                "which row of a period a label belongs to cannot be told later"
+            )
+        given = {"known": y, "name": "y", "groups": groups, "pos_label": pos_label}
         time = time if period is None else None
-        rows, _, _ = self._read(p, labels, time, y, by, pos_label, name="y")
+        rows, _, _ = self._read(p, labels, by, time=time, **given)
         if period is not None:
             number = np.full(rows.scores.size, self._period(period).number)
             rows = rows._replace(number=number)
         elif not self.watch.every.unit:
             raise ValueError("period is needed: time does not tell the period here")
-        whole = self._labelled(rows)
+        return replace(self._by_segment(rows, Monitoring._labelled), _kept=None)
+
+    def _by_segment(
+        self, rows: Rows, added: Callable[[Monitoring, Rows], Monitoring]
+    ) -> Monitoring:
+        """With rows added to all periods, and to those of their segments."""
         segments = dict(self._segments)
         for name, part in rows.by_segment():
-            one = segments.get(name) or self._new_segment(name)
-            segments[name] = one._labelled(part)
-        return replace(whole._with_segments(segments), _kept=None)
+            one = segments.get(name)
+            one = one or Monitoring(self._watches.get(name, self.watch))
+            segments[name] = added(one, part)
+        return added(self, rows)._with_segments(segments)
 
     def _labelled(self, rows: Rows) -> Monitoring:
         """With rows moved from those of unknown label to those of a known one."""
@@ -200,61 +201,49 @@ class Monitoring(Saved["Monitoring"], Result):
                     "have labels already: rows are added by add(), with p and time as "
                     "they are here"
                 )
-        return self._counted(tables, {})
+        size = self.watch.cells.size
+        grouped = rows.grouped(self.watch.cells)
+        return self._counted(
+            tables, {}, {i: one.arrived(size) for i, one in grouped.items()}
+        )
 
     def _read(
-        self,
-        p: Any,
-        labels: Any,
-        time: Any,
-        known: Any,
-        by: Any,
-        pos_label: Any,
-        name: str = "known",
+        self, p: Any, labels: Any, by: Any, **given: Any
     ) -> tuple[Rows, Bounds, tuple[str, ...]]:
         """Rows, starts and ends of their periods, and notes."""
-        scores = read_scores(p, "p", logits=self.watch.cells.logits)
-        if scores.ndim != 1:
-            raise ValueError(f"p must have one dimension, not {scores.ndim}")
-        if not scores.size:
-            raise ValueError("p is empty: there is no row to add")
-        selected = self.watch.select(scores, labels, pos_label)
-        if known is not None:
-            given = {name: known}
-            (known,) = read_together(
-                pos_label, shape=scores.shape, missing=name, **given
-            )
-        segment, names = None, []
-        if by is not None:
-            coded = code_groups(by, scores.size, "p", "by")
-            segment, names = coded.codes, [str(one) for one in coded.ids.tolist()]
-        elif self._segments:
+        if by is None and self._segments:
             raise ValueError("by is needed: these periods have segments")
         if self.counts and by is not None and not self._segments:
             raise ValueError("by goes with periods that had segments from the start")
-        number, bounds, notes = number_rows(
-            self.watch.every, self.counts, scores.size, time
-        )
-        return Rows(scores, selected, known, number, segment, names), bounds, notes
-
-    def _new_segment(self, name: str) -> Monitoring:
-        return Monitoring(self._watches.get(name, self.watch))
+        return read_rows(self.watch, self.counts, p, labels, by=by, **given)
 
     def _with_segments(self, segments: Mapping[str, Monitoring]) -> Monitoring:
         count = max(len(segments), 1)
         parts = {key: replace(x, _n_segments=count) for key, x in segments.items()}
         return replace(self, _segments=parts)
 
-    def _counted(self, tables: Mapping[int, Integers], bounds: Bounds) -> Monitoring:
+    def _with_rows(self, rows: Rows, bounds: Bounds) -> Monitoring:
+        cells = self.watch.cells
+        return self._counted(rows.counted(cells), bounds, rows.grouped(cells))
+
+    def _counted(
+        self,
+        tables: Mapping[int, Integers],
+        bounds: Bounds,
+        grouped: Mapping[int, GroupTable],
+    ) -> Monitoring:
         """With tables added to periods; those that change are computed again later."""
         counts = {one.number: one for one in self.counts}
         for number, table in tables.items():
             before = counts.get(number)
+            groups = grouped.get(number)
             start, end = bounds.get(number, ("", ""))
             if before is not None:
                 start, end = before.start, end or before.end
                 table = table + before.table
-            counts[number] = PeriodCounts(number, start, end, table)
+                if groups is not None and before.groups is not None:
+                    groups = before.groups.plus(groups, self.watch.cells.size)
+            counts[number] = PeriodCounts(number, start, end, table, groups)
         in_order = tuple(counts[i] for i in sorted(counts))
         found = self._found.without(list(tables))
         return replace(self, counts=in_order, _found=found)
@@ -318,6 +307,11 @@ class Monitoring(Saved["Monitoring"], Result):
         LabellingPlan
         """
         check_seed(random_state)
+        if self.watch.grouped or self.watch.columns:
+            raise ValueError(
+                "to_label draws rows for a score of all rows together, of one column: "
+                "here label some groups at random, all rows of each, and pass known="
+            )
         whole = self
         if segment is not None:
             if not isinstance(segment, str) or segment not in self._segments:
@@ -326,7 +320,7 @@ class Monitoring(Saved["Monitoring"], Result):
         counts, watch = whole._period(period), whole.watch
         if p is not None:
             bare = Monitoring(replace(watch, every=Every("")))
-            rows = bare._read(p, labels, None, known, None, None)[0]
+            rows = bare._read(p, labels, None, known=known)[0]
             inside = np.ones(rows.scores.size, dtype=bool)
         else:
             rows = self._kept or NO_ROWS
@@ -387,6 +381,7 @@ class Monitoring(Saved["Monitoring"], Result):
             "watch": self.watch.to_dict(),
             "counts": [
                 [one.number, one.start, one.end, one.table.tolist()]
+                + ([] if one.groups is None else [x.tolist() for x in one.groups])
                 for one in self.counts
             ],
             "periods": [
@@ -411,11 +406,16 @@ class Monitoring(Saved["Monitoring"], Result):
         watch = Watch.from_dict(values["watch"])
         shape = (2, 3, watch.cells.size)
         counts = []
-        for number, start, end, table in values["counts"]:
+        for number, start, end, table, *groups in values["counts"]:
             array = np.array(table, dtype=np.int64)
-            if array.shape != shape or (array < 0).any():
+            damaged = array.shape != shape or bool((array < 0).any())
+            found_groups = None
+            if watch.grouped:
+                found_groups = GroupTable.from_lists(*groups)
+                damaged |= not found_groups.is_of(array)
+            if damaged:
                 raise ValueError(f"the counts of {start} are damaged")
-            counts.append(PeriodCounts(int(number), start, end, array))
+            counts.append(PeriodCounts(int(number), start, end, array, found_groups))
         periods = [
             Period(**{key: restored(x) for key, x in one.items()})
             for one in values["periods"]
@@ -435,7 +435,10 @@ class Monitoring(Saved["Monitoring"], Result):
         return made._with_segments(segments)
 
     def _title(self) -> str:
-        return f"Monitoring of {metric_title(self.metric.name)}"
+        over = {"groups": "groups", "samples": "rows", "macro": "columns"}
+        average = self.watch.average or ""
+        tail = f", mean over {over[average]}" if average in over else ""
+        return f"Monitoring of {metric_title(self.metric.name)}{tail}"
 
     def _lines(self) -> list[tuple[str, ...]]:
         reference = self.watch.reference.sum(axis=1)
@@ -467,7 +470,7 @@ class Monitoring(Saved["Monitoring"], Result):
             )
         if any(one.verdict == VERDICTS[2] for one in self.periods[-SHOWN:]):
             notes.append(CANNOT_SAY)
-        return (*notes, NO_LABELS)
+        return (*notes, self.watch.unseen)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw score and interval over time, in the colours of the verdicts.

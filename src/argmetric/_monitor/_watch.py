@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,13 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import Cells
 from argmetric._monitor._law import Shift, widened
 from argmetric._monitor._periods import Every, check_every
+from argmetric._monitor._rows import GroupTable
 from argmetric._results.saving import plain
 from argmetric._tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
+
+if TYPE_CHECKING:
+    from argmetric._monitor._groups import MeanOverGroups
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ class Watch:
         What predicts labels; None where they are passed.
     every : Every
         The length of a period.
+    average : str or None
+        As for `monitor`; "groups" where groups were given without it.
+    columns : int
+        Columns of the matrix of scores; 0 where every row has one score.
     """
 
     metric: Metric
@@ -49,6 +58,8 @@ class Watch:
     coverage: float
     floor: float | None
     false_alarms: float
+    average: str | None = None
+    columns: int = 0
 
     @cached_property
     def chances(self) -> Floats:
@@ -67,19 +78,44 @@ class Watch:
         """Rows of the reference in each cell."""
         return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
 
+    @property
+    def grouped(self) -> bool:
+        """Whether the score is a mean over groups, rows or columns."""
+        return self.average in ("groups", "samples", "macro")
+
+    @property
+    def unseen(self) -> str:
+        """What no period tells without labels, and what would tell it."""
+        way = "to_label(100) draws the rows that tell"
+        if self.grouped or self.columns:
+            way = "the labels of some groups, drawn at random, tell as known="
+        return (
+            "without labels nobody sees that labels changed their meaning, a fine "
+            f"period included: {way}"
+        )
+
     def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:
-        """Which rows are predicted positive."""
+        """Which rows are predicted positive; a matrix cell by cell."""
         if self.rule is None:
             if labels is None:
                 raise ValueError("labels are needed: these periods have no rule")
             shape = scores.shape
             (read,) = read_together(pos_label, shape=shape, labels=labels)
-            return np.asarray(read == 1.0)
+            return np.asarray(read.ravel() == 1.0)
         if labels is not None:
             raise ValueError("labels are predicted by the rule: pass p alone")
         if isinstance(self.rule, Rule):
-            return self.rule.applies(scores)
-        return np.asarray(scores >= self.rule)
+            return self.rule.applies(scores.ravel())
+        return np.asarray(scores.ravel() >= self.rule)
+
+    def score(self, counts: Sequence[PeriodCounts]) -> Metric | MeanOverGroups:
+        """What is forecast of some periods together."""
+        tables = [one.groups for one in counts if one.groups is not None]
+        if not self.grouped:
+            return self.metric
+        from argmetric._monitor._groups import MeanOverGroups
+
+        return MeanOverGroups.of(self.metric, tables, self.cells.size)
 
     def to_dict(self) -> dict[str, Any]:
         rule = self.rule.to_dict() if isinstance(self.rule, Rule) else self.rule
@@ -94,6 +130,8 @@ class Watch:
             "coverage": self.coverage,
             "floor": self.floor,
             "false_alarms": self.false_alarms,
+            "average": self.average,
+            "columns": self.columns,
         }
 
     @classmethod
@@ -111,6 +149,8 @@ class Watch:
             coverage=float(values["coverage"]),
             floor=values["floor"],
             false_alarms=float(values["false_alarms"]),
+            average=values.get("average"),
+            columns=int(values.get("columns", 0)),
         )
 
 
@@ -125,9 +165,12 @@ class PeriodCounts(NamedTuple):
         When it begins and when the next one does; numbers of rows without times.
     table : ndarray
         Counts by predicted label, known label and cell.
+    groups : GroupTable or None
+        Counts by group too, where a mean over groups is asked for.
     """
 
     number: int
     start: str
     end: str
     table: Integers
+    groups: GroupTable | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._monitor import NO_LABELS, Monitoring, values_of
+from argmetric._monitor import Monitoring, values_of
 from argmetric._results.display import metric_title
 from argmetric.report import _figures as figures
 from argmetric.report._numbers import count, nice_ticks, number, percent, scores, share
@@ -51,6 +51,7 @@ def report_monitoring(found: Monitoring) -> Report:
             (name, values_of(one.periods[-1])) for name, one in found.segments.items()
         ),
     )
+    unseen = watch.unseen
     return Report(
         Summary(
             kind="monitor",
@@ -59,7 +60,7 @@ def report_monitoring(found: Monitoring) -> Report:
             n=sum(one.n for one in periods),
             greater_is_better=watch.metric.greater_is_better,
             facts=tuple(_facts(watch.metric.name, watched, int(reference.sum()))),
-            notes=(*found.notes, f"{NO_LABELS[0].upper()}{NO_LABELS[1:]}."),
+            notes=(*found.notes, f"{unseen[0].upper()}{unseen[1:]}."),
             watched=watched,
         )
     )

@@ -64,6 +64,7 @@ def monitor(
     scores: sets.Scores = sets.DEFAULT_SCORES,
     time: opt.Column = None,
     by: opt.Column = None,
+    group: opt.GroupColumn = None,
     label: opt.Column = None,
     late_labels: Annotated[opt.FilePath | None, opt.IN_FILE] = None,
     decision_column: opt.Decisions = None,
@@ -71,6 +72,7 @@ def monitor(
     metric: Annotated[
         str | None, opt.NAMED_METRIC, opt.with_help(f"{opt.METRICS} [default: f1]")
     ] = None,
+    average: opt.AverageOver = None,
     zero_division: opt.ZeroOverZero = None,
     rule: opt.RuleFile = None,
     threshold: Annotated[
@@ -178,7 +180,10 @@ def monitor(
         "floor": floor,
         "false_alarms": false_alarms,
         "logits": scores.logits,
+        "average": average,
     }
+    if group is None and average is not None:
+        raise UsageError(f"--average {average} needs groups: pass --group COLUMN too")
     known = sets.RecalibrationOptions(
         reference=reference,
         reference_score=reference_score,
@@ -188,7 +193,8 @@ def monitor(
     if reference is None and append is None:
         raise UsageError("pass --reference FILE: labelled rows to compare with")
     labelled = True if decision_column else None if chosen is None else False
-    reader = RowReader(scores, columns, time, by, decision_column, labelled)
+    named = (time, by, group, decision_column)
+    reader = RowReader(scores, columns, *named, labelled)
     rows = None if reference is None else _reference(known, columns, scores, by)
     late = [] if late_labels is None else files_of(late_labels)
     ask = partial(_watched, reader=reader, metric=judged, chosen=chosen, reference=rows)
@@ -207,6 +213,7 @@ def monitor(
                 "--decision-column": decision_column,
                 "--time": time,
                 "--by": by,
+                "--group": group,
                 "--reference": rows and rows.digest,
             }
             state = load_state(append, asked)

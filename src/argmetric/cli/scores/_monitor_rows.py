@@ -33,6 +33,7 @@ class RowBlock:
     known: Floats | None
     time: AnyArray | None
     by: Groups | None
+    groups: Groups | None
 
     @property
     def added(self) -> dict[str, Any]:
@@ -42,6 +43,7 @@ class RowBlock:
             "known": self.known,
             "time": self.time,
             "by": self.by,
+            "groups": self.groups,
         }
 
     def with_labels(self, place: str) -> RowBlock:
@@ -49,13 +51,17 @@ class RowBlock:
         if self.known is None:
             raise files.DataError(f"{place} has no column of labels: pass --label")
         rows = ~np.isnan(self.known)
-        by = self.by
+        by, groups = (
+            None if one is None else Groups(one.codes[rows], one.ids)
+            for one in (self.by, self.groups)
+        )
         return RowBlock(
             self.p[rows],
             None if self.labels is None else self.labels[rows],
             self.known[rows],
             None if self.time is None else self.time[rows],
-            None if by is None else Groups(by.codes[rows], by.ids),
+            by,
+            groups,
         )
 
 
@@ -67,7 +73,7 @@ class RowReader:
     ----------
     scores, columns : Scores, Columns
         The options.
-    time, by, decision : str or None
+    time, by, group, decision : str or None
         Columns that were named.
     labelled : bool or None
         Whether predicted labels are read; None: where the first file has them.
@@ -85,6 +91,7 @@ class RowReader:
     columns: Columns
     time: str | None
     by: str | None
+    group: str | None
     decision: str | None
     labelled: bool | None
     zoned: bool | None = None
@@ -134,9 +141,10 @@ class RowReader:
     def _choose(self, table: files.Table) -> list[str]:
         """The columns of a file that are read."""
         label = self.columns.label
-        taken = [one for one in (self.time, self.by, label) if one is not None]
+        named = {"time": self.time, "by": self.by, "group": self.group}
+        taken = [one for one in (*named.values(), label) if one is not None]
         found = {"score": find_score(table, self.scores, taken=taken)}
-        for role, name in (("time", self.time), ("by", self.by)):
+        for role, name in named.items():
             if name is not None:
                 found[role] = files.named_column(table, name)
         taken = [*taken, found["score"]]
@@ -168,19 +176,23 @@ class RowReader:
 
     def _block(self, table: files.Table) -> RowBlock:
         names = self._found
-        by = None
-        if self.by is not None:
-            codes, ids = files.groups(table, names["by"])
-            texts = np.empty(len(ids), dtype=object)
-            texts[:] = [str(one) for one in ids]
-            by = Groups(codes, texts)
         return RowBlock(
             files.probabilities(table, names["score"], logits=self.scores.logits),
             self._decisions(table),
             self._known(table),
             self._times(table),
-            by,
+            self._named_groups(table, "by"),
+            self._named_groups(table, "group"),
         )
+
+    def _named_groups(self, table: files.Table, role: str) -> Groups | None:
+        """A column of segments or groups, by their names as text."""
+        if role not in self._found:
+            return None
+        codes, ids = files.groups(table, self._found[role])
+        texts = np.empty(len(ids), dtype=object)
+        texts[:] = [str(one) for one in ids]
+        return Groups(codes, texts)
 
     def _decisions(self, table: files.Table) -> AnyArray | None:
         if not self.labelled:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from argmetric import _files as files
-from argmetric._monitor import NO_LABELS, values_of
+from argmetric._monitor import values_of
 from argmetric._results.display import metric_title
 from argmetric.cli import _report
 from argmetric.cli.scores._monitor_rows import RowReader
@@ -41,6 +41,7 @@ def summary_of(
         "decision": decision,
         "reference_rows": int(reference.sum()),
         "reference_positives": int(reference[1]),
+        "average": watch.average,
         "every": watch.every.text,
         "shift": watch.shift,
         "coverage": watch.coverage,
@@ -106,7 +107,7 @@ def tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
             target, "segments", ["the last period of each, worst first"]
         )
         _report.print_table(target, header, cells, 2, more)
-    _report.print_notes(target, "note", [*summary["notes"], NO_LABELS])
+    _report.print_notes(target, "note", [*summary["notes"], found.watch.unseen])
     _report.print_notes(target, "written", _report.written(summary))
 
 
@@ -118,6 +119,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
     return [
         ("rows", f"{summary['rows']:,} of {read} ({used or 'none is new'})"),
         _report.metric_asked(summary),
+        *[("average", summary["average"])] * bool(summary["average"]),
         ("decision", summary["decision"]),
         ("reference", f"{reference}, {summary['reference_positives']:,} positive"),
         ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
