@@ -30,6 +30,12 @@ Y, P = rows(1200)
 BASKET = RNG.integers(0, 150, 1200)
 
 
+@pytest.fixture(autouse=True)
+def _draws() -> None:
+    """Let no test depend on those before it."""
+    RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
+
+
 def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverGroups:
     """Groups of these sizes, with random cells of ten and random predictions."""
     n = sum(sizes)
@@ -71,7 +77,7 @@ def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
     ("sizes", "metric", "zero", "lumps"),
     [
         ([6] * 40, "f1", 1.0, 0.015),
-        ([3, 5, 2], "f1", 1.0, 0.05),  # few values, which do not move
+        ([3, 5, 2, 6, 4], "f1", 1.0, 0.04),  # few values, which do not move
         ([200] * 8, "f1", 1.0, 0.015),
         ([4] * 30 + [150] * 5, "gmean", 1.0, 0.015),
         ([3] * 60, "precision", math.nan, 0.015),
@@ -118,6 +124,15 @@ def test_the_mean_of_many_groups_is_read_from_some_of_them() -> None:
         for c, row in zip(chances, theta, strict=True)
     ]
     np.testing.assert_allclose(found, wanted, atol=0.004)
+
+
+def test_many_known_groups_have_their_actual_mean() -> None:
+    known = (RNG.random(10_000) < 0.3).astype(np.float64)
+    groups = groups_of([2] * 5000, known=known)
+    theta = np.zeros((1, 2))
+    value, found = groups.drawn(np.full((1, 10), 0.3), theta, np.full((1, 2, 1), 0.5))
+    np.testing.assert_allclose(found, slow_mean(groups, known == 1.0), atol=1e-12)
+    np.testing.assert_allclose(value, found[..., None], atol=1e-12)
 
 
 def watch(**options: Any) -> am.Monitoring:

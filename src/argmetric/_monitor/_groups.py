@@ -153,12 +153,30 @@ class MeanOverGroups:
         some = self._sample
         mean, deviation = some.moments(usual, middle)
         means, deviations = some.moments_at(chances, theta)
-        expected = np.clip(law.mean + means - mean, *some.ends)
+        expected = np.clip(law.mean + means - mean, *self._ends)
         reached = np.cumsum(law.probabilities)
         where = np.minimum(np.searchsorted(reached, levels), law.values.size - 1)
         scale = np.maximum(deviations, 0.0) / max(deviation, 1e-12)
         apart = (law.values[where] - law.mean) * scale[..., None]
-        return np.clip(expected[..., None] + apart, *some.ends), expected
+        return np.clip(expected[..., None] + apart, *self._ends), expected
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Least and largest mean, at the ends of what the counts can be."""
+        known, ends = self.known, (0.0, 1.0)
+        values = np.array(
+            [
+                self.values(np.where(np.isnan(known), open_, known))
+                for hit in ends
+                for miss in ends
+                for open_ in [np.where(self.selected, hit, miss)]
+            ]
+        )
+        values = values[:, ~np.isnan(values).all(axis=0)]
+        if not values.size:
+            return -math.inf, math.inf
+        low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        return float(low.mean()), float(high.mean())
 
     @cached_property
     def _sample(self) -> _Sample:
@@ -250,19 +268,3 @@ class _Sample:
         there = ~np.isnan(value)
         value = np.where(there, value, 0.0)
         return np.stack([one.mean(axis=(1, 2)) for one in (there, value, value**2)], 1)
-
-    @cached_property
-    def ends(self) -> tuple[float, float]:
-        """Least and largest mean, at the ends of what the counts can be."""
-        groups, ends = self.groups, (0.0, 1.0)
-        values = [
-            groups.values(np.where(np.isnan(known), np.where(called, hit, miss), known))
-            for known, called in [(groups.known, groups.selected)]
-            for hit in ends
-            for miss in ends
-        ]
-        there = ~np.isnan(values).all(axis=0)
-        of_groups = np.array(values)[:, there]
-        low, high = np.nanmin(of_groups, axis=0), np.nanmax(of_groups, axis=0)
-        weight = self.weight[there] / self.weight[there].sum()
-        return float(weight @ low), float(weight @ high)
