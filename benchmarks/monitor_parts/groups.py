@@ -21,9 +21,11 @@ from monitor_parts.measured import (
     seeded,
     tuned,
 )
-from monitor_parts.shifts import SHARES, drawn_reference, kind_of
+from monitor_parts.shifts import QUIET, SHARES, drawn_reference, kind_of
 
+NONE = "none"  # F1 of all rows together, for comparison
 M, N = 1000, 1000
+REPEATS = 5  # references of a pool; but for the first, for quiet periods alone
 FEATURE = 2  # any feature, of `FEATURES`
 GROUPS = {"5 at random": (5, False), "50 at random": (50, False)} | {
     "5 by a feature": (5, True),
@@ -43,15 +45,17 @@ def grouped(pool: Pool, rows: np.ndarray, size: int, *, alike: bool) -> np.ndarr
 
 def run(*, quick: bool, half: str | None, seed: int) -> None:
     rows: list[dict[str, Any]] = []
-    for pool in pools(quick, half):
-        rng = seeded(seed, "groups", pool.name, pool.model)
+    repeats = range(1 if quick else REPEATS)
+    for pool, repeat in ((x, i) for x in pools(quick, half) for i in repeats):
+        rng = seeded(seed, "groups", pool.name, pool.model, repeat)
         for_reference, for_periods = pool.halved(rng)
         chosen = drawn_reference(rng, pool.y, for_reference, M)
         if chosen is None or pool.y[chosen].sum() < FEWEST:
             continue
         reference = pool.y[chosen], pool.p[chosen]
         cut = tuned(*reference).threshold
-        names, periods = concatenated(rng, pool, for_periods, N, SHARES)
+        draws = {QUIET: SHARES[QUIET]} if repeat else SHARES
+        names, periods = concatenated(rng, pool, for_periods, N, draws)
         p = np.concatenate([pool.p[one] for one in periods])
         for kind, (size, alike) in GROUPS.items():
             groups = [grouped(pool, one, size, alike=alike) for one in periods]
@@ -59,18 +63,23 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
             found = am.monitor(p, cut, every=N, **known).periods
             for name, one, g, x in zip(names, periods, groups, found, strict=True):
                 y, labels = pool.y[one], pool.p[one] >= cut
-                row: dict[str, Any] = {**pool.about, "groups": kind, "shift": name}
-                row["kind"] = kind_of(name)
+                row = {**pool.about, "groups": kind, "kind": kind_of(name)}
                 row["actual"] = am.evaluate(y, labels, groups=g, average="groups")
                 row["auto"] = (x.low, x.high, x.expected)
                 rows.append(row)
+        plain = am.monitor(p, cut, reference=reference, every=N).periods
+        for name, one, x in zip(names, periods, plain, strict=True):
+            row = {**pool.about, "groups": NONE, "kind": kind_of(name)}
+            row["actual"] = am.evaluate(pool.y[one], pool.p[one] >= cut)
+            rows.append(row | {"auto": (x.low, x.high, x.expected)})
     for of_half, kept in by_half(rows):
         for kind in ("quiet", "label shift"):
-            part = [row for row in kept if row["kind"] == kind]
+            all_ = [row for row in kept if row["kind"] == kind]
+            part = [row for row in all_ if row["groups"] != NONE]
             goal: Target = ("within", 0.85, 0.95) if kind == "quiet" else None
             goal = goal if of_half == "show" else None
             about = {"shift": kind, "half": of_half}
             emit_ends("groups", part, ("auto",), lambda _, x=goal: x, **about)
-            for groups in GROUPS:
-                few = [row for row in part if row["groups"] == groups]
+            for groups in (*GROUPS, NONE):
+                few = [row for row in all_ if row["groups"] == groups]
                 emit_ends("groups", few, ("auto",), **about, groups=groups)

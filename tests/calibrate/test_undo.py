@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import argmetric as am
 
@@ -73,16 +82,51 @@ def rows(n: int = 4000) -> tuple[np.ndarray, np.ndarray]:
 def test_scores_of_a_weighted_model_are_told() -> None:
     y, p = rows()
     high = am.undo_weights(p, ratio=10, inverse=True)
-    for made in (
-        am.decide(high, reference=(y, high)),
-        am.forecast(high, high > 0.5, reference=(y, high)),
-        am.forecast(high, high > 0.5, reference=(y, high), prior="estimate"),
+    said = "resampled or weighted classes: undo_sampling"
+    for call in (
+        partial(am.decide, high, reference=(y, high)),
+        partial(am.forecast, high, high > 0.5, reference=(y, high)),
+        partial(am.forecast, high, high > 0.5, reference=(y, high), prior="estimate"),
+        partial(am.calibration_check, y, high, n_bootstrap=2),
     ):
-        assert "resampled or weighted classes: undo_sampling" in made.notes[-1]
+        with pytest.warns(UserWarning, match=said) as caught:
+            made = call()
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert str(caught[0].message) in made.notes
         assert made.notes[-1] in repr(made)
-    check = am.calibration_check(y, high, n_bootstrap=2)
-    assert any("resampled or weighted classes" in note for note in check.notes)
-    assert not am.calibration_check(y, p, n_bootstrap=2).notes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not am.calibration_check(y, p, n_bootstrap=2).notes
+        am.forecast(high, high > 0.5, reference=(y, high), prior=0.1)  # corrected
+
+
+MODELS = {
+    "logistic": LogisticRegression(max_iter=1000),
+    "forest": RandomForestClassifier(60, random_state=0),
+    "boosting": HistGradientBoostingClassifier(max_iter=20, random_state=0),
+    "neighbours": KNeighborsClassifier(15),
+    "naive Bayes": GaussianNB(),
+    "tree": DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_ordinary_models_are_not_warned_of_and_weighted_ones_are(name: str) -> None:
+    X, y = make_classification(
+        9000, weights=[0.96], class_sep=0.8, flip_y=0.01, random_state=0
+    )
+    train, rest = slice(0, 5000), slice(5000, None)
+    p = clone(MODELS[name]).fit(X[train], y[train]).predict_proba(X[rest])[:, 1]
+    for part in (slice(None), slice(0, 300)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            am.decide(p, reference=(y[rest][part], p[part]))
+    if name in ("logistic", "boosting"):
+        weighted = clone(MODELS[name]).set_params(class_weight={0: 1, 1: 24})
+        high = weighted.fit(X[train], y[train]).predict_proba(X[rest])[:, 1]
+        with pytest.warns(UserWarning, match="undo_weights"):
+            am.calibration_check(y[rest], high, n_bootstrap=2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +142,10 @@ def test_scores_of_a_weighted_model_are_told() -> None:
 def test_other_faults_are_none_of_weights(change) -> None:
     y, p = rows()
     x = change(np.log(p / (1 - p)))
-    assert "resampled" not in repr(am.decide(expit(x), reference=(y, expit(x))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = am.decide(expit(x), reference=(y, expit(x)))
+    assert "resampled" not in repr(made)
 
 
 def test_few_rows_tell_nothing() -> None:

@@ -11,6 +11,7 @@ from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.prior import constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._input.arguments import check_flag, check_number
+from argmetric._input.likely_slips import warn_user
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Floats
 from argmetric._input.validation import read_scores
@@ -119,12 +120,19 @@ LEAST_SURPRISE = 5.0  # standard deviations that Σp lies above the positives
 SLOPES = (0.6, 2.5)  # of the log-odds: beyond them it is no constant that is wrong
 
 
-def resampling_note(reference: Reference) -> str | None:
-    """What to say where scores of labelled rows are as after sampling or weights.
+def warn_of_resampling(reference: Reference) -> str | None:
+    """Warn where scores of labelled rows are as after sampling or weights.
 
     They are too high by a constant on all log-odds, of log 2.5 or more; a model of
-    another fault, such as naive Bayes, has another slope. None: nothing.
+    another fault, such as naive Bayes, has another slope. Return what was said.
     """
+    said = _resampled(reference)
+    if said is not None:
+        warn_user(said)
+    return said
+
+
+def _resampled(reference: Reference) -> str | None:
     if reference.weight is not None or reference.logits:
         return None
     p, positives = reference.p, float(reference.y.sum())

@@ -11,7 +11,7 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
-from argmetric._calibrate.undo import resampling_note
+from argmetric._calibrate.undo import warn_of_resampling
 from argmetric._calibration_check._bins import (
     ReliabilityBins,
     calibration_line,
@@ -313,7 +313,7 @@ def calibration_check(
         n_positives=int(ordered.y.sum()),
         n_units=units.n_units if clustered else None,
         weighted=weight is not None,
-        _resampled=resampling_note(reference),
+        _resampled=warn_of_resampling(reference),
         histogram=_histogram(ordered),
         forecast=None if weight is not None else _forecast(problem, after, fitted),
     )

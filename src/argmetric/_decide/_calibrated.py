@@ -42,15 +42,16 @@ def at_share(
     """The map that scores go through so that their mean is the asked share.
 
     Without a prior it is the map as it was fitted, and a note says where the scores
-    moved since. Another one says where those of the reference look as after sampling.
+    moved since. Where scores of the reference look as after sampling, a warning and
+    another note say so, unless the share is given.
     """
     found, rows = fitted
     n = int(layout.sizes.sum())
     notes: tuple[str, ...] = ()
-    if rows is not None:
-        from argmetric._calibrate.undo import resampling_note
+    if rows is not None and prior in (None, "estimate"):
+        from argmetric._calibrate.undo import warn_of_resampling
 
-        notes = tuple(filter(None, [resampling_note(rows)]))
+        notes = tuple(filter(None, [warn_of_resampling(rows)]))
     if prior is None:
         if found is None or rows is None:
             return AtShare(found, None, ())

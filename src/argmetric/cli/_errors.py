@@ -85,6 +85,8 @@ def hide_warnings_of_libraries() -> None:
             say(f"note: {with_flags(' '.join(str(message).split()))}")
 
     warnings.showwarning = show
+    # The answer has it as a note.
+    warnings.filterwarnings("ignore", "the mean of p is .* on labelled rows")
 
 
 _FLAGS["output"] = "-o"
