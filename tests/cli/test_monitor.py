@@ -387,3 +387,19 @@ def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:
     assert "--average pooled needs groups: pass --group COLUMN too" in said
     said = run("monitor", "a.parquet", *state, "--average", "pooled").err
     assert "--average: state.json was begun without it" in said
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_every_unit_make_the_same_periods(run: Run, unit: str) -> None:
+    y, p = REFERENCE
+    write({"score": p, "label": y}, "val.parquet")
+    (_, p0), at = WEEKLY[0], TIMES[0].copy()
+    at[:2] = np.datetime64("1969-12-31T23:59:59"), np.datetime64("1970-01-01")
+    write({"score": p0, "at": at.astype(f"datetime64[{unit}]")}, "rows.parquet")
+    found = json.loads(run("monitor", "rows.parquet", *OPTIONS, "--json").out)
+    starts = [one["start"] for one in found["periods"]]
+    assert starts[0] == "1969-12-29"
+    assert found["periods"][0]["n"] == 2
+    column = pa.array([None, *at[1:].tolist()], pa.timestamp(unit))
+    write({"score": p0, "at": column}, "gap.parquet")
+    assert "time is missing at row 1" in run("monitor", "gap.parquet", *OPTIONS).err

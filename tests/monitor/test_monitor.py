@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import argmetric as am
+from argmetric._monitor._likelihood import FINE, POINTS, between
 
 RNG = np.random.default_rng(7)
 
@@ -66,3 +68,11 @@ def test_a_state_that_was_saved_goes_on(watched: am.Monitoring, tmp_path: Any) -
     assert json.loads(text)["file"] == "argmetric monitoring"
     again = am.Monitoring.load(tmp_path / "state.json").add(P[5000:])
     assert again.to_dict() == watched.to_dict()
+
+
+def test_levels_between_points_are_those_of_a_cubic_spline() -> None:
+    for ends in ((-4.0, 4.0), (0.3, 0.31)):
+        x, at = (np.linspace(*ends, count) for count in (POINTS, FINE))
+        y = -1e4 * (x - 0.1) ** 2 + RNG.normal(size=(5, x.size))
+        wanted = CubicSpline(x, y, axis=1)(at)
+        np.testing.assert_allclose(y @ between().T, wanted, rtol=1e-13, atol=1e-12)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from argmetric import _files as files
+from argmetric._files._arrow import to_numpy
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
@@ -130,7 +131,8 @@ class RowReader:
         from argmetric.scale import batches_of, look
 
         source, schema = look((path, os.path.basename(path)))
-        chosen = self._choose(files.Table(schema.empty_table(), "parquet", path))
+        empty = pa.Table.from_batches([], schema)  # empty_table() imports pandas
+        chosen = self._choose(files.Table(empty, "parquet", path))
         first = 0
         for batch in batches_of(source, chosen):
             table = pa.Table.from_batches([batch])
@@ -237,12 +239,18 @@ class RowReader:
 
 
 def _parsed(column: Any) -> Any:
-    """A column of ISO text as times, at once; other columns as they are."""
+    """A column of ISO text or plain times as times, at once; others as they are."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    plain = [pa.timestamp(unit) for unit in ("s", "ms", "us")]
+    if column.type in plain and not column.null_count:
+        # By way of numbers: pyarrow imports pandas to turn times into an array.
+        numbers = column.cast(pa.timestamp("us")).cast(pa.int64())
+        return to_numpy(numbers, np.int64).view("datetime64[us]")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
+    import pyarrow.compute as pc
+
     for zone in (None, "UTC"):
         with contextlib.suppress(pa.ArrowInvalid):
             trimmed = pc.utf8_trim_whitespace(column)
