@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,19 @@ def test_levels_between_points_are_those_of_a_cubic_spline() -> None:
         y = -1e4 * (x - 0.1) ** 2 + RNG.normal(size=(5, x.size))
         wanted = CubicSpline(x, y, axis=1)(at)
         np.testing.assert_allclose(y @ between().T, wanted, rtol=1e-13, atol=1e-12)
+
+
+@pytest.mark.parametrize(("floor", "z"), [(0.1, -math.inf), (0.99, math.inf)])
+def test_a_score_that_is_known_has_no_statistic_of_a_floor(
+    floor: float, z: float
+) -> None:
+    y, p = YEAR[0]
+    known = y.astype(float)
+    made = am.monitor(p, CUT, reference=REFERENCE, known=known, floor=floor)
+    one = made.periods[0]
+    assert one.z_floor == z
+    assert one.alarm == ("below the floor" if z > 0 else "")
+    assert one.low == one.high == pytest.approx(one.actual, abs=1e-12)
+    assert (one.from_map, one.from_share, one.from_chance) == (0.0, 0.0, 0.0)
+    again = am.Monitoring.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert again.periods[0].z_floor == z

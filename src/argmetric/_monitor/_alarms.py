@@ -20,7 +20,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import Shift, score_law
+from argmetric._monitor._law import CERTAIN, Shift, score_law
 from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
 from argmetric.metrics import Metric
 
@@ -176,6 +176,8 @@ def floor_statistic(
 ) -> tuple[float, float]:
     """How far the last periods together lie below a floor, and the map's part ρ.
 
+    Infinite where all labels are known: the score is then certain.
+
     Parameters
     ----------
     tables : sequence of ndarray
@@ -191,7 +193,7 @@ def floor_statistic(
     mean, deviation = score_law(pooled, old, chances, metric, shift).mixed.level()
     quiet = score_law(pooled, old, chances, metric, "none").mixed.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
-    if not deviation > 0.0:
+    if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0
     rho = min(quiet**2 / deviation**2, 1.0)
     return sign * (floor - mean) / deviation, round(rho, 3)

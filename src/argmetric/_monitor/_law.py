@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")
 THETAS, CHANCES = 16, 4  # draws of θ for every map and reading; of counts for each θ
+CERTAIN = 1e-9  # standard deviation of a score that all labels are known of
 WHOLE = 25.0  # variance of a count below which its draws are whole numbers
 # θ where nothing happened, other rows came, the share moved. What P(y | score) may move
 # when rows move is not learnt from the scores.
@@ -88,7 +89,7 @@ class Draws:
         map_part = float(of_map @ (mean - middle) ** 2)
         share_part = float((weight * (values - mean[:, None]) ** 2).sum())
         total = max(_variance(self.value, self.weight), map_part + share_part)
-        if total <= 0.0:
+        if total <= CERTAIN**2:
             return 0.0, 0.0, 0.0
         map_part, share_part = map_part / total, share_part / total
         return map_part, share_part, max(1.0 - map_part - share_part, 0.0)

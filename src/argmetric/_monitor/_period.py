@@ -61,7 +61,8 @@ class Period:
         over groups takes those groups all of whose labels are known.
     z, z_reference, z_floor : float
         Statistics of the alarms: movement against the past, movement against the
-        reference, and the floor. Large is bad.
+        reference, and the floor. Large is bad; that of the floor is infinite where all
+        labels are known.
     critical, critical_floor : float
         Values that they must exceed for an alarm.
     alarm : str
