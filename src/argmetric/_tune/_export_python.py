@@ -31,14 +31,16 @@ _CLASSES = """\
 _WEIGHTED = """\
     value = [x * w + b for x, w, b in zip(p, {weights}, {offsets})]"""
 _SUM = """\
-    if not {low} <= sum(p) <= {high}:
-        return None
     from math import exp, floor, log
-    x = [log(max(one / sum(p), {nearest})) for one in p]
+    total = sum(p)
+    if not {low} <= total <= {high}:
+        return None
+    x = [log(max(one / total, {nearest})) for one in p]
 """
 _TEMPERATURE = """\
     x = [one / {temperature} for one in x]
-    total = max(x) + log(sum(exp(one - max(x)) for one in x))
+    top = max(x)
+    total = top + log(sum(exp(one - top) for one in x))
     x = [one - total for one in x]
 """
 _LOGITS = """\
@@ -49,7 +51,8 @@ _LOGITS = """\
     ]
 """
 _OFFSETS = """\
-    part = [exp(max(y - max(value), {least})) for y in value]
+    top = max(value)
+    part = [exp(max(y - top, {least})) for y in value]
     total = sum(a / w for a, w in zip(part, {weights}))
     value = [a + b * total for a, b in zip(part, {offsets})]
 """

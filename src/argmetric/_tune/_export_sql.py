@@ -30,7 +30,7 @@ class Dialect(NamedTuple):
     least: str = "least"
     most_arguments: int = 100_000  # of `greatest`
     kept: str = ""  # before a query whose result must be computed once
-    row: str = ""  # before a column of an earlier step, where steps are lambdas
+    row: str = ""  # before a column of an earlier step, where steps are lists
 
     def number(self, value: float) -> str:
         """An expression that is this float exactly.
@@ -94,7 +94,7 @@ _NAN = "{x} IS NULL\n    OR isnan({x})"
 DIALECTS = {
     one.name: one
     for one in (
-        Dialect("duckdb", "DOUBLE", '"', _NAN),
+        Dialect("duckdb", "DOUBLE", '"', _NAN, row="r."),
         Dialect(
             "postgres",
             "DOUBLE PRECISION",
@@ -115,6 +115,18 @@ DIALECTS = {
         ),
         Dialect("spark", "DOUBLE", "`", _NAN, row="r."),
     )
+}
+
+
+_LISTS = {  # a list of one row, the next one, a row, its columns, the first row
+    "spark": (
+        "array({})",
+        "transform({},\n  r -> {})",
+        "named_struct({})",
+        "'{}', {}",
+        "[0]",
+    ),
+    "duckdb": ("[{}]", "[{1}\n  FOR r IN {0}]", "struct_pack({})", "{} := {}", "[1]"),
 }
 
 
@@ -226,9 +238,8 @@ def _of_logits(
     low, high = map(number, SUMS)
     best = _first_greatest(rule, dialect, x)
     best = f"CASE WHEN {sum_} >= {low} AND {sum_} <= {high} THEN {best} END"
-    return (
-        _in_lambdas(steps, best) if dialect.row else _in_queries(steps, best, dialect)
-    )
+    write = _in_lists if dialect.row else _in_queries
+    return write(steps, best, dialect)
 
 
 def _in_queries(steps: list[dict[str, str]], result: str, dialect: Dialect) -> str:
@@ -244,11 +255,15 @@ def _in_queries(steps: list[dict[str, str]], result: str, dialect: Dialect) -> s
     return f"(WITH {comma.join(queries)}\n  SELECT {result}{source})"
 
 
-def _in_lambdas(steps: list[dict[str, str]], result: str) -> str:
-    """Steps as lambdas over an array of one row: Spark would copy a query's columns."""
-    array = ""
+def _in_lists(steps: list[dict[str, str]], result: str, dialect: Dialect) -> str:
+    """Steps over a list of one row.
+
+    Spark would copy the columns of a query into the next, and DuckDB would join its
+    result to the table, which loses the order of the rows.
+    """
+    first, rest, row, pair, last = _LISTS[dialect.name]
+    text = ""
     for one in steps:
-        columns = ", ".join(f"'{name}', {text}" for name, text in one.items())
-        row = f"named_struct({columns})"
-        array = f"transform({array},\n  r -> {row})" if array else f"array({row})"
-    return f"transform({array},\n  r -> {result})[0]"
+        made = row.format(", ".join(pair.format(*item) for item in one.items()))
+        text = rest.format(text, made) if text else first.format(made)
+    return rest.format(text, result) + last
