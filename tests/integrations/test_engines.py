@@ -67,8 +67,9 @@ def test_mlflow_carries_a_model_and_its_rule(tmp_path, monkeypatch):
         plain = LogisticRegression().fit(X, y == "yes")
         labels = mlflow.sklearn.log_model(plain, name="plain")
         wrong = am.integrations.mlflow.log_rule(rule, "wrong", model=labels.model_uri)
+    of_labels = mlflow.pyfunc.load_model(wrong.model_uri)
     with pytest.warns(UserWarning, match="only 0 and 1, which look like labels"):
-        mlflow.pyfunc.load_model(wrong.model_uri).predict(X)
+        of_labels.predict(X)
     wanted = rule.apply(p).tolist()
     assert {"yes", "no"} == set(wanted)
     for info, given in ((alone, p), (whole, X)):
