@@ -376,7 +376,7 @@ def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:
     score = am.evaluate(y0, p0 >= CUT, groups=names[:500], average="groups")
     assert found["periods"][0]["actual"] == pytest.approx(score)
     told = run("monitor", "a.parquet", *OPTIONS, "--group", "user").out
-    assert "average" in told
+    assert "the score is the mean over groups" in told
     assert "the labels of some groups" in told
     pooled = (*options, "--average", "pooled")
     found = json.loads(run("monitor", "a.parquet", "b.parquet", *pooled).out)

@@ -199,6 +199,9 @@ def monitor(
             "segments are compared with the whole reference: reference=(y, p, by) "
             "compares each with its own rows"
         )
+    if watch.grouped:
+        over = {"samples": "the rows of p", "macro": "the columns of p"}
+        notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     given = labels if rule is None else None
     more = {"by": by, "groups": groups, "pos_label": pos_label}

@@ -36,7 +36,8 @@ class Period:
     start, end : str
         When it begins, and when the next one does; without times, numbers of rows.
     n, n_positives, n_known : int
-        Rows, predicted positives, and rows whose true label is known.
+        Rows, predicted positives, and rows whose true label is known; of a matrix its
+        cells.
     expected, low, high : float
         Expected score and its interval.
     share, share_low, share_high : float

@@ -435,10 +435,7 @@ class Monitoring(Saved["Monitoring"], Result):
         return made._with_segments(segments)
 
     def _title(self) -> str:
-        over = {"groups": "groups", "samples": "rows", "macro": "columns"}
-        average = self.watch.average or ""
-        tail = f", mean over {over[average]}" if average in over else ""
-        return f"Monitoring of {metric_title(self.metric.name)}{tail}"
+        return f"Monitoring of {metric_title(self.metric.name)}"
 
     def _lines(self) -> list[tuple[str, ...]]:
         reference = self.watch.reference.sum(axis=1)

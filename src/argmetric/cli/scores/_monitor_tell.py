@@ -119,7 +119,6 @@ def _facts(summary: _report.Values) -> _report.Facts:
     return [
         ("rows", f"{summary['rows']:,} of {read} ({used or 'none is new'})"),
         _report.metric_asked(summary),
-        *[("average", summary["average"])] * bool(summary["average"]),
         ("decision", summary["decision"]),
         ("reference", f"{reference}, {summary['reference_positives']:,} positive"),
         ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
