@@ -242,6 +242,7 @@ def test_a_matrix_is_groups_of_rows_or_columns(average: Any, axis: int) -> None:
     given = {"reference": WIDE, "average": average, "every": 100}
     made = am.monitor(MATRIX, 0.3, known=known, **given)
     names = np.indices((200, 6))[axis].ravel()
+    assert math.isnan(made.periods[1].actual)
     flat = am.monitor(
         P,
         0.3,
@@ -252,7 +253,7 @@ def test_a_matrix_is_groups_of_rows_or_columns(average: Any, axis: int) -> None:
     )
     assert len(made.periods) == 2
     for one, other in zip(made.periods, flat.periods, strict=True):
-        for name in ("expected", "low", "high", "actual", "n", "verdict"):
+        for name in ("expected", "low", "high", "n", "verdict"):
             wanted = getattr(other, name)
             assert getattr(one, name) == pytest.approx(wanted, abs=2e-3, nan_ok=True)
     again = am.monitor(MATRIX[:150], 0.3, known=known[:150], **given)
@@ -268,6 +269,26 @@ def test_micro_and_pooled_are_the_score_of_all_together() -> None:
     assert wide.periods == am.monitor(P, 0.3, **given).periods[:1] or (
         wide.periods[0].low == plain[0].low
     )
+
+
+def test_columns_are_scored_on_the_rows_that_are_known() -> None:
+    known = np.where(np.arange(200)[:, None] < 150, TRUTH, math.nan)
+    one = am.monitor(MATRIX, 0.3, reference=WIDE, average="macro", known=known).periods[
+        0
+    ]
+    pairs = zip(TRUTH[:150].T, MATRIX[:150].T, strict=True)
+    columns = [am.evaluate(y, p >= 0.3) for y, p in pairs]
+    assert one.actual == pytest.approx(np.mean(columns), abs=1e-12)
+    # Means of samples of 150 rows
+    drawn = []
+    for _ in range(2000):
+        i = RNG.integers(0, 150, 150)
+        y, called = TRUTH[i], MATRIX[i] >= 0.3
+        hits = (y & called).sum(axis=0)
+        drawn.append((2 * hits / (y.sum(axis=0) + called.sum(axis=0))).mean())
+    width = np.quantile(drawn, 0.95) - np.quantile(drawn, 0.05)
+    assert one.actual_high - one.actual_low == pytest.approx(width, rel=0.2)
+    assert one.actual_low < one.actual < one.actual_high
 
 
 def test_late_labels_of_columns() -> None:

@@ -108,6 +108,13 @@ class MeanOverGroups:
         )
         return self.metric.value(hits, k, t, self.lengths.astype(np.float64))
 
+    def known_counts(self) -> Integers:
+        """Rows with a known label: by group, predicted label and true label."""
+        there = ~np.isnan(self.known)
+        group = np.repeat(np.arange(self.lengths.size), self.lengths)[there]
+        label = 2 * self.selected[there] + self.known[there].astype(np.int64)
+        return np.bincount(4 * group + label, minlength=4 * self.lengths.size)
+
     def actual(self, coverage: float) -> tuple[float, float, float]:
         """Mean over the groups all of whose labels are known, and an interval.
 

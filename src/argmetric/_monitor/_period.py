@@ -59,7 +59,7 @@ class Period:
         chance are behind.
     actual, actual_low, actual_high : float
         Score of the rows whose label is known, and an interval for such rows. A mean
-        over groups takes those groups all of whose labels are known.
+        over groups or samples takes those all of whose labels are known.
     z, z_reference, z_floor : float
         Statistics of the alarms: movement against the past, movement against the
         reference, and the floor. Large is bad; that of the floor is infinite where all
@@ -125,7 +125,10 @@ def period_of(
     law = score_law(table, watch.old, watch.chances, score, watch.shift, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
-        actual = actual_score(table, score, coverage)
+        known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
+        actual = actual_score(known, score, coverage)
+    elif watch.average == "macro":
+        actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
     return Period(
@@ -148,25 +151,39 @@ def period_of(
 
 
 def actual_score(
-    table: Integers, metric: Metric, coverage: float
+    known: Integers, metric: Metric, coverage: float
 ) -> tuple[float, float, float]:
     """Score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
     a row added to each (Jeffreys).
+
+    Parameters
+    ----------
+    known : ndarray
+        By column, predicted label and true label; the score is a mean over columns.
+    metric, coverage
+        As for `monitor`.
     """
-    known = table[:, [NEGATIVE, POSITIVE]].sum(axis=2).astype(np.float64)
-    n = known.sum()
-    if not n:
+    counts = known.reshape(-1, 4).astype(np.float64)
+    n = counts.sum(axis=1, keepdims=True)
+    if not n.all():
         return math.nan, math.nan, math.nan
-    (_, missed), (false, hits) = known
-    score = float(metric.value(hits, hits + false, hits + missed, n))
-    drawn = np.random.default_rng(0).dirichlet(known.ravel() + 0.5, ACTUAL_DRAWS) * n
-    _, missed, false, hits = drawn.T
-    values = metric.value(hits, hits + false, hits + missed, n)
+
+    def mean(four: Floats) -> Floats:
+        _, missed, false, hits = np.moveaxis(four, -1, 0)
+        values = metric.value(hits, hits + false, hits + missed, n[:, 0])
+        there = ~np.isnan(values)
+        count = there.sum(axis=-1)
+        total = np.where(there, values, 0.0).sum(axis=-1)
+        return np.where(count > 0, total / np.maximum(count, 1), math.nan)
+
+    rng = np.random.default_rng(0)
+    drawn = rng.standard_gamma(counts + 0.5, (ACTUAL_DRAWS, *counts.shape))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
+    values = mean(drawn * (n / drawn.sum(axis=2, keepdims=True)))
     low, high = np.nanquantile(values, tails)
-    return score, float(low), float(high)
+    return float(mean(counts)), float(low), float(high)
 
 
 def with_alarms(
