@@ -21,8 +21,8 @@ def _made() -> type[Any]:
 
         `validation_step` returns a dictionary with scores as "preds" and 0/1 labels as
         "target". The rule is part of every checkpoint, and is saved as JSON at `path`,
-        by default ``rule.json`` in the trainer's ``default_root_dir``. The other
-        arguments are those of `argmetric.tensors.BestAchievable`.
+        by default ``rule.json`` in the trainer's ``default_root_dir``. `metric` and
+        `logits` are those of `argmetric.tensors.BestAchievable`.
         """
 
         def __init__(
@@ -30,13 +30,9 @@ def _made() -> type[Any]:
             metric: MetricLike = "f1",
             *,
             path: str | Path | None = None,
-            zero_division: float | None = None,
             logits: bool = False,
         ) -> None:
-            self.best = BestAchievable(
-                metric, zero_division=zero_division, logits=logits
-            )
-            self.path = path
+            self.best, self.path = BestAchievable(metric, logits=logits), path
             self.rule: Rule | None = None
 
         def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:

@@ -25,8 +25,6 @@ class RuleMetrics:
         Where the rule of the latest evaluation is saved as JSON, such as
         ``"model/rule.json"``. It applies to probabilities. Call ``trainer.evaluate()``
         once the best model is loaded.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
     logits : bool, default=True
         Whether predictions are logits: of one sigmoid each, or of a softmax over two
         classes where there are two columns and one label per row.
@@ -52,10 +50,9 @@ class RuleMetrics:
         *,
         average: str = "micro",
         path: str | Path | None = None,
-        zero_division: float | None = None,
         logits: bool = True,
     ) -> None:
-        self.metric = get_metric(metric, zero_division=zero_division)
+        self.metric = get_metric(metric)
         self.average, self.path, self.logits = average, path, logits
         self.rule: Rule | MultiLabelRule | None = None
 
@@ -70,11 +67,9 @@ class RuleMetrics:
         if self.path is not None:
             rule.save(self.path)
         name = self.metric.name
-        half = evaluate(y, p >= 0.5, self.metric, **settings)
-        found = {f"best_{name}": rule.score, f"{name}_at_half": float(half)}
-        if isinstance(rule, Rule):
-            found["threshold"] = rule.threshold
-        return {key: float(value) for key, value in found.items()}
+        half = float(evaluate(y, p >= 0.5, self.metric, **settings))
+        found = {f"best_{name}": float(rule.score), f"{name}_at_half": half}
+        return found | ({"threshold": rule.threshold} if isinstance(rule, Rule) else {})
 
     def _read(self, scores: Any, y: Any) -> tuple[Any, Any]:
         """Probabilities and labels: two vectors, or two matrices."""

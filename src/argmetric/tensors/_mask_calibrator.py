@@ -50,15 +50,15 @@ class MaskCalibrator:
 
     def __post_init__(self) -> None:
         check_choice(self.mode, "mode", MODES)
-        for name, low, high in (
-            ("temperatures", 1e-6, math.inf),
-            ("shared_sd", 0.0, LARGEST_SD),
-        ):
+        for name in ("temperatures", "shared_sd"):
             values = tuple(float(x) for x in getattr(self, name))
-            if not all(low <= x <= high and math.isfinite(x) for x in values):
-                wanted = "positive" if high == math.inf else f"from 0 to {high:g}"
-                raise ValueError(f"{name} must be {wanted}, not {values}")
             object.__setattr__(self, name, values)
+        if not all(0.0 < x < math.inf for x in self.temperatures):
+            raise ValueError(f"temperatures must be positive, not {self.temperatures}")
+        if not all(0.0 <= x <= LARGEST_SD for x in self.shared_sd):
+            raise ValueError(
+                f"shared_sd must be from 0 to {LARGEST_SD:g}, not {self.shared_sd}"
+            )
         if len(self.temperatures) != len(self.shared_sd):
             raise ValueError(
                 f"{len(self.temperatures)} temperatures but {len(self.shared_sd)} "
@@ -89,17 +89,6 @@ class MaskCalibrator:
         xp = namespace(like_)
         return like(xp, np.tile(self.shared_sd, images), like_, xp.float64)
 
-    def __repr__(self) -> str:
-        def span(values: tuple[float, ...]) -> str:
-            low, high = min(values), max(values)
-            return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
-
-        return (
-            f"MaskCalibrator({self.mode}, {len(self.temperatures)} classes: "
-            f"temperatures {span(self.temperatures)}, "
-            f"shared_sd {span(self.shared_sd)})"
-        )
-
 
 def calibrate_masks(
     probabilities: Tensor,
@@ -107,7 +96,6 @@ def calibrate_masks(
     *,
     mode: str = "multilabel",
     logits: bool = False,
-    shared: bool = True,
 ) -> MaskCalibrator:
     """Fit a temperature and a shared effect for each class on labelled masks.
 
@@ -127,8 +115,6 @@ def calibrate_masks(
         Whether probabilities come from one sigmoid each, or from a softmax.
     logits : bool, default=False
         Whether these are logits.
-    shared : bool, default=True
-        Whether the shared effect is fitted; else pixels stay independent.
 
     Returns
     -------
@@ -136,7 +122,7 @@ def calibrate_masks(
     """
     torch = require_torch("calibrate_masks")
     check_choice(mode, "mode", MODES)
-    logits, shared = as_flags(logits=logits, shared=shared)
+    (logits,) = as_flags(logits=logits)
     if not isinstance(probabilities, torch.Tensor) or probabilities.ndim < 3:
         raise ValueError(
             "probabilities must be a tensor of the shape (images, classes, height, "
@@ -158,8 +144,6 @@ def calibrate_masks(
             UserWarning,
             stacklevel=2,
         )
-    if not shared:
-        return found
     p = found.apply(x, logits=logits).float()
     sd = fit_shared_sd(p, y, known)
     sd[bare] = 0.0

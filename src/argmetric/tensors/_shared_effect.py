@@ -235,20 +235,14 @@ class SharedLikelihood:
         u, w = (like(xp, x, z) for x in effect_nodes(float(sd.max())))
         a = keep_margins(xp, z, each, u, w)
         mode, width = self._peak(a, each)
-        steps = torch.arange(-6.0, 6.25, 0.5, device=z.device, dtype=z.dtype)
-        logs = torch.stack(
-            [self._log(a, each, mode + t * width) for t in steps.tolist()]
-        )
-        rows = torch.logsumexp(logs, 0) + torch.log(0.5 * width)
-        total = rows.sum(0) - mode.shape[0] * 0.5 * math.log(2.0 * math.pi)
-        return np.asarray(to_host(total))
-
-    def _log(self, a: Tensor, sd: Tensor, u: Tensor) -> Tensor:
-        """Log likelihood of every image and class at u, with that of u."""
-        torch = require_torch("calibrate_masks")
-        x = a + (sd * u)[:, :, None]
-        soft = torch.nn.functional.softplus(x)
-        return (self.hits * x - self.count * soft).sum(2) - 0.5 * u * u
+        logs = []
+        for t in np.arange(-6.0, 6.25, 0.5).tolist():
+            at = mode + t * width
+            x = a + (each * at)[:, :, None]
+            soft = torch.nn.functional.softplus(x)
+            logs.append((self.hits * x - self.count * soft).sum(2) - 0.5 * at * at)
+        rows = torch.logsumexp(torch.stack(logs), 0) + torch.log(0.5 * width)
+        return np.asarray(to_host((rows - 0.5 * math.log(2.0 * math.pi)).sum(0)))
 
     def _peak(self, a: Tensor, sd: Tensor) -> tuple[Tensor, Tensor]:
         """The u of highest likelihood, and the standard deviation around it."""
