@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -25,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from tensors_parts.dependence import dependence
+from tensors_parts.ner import ner
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -65,6 +67,7 @@ class Device:
         import torch
 
         self.torch, self.name = torch, name
+        self.options = argparse.Namespace()
         self.cuda = name.startswith("cuda")
         if not self.cuda:
             torch.set_num_threads(1)
@@ -336,26 +339,39 @@ def failed(part: str) -> None:
 
 PARTS = {"check": check, "rows": rows, "masks": masks, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
+# these train networks, and run where they are named
+LONG_PARTS = {"ner": partial(ner, say=say)}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", metavar="part", help=str(tuple(PARTS)))
+    every = PARTS | LONG_PARTS
+    parser.add_argument("parts", nargs="*", metavar="part", help=str(tuple(every)))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--write-answers", action="store_true")
+    long = parser.add_argument_group("ner and help")
+    long.add_argument("--data", metavar="DIR", help="in place of ARGMETRIC_DATA")
+    long.add_argument("--seeds", type=int)
+    long.add_argument("--epochs", type=int)
+    long.add_argument("--sentences", type=int, help="of every file; all by default")
+    long.add_argument("--write-scores", type=Path, metavar="FILE")
+    long.add_argument("--read-scores", type=Path, metavar="FILE")
     asked = parser.parse_args()
     if asked.write_answers:
         write_answers()
         return 0
+    if asked.data is not None:
+        os.environ["ARGMETRIC_DATA"] = asked.data
     device = Device(asked.device)
+    device.options = asked
     where = device.torch.cuda.get_device_name() if device.cuda else "cpu"
     say("machine", device=where, torch=device.torch.__version__)
     for name in asked.parts or PARTS:
         start = time.perf_counter()
         try:
-            PARTS[name](device)
+            every[name](device)
         except Exception:
             failed(name)
         say("took", of=name, seconds=round(time.perf_counter() - start, 1))
