@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from tensors_parts.dependence import dependence
+from tensors_parts.helps import helps
 from tensors_parts.ner import ner
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -340,7 +341,7 @@ def failed(part: str) -> None:
 PARTS = {"check": check, "rows": rows, "masks": masks, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
 # these train networks, and run where they are named
-LONG_PARTS = {"ner": partial(ner, say=say)}
+LONG_PARTS = {"ner": partial(ner, say=say), "help": partial(helps, say=say)}
 
 
 def main() -> int:
@@ -355,7 +356,7 @@ def main() -> int:
     long.add_argument("--data", metavar="DIR", help="in place of ARGMETRIC_DATA")
     long.add_argument("--seeds", type=int)
     long.add_argument("--epochs", type=int)
-    long.add_argument("--sentences", type=int, help="of every file; all by default")
+    long.add_argument("--small", action="store_true", help="figures mean nothing")
     long.add_argument("--write-scores", type=Path, metavar="FILE")
     long.add_argument("--read-scores", type=Path, metavar="FILE")
     asked = parser.parse_args()

@@ -29,10 +29,12 @@ Say = Callable[..., None]
 Scores = dict[str, Any]
 
 
-def read_parts(most: int | None) -> dict[str, Sentences]:
+def read_parts(small: bool) -> dict[str, Sentences]:
     parts = {"train": "esp.train", "a": "esp.testa", "b": "esp.testb"}
     return {
-        name: read_conll(data_file(f"conll2002/{file}", PUBLISHED), most)
+        name: read_conll(
+            data_file(f"conll2002/{file}", PUBLISHED), 60 if small else None
+        )
         for name, file in parts.items()
     }
 
@@ -40,7 +42,7 @@ def read_parts(most: int | None) -> dict[str, Sentences]:
 def write_scores(device: Any, say: Say, path: Path | None) -> Scores:
     """Train every network; label logits of tests A and B, kept after each of them."""
     asked, torch = device.options, device.torch
-    parts = read_parts(asked.sentences)
+    parts = read_parts(asked.small)
     names = sorted({label for _, labels in parts["train"] for label in labels})
     number = {name: at for at, name in enumerate(names)}
     scores: Scores = {"labels": np.array(names)}
@@ -170,8 +172,8 @@ def decoded(
     return {key: round(value, 4) for key, value in line.items()}
 
 
-def print_table(scores: Scores, say: Say, most: int | None) -> None:
-    parts = read_parts(most)
+def print_table(scores: Scores, say: Say, small: bool) -> None:
+    parts = read_parts(small)
     networks = [key[:-2] for key in scores if key.endswith("_b")]
     lines = []
     for name in networks:
@@ -197,4 +199,4 @@ def ner(device: Any, say: Say) -> None:
     else:
         with np.load(asked.read_scores) as found:
             scores = dict(found)
-    print_table(scores, say, asked.sentences)
+    print_table(scores, say, asked.small)
