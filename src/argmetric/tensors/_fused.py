@@ -125,12 +125,18 @@ def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
 # Numbers that a kernel is given are rounded to float32; those of a table are not.
 @lru_cache(maxsize=64)
 def node_tables(form: RatioForm, m: int, n: int, device: Any) -> tuple[Tensor, ...]:
-    """c1·w·e^(-s·d2·k) for k = 1…n, s, u of a hit and u of a miss, on the device."""
+    """c1·w·e^(-s·d2·k) for k = 1…n, s, u of a hit, u of a miss, and e^(-s·d2).
+
+    For kind 2 the first is c1·w alone.
+    """
     s, w = (torch.from_numpy(x).to(device) for x in nodes_of(form, m))
     _, d1, d2, d3 = form.d
     k = torch.arange(1, n + 1, dtype=torch.float64, device=device)
     table = form.c[1] * w[:, None] * torch.exp(-d2 * s[:, None] * k)
-    return table.contiguous(), s, torch.exp(-s * (d1 + d3)), torch.exp(-s * d3)
+    if kind_of(form) == 2:
+        table = (form.c[1] * w)[:, None].expand_as(table)
+    factors = [torch.exp(-s * x) for x in (d1 + d3, d3, d2)]
+    return table.contiguous(), s, *factors
 
 
 def decide_all(
@@ -139,14 +145,13 @@ def decide_all(
     """Best counts by sums over all items of rows of m, padded and in order."""
     rows, n = keys.shape
     programs, shape = layout(keys)
-    table, s, hit, miss = node_tables(form, m, n, keys.device)
+    table, s, *factors = node_tables(form, m, n, keys.device)
     found = empty_found(keys)
     decide_rows[(programs,)](
         keys,
         table,
         s,
-        hit,
-        miss,
+        *factors,
         *found,
         rows,
         m,

@@ -35,11 +35,11 @@ def expected_rows(
     limit,
     N: tl.constexpr,
     NODES: tl.constexpr,
-    MIXED: tl.constexpr,
 ):
     """E[scale·tp/D] of drawn labels, and its derivative by each log-odds.
 
-    The formulas are those of `ExpectedRatio`; with MIXED a hit has another u.
+    The formulas are those of `ExpectedRatio`. A positive has its share e^(-s·d3) of
+    e^(-s·base) in its own factor, which is then at most 1.
     """
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, N)
@@ -51,26 +51,27 @@ def expected_rows(
     p = tl.where(x >= 0, large, small * large)
     q = tl.where(x >= 0, small * large, large)
     # Numbers that a kernel is given are rounded to float32; those of a table are not
-    base = tl.load(nodes_ptr + 6 * n_nodes)
-    scale = tl.load(nodes_ptr + 6 * n_nodes + 2)
+    base = tl.load(nodes_ptr + 7 * n_nodes)
+    scale = tl.load(nodes_ptr + 7 * n_nodes + 2)
     positives = tl.sum(z, 0)
     value = tl.full((), 0.0, tl.float64)
     slope = tl.zeros((N,), dtype=tl.float64)
     if positives > 0:
-        base += tl.load(nodes_ptr + 6 * n_nodes + 1) * positives
+        least = base + tl.load(nodes_ptr + 7 * n_nodes + 1) * positives
         node = tl.arange(0, NODES)
         s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
-        for j in range(_nodes_needed(s, base, step, tl.sum(p, 0), limit)):
+        for j in range(_nodes_needed(s, least, step, tl.sum(p, 0), limit)):
             s_j = tl.load(nodes_ptr + j)
             w = tl.load(nodes_ptr + n_nodes + j)
             u = tl.load(nodes_ptr + 2 * n_nodes + j)
             lost = tl.load(nodes_ptr + 3 * n_nodes + j)
-            if MIXED:
-                u_hit = tl.load(nodes_ptr + 4 * n_nodes + j)
-                lost_hit = tl.load(nodes_ptr + 5 * n_nodes + j)
-                u = tl.where(z > 0.5, u_hit, u)
-                lost = tl.where(z > 0.5, lost_hit, lost)
-            phi = tl.maximum(q + p * u, 1e-30)
+            u_hit = tl.load(nodes_ptr + 4 * n_nodes + j)
+            lost_hit = tl.load(nodes_ptr + 5 * n_nodes + j)
+            u_miss = tl.load(nodes_ptr + 6 * n_nodes + j)
+            true = z > 0.5
+            u = tl.where(true, u_hit, u)
+            lost = tl.where(true, lost_hit, lost)
+            phi = tl.maximum(tl.where(true, q * u_miss, q) + p * u, 1e-30)
             inverse = _reciprocal(phi)
             hit = z * p * u * inverse
             hits = tl.sum(hit, 0)
@@ -79,7 +80,7 @@ def expected_rows(
             slope += head * inverse * (z * u - lost * (hits - hit))
         slope = slope * p * q
     else:
-        value = tl.load(nodes_ptr + 6 * n_nodes + 3) * tl.reduce(q, 0, _product)
+        value = tl.load(nodes_ptr + 7 * n_nodes + 3) * tl.reduce(q, 0, _product)
         slope = -value * p
     tl.store(value_ptr + row, value)
     tl.store(slope_ptr + row * n + col, slope, mask=inside)
@@ -89,18 +90,27 @@ def expected_rows(
 def loss_nodes(
     d: tuple[float, ...], scale: float, empty: float, n: int, device: Any
 ) -> Tensor:
-    """s, w, u and 1 - u of an item that is no positive, and of one that is.
+    """s, w; u and 1 - u of an item that is no positive; of a positive u of a hit, its
+    difference to u of a miss, and u of a miss.
 
-    The last row has d0·n, d3, the scale and the score of an empty row.
+    The last row has d0·n, the least that a positive adds to D, the scale and the score
+    of an empty row.
     """
     d0, d1, d2, d3 = d
     form = RatioForm((0.0, 1.0, 0.0, 0.0), d)  # type: ignore[arg-type]
     low, high = form.denominator_range(n, n)
     s, w = exponential_sum(1.0, float(low), float(high))
-    rows = [s, w]
-    for factor in (d2, d1 + d2):
-        rows += [np.exp(-s * factor), -np.expm1(-s * factor)]
-    rows.append(np.resize([d0 * n, d3, scale, empty], s.size))
+    miss = np.exp(-s * d3)
+    rows = [
+        s,
+        w,
+        np.exp(-s * d2),
+        -np.expm1(-s * d2),
+        np.exp(-s * (d1 + d2 + d3)),
+        -np.expm1(-s * (d1 + d2)) * miss,
+        miss,
+        np.resize([d0 * n, min(d3, d1 + d2 + d3), scale, empty], s.size),
+    ]
     return torch.from_numpy(np.stack(rows)).to(device)
 
 
@@ -123,7 +133,7 @@ def expected_ratio(
     nodes = loss_nodes(tuple(d), scale, empty, n, x.device)
     n_nodes = nodes.shape[1]
     padded = max(32, triton.next_power_of_2(n))
-    low = d0 * n + d3
+    low = d0 * n + min(d3, d1 + d2 + d3)
     limit = -math.log(TOLERANCE) + math.log((d0 + d1 + d2 + d3) * n / low + 1.0) + 1.0
     if rows and n:
         expected_rows[(rows,)](
@@ -134,11 +144,10 @@ def expected_ratio(
             slope,
             n,
             n_nodes,
-            min(d2, d1 + d2),
+            max(min(d2, d1 + d2), 0.0),
             limit,
             N=padded,
             NODES=triton.next_power_of_2(n_nodes),
-            MIXED=d1 != 0,
             num_warps=min(max(padded // 256, 1), 8),
         )
     return value, slope

@@ -119,6 +119,7 @@ def decide_rows(
     s_ptr,
     hit_ptr,
     miss_ptr,
+    decay_ptr,
     best_ptr,
     value_ptr,
     cut_ptr,
@@ -165,12 +166,14 @@ def decide_rows(
             after = tl.associative_scan(phi, 1, _product, reverse=True)
             curve += weight * after * _reciprocal(phi)
         else:
-            phi = q + p * u1
+            # Each factor with its own e^(-s·d2), as u1 may be above 1
+            decay = tl.load(decay_ptr + j)
+            phi = q * decay + p * (u1 * decay)
             before = tl.associative_scan(phi, 1, _product)
-            hits = tl.cumsum(p * u1 * _reciprocal(phi), 1)
+            hits = tl.cumsum(p * (u1 * decay) / tl.maximum(phi, 1e-300), 1)
             phi = q + p * u3
             after = tl.associative_scan(phi, 1, _product, reverse=True)
-            curve += weight * before * after * _reciprocal(phi) * hits
+            curve += weight * before * (after / tl.maximum(phi, 1e-300)) * hits
     if KIND == 1:
         curve = curve * tl.cumsum(p, 1)
     curve = tl.where(col < m, curve, float("-inf"))
