@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argmetric._files._arrow import text_array as text_array
     from argmetric._files._arrow import text_bytes as text_bytes
     from argmetric._files._arrow import text_scalar as text_scalar
+    from argmetric._files._arrow import to_numpy as to_numpy
     from argmetric._files._features import Kind as Kind
     from argmetric._files._features import categories as categories
     from argmetric._files._features import kind_of as kind_of
@@ -61,6 +62,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "text_array",
             "text_bytes",
             "text_scalar",
+            "to_numpy",
         ),
         "_features": ("Kind", "categories", "kind_of", "sparse_numbers"),
         "_formats": (

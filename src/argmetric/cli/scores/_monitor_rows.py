@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._files._arrow import to_numpy
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
@@ -246,7 +245,7 @@ def _parsed(column: Any) -> Any:
     if column.type in plain and not column.null_count:
         # By way of numbers: pyarrow imports pandas to turn times into an array.
         numbers = column.cast(pa.timestamp("us")).cast(pa.int64())
-        return to_numpy(numbers, np.int64).view("datetime64[us]")
+        return files.to_numpy(numbers, np.int64).view("datetime64[us]")
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     import pyarrow.compute as pc
