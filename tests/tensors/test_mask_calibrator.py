@@ -64,7 +64,7 @@ def enumerated(p, sd, metric, zero, nodes):
 
 
 @both
-@pytest.mark.parametrize("sd", [0.0, 0.7, 3.0, 8.0])
+@pytest.mark.parametrize("sd", [0.0, 0.7, 3.0, 30.0])
 @pytest.mark.parametrize("zero", [0.0, 1.0])
 def test_no_mask_of_a_tiny_image_is_better(metric, sd, zero):
     p = torch.from_numpy(IMAGES)[:, None, None, :]
@@ -85,14 +85,14 @@ def test_no_mask_of_a_tiny_image_is_better(metric, sd, zero):
         assert float(forecast[i]) == pytest.approx(scores[asked], rel=1e-10)
 
 
-@pytest.mark.parametrize("sd", [1.0, 3.0, 8.0])
-def test_few_values_of_u_stand_for_all(sd):
+@pytest.mark.parametrize(("sd", "error"), [(1.0, 3e-4), (8.0, 3e-4), (30.0, 0.02)])
+def test_few_values_of_u_stand_for_all(sd, error):
     """The chance of an empty mask is the hardest: a step where sd is large."""
     for one in IMAGES:
         empty = (0,) * one.size
         few = enumerated(one, sd, "dice", 1.0, effect_nodes)[empty]
         assert few == pytest.approx(
-            enumerated(one, sd, "dice", 1.0, dense_nodes)[empty], abs=3e-4
+            enumerated(one, sd, "dice", 1.0, dense_nodes)[empty], abs=error
         )
 
 
@@ -249,7 +249,7 @@ def test_refusals():
         tensors.decide_masks(p, mode="multiclass", calibrator=one)
     with pytest.raises(ValueError, match="temperatures must be positive"):
         tensors.MaskCalibrator((0.0,), (0.0,))
-    with pytest.raises(ValueError, match="shared_sd must be from 0 to 8"):
-        tensors.MaskCalibrator((1.0,), (9.0,))
+    with pytest.raises(ValueError, match="shared_sd must be from 0 to 30"):
+        tensors.MaskCalibrator((1.0,), (31.0,))
     with pytest.raises(ValueError, match="give one of each for every class"):
         tensors.MaskCalibrator((1.0,), (0.0, 1.0))

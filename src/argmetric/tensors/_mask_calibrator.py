@@ -39,7 +39,7 @@ class MaskCalibrator:
         1 the network was overconfident.
     shared_sd : tuple of float
         Standard deviation of the log-odds that all pixels of an image and class share.
-        At 0 pixels are independent; at 8 an object is all there or not at all.
+        At 0 pixels are independent; at 30 an object is all there or not at all.
     mode : {"multilabel", "multiclass"}
         Whether probabilities come from one sigmoid each, or from a softmax.
     """

@@ -5,8 +5,9 @@ with p(u) = expit(a + σ·u). Each a keeps the pixel's probability: E[p(u)] = p.
 expected score is E = Σ_u w_u·E[score | u]. The order of pixels is the same for every
 u, so the best mask is still a cut of p.
 
-The integral over u is a sum in steps of at most 1/σ: p(u) and the chance of an empty
-mask then err by about e^(-π²) = 5e-5. Few pixels are taken one by one. Many are put
+The integral over u is a sum in steps of 1/σ: p(u) and the chance of an empty mask then
+err by about e^(-π²) = 5e-5. From σ = 10 on steps are 0.1, and the error is up to half a
+weight, 0.02. Few pixels are taken one by one. Many are put
 into bins of their odds, 16 for each factor of 2, each with its mean: the cut lies
 between two bins, which costs less than 1e-4.
 """
@@ -37,15 +38,16 @@ PER_OCTAVE = 16  # bins of the odds of pixels
 OCTAVES = 20  # odds below 2^-20 share a bin
 CELLS = 1 << 21  # of (rows, nodes, groups of pixels) at a time
 REACH = 4.0  # standard deviations of u on each side
-LARGEST_SD = 8.0  # an object is then all there, or not at all
-GRID = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, LARGEST_SD)  # where the search of sd starts
+MOST_STEPS = 10.0  # for each standard deviation of u
+LARGEST_SD = 30.0  # an object is then all there, or not at all
+GRID = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, LARGEST_SD)  # where the search of sd starts
 FARTHEST = 100.0  # standard deviations of u that a search begins with
 CLOSE = 1e-13  # change of a at which its search ends
 
 
 def effect_nodes(sd: float) -> tuple[Floats, Floats]:
     """Values of u and their weights."""
-    half = math.ceil(REACH * max(2.0, sd))
+    half = math.ceil(REACH * min(max(2.0, sd), MOST_STEPS))
     u = np.linspace(-REACH, REACH, 2 * half + 1)
     w = np.exp(-0.5 * u * u)
     return u, w / w.sum()
