@@ -53,7 +53,7 @@ def dependence(device: Any, say: Callable[..., None]) -> None:
     torch = device.torch
     for case in CASES:
         z, y = images(torch, case, 80, 1, device.name)
-        new_z, new_y = images(torch, case, 200, 2, device.name)
+        new_z, new_y = images(torch, case, 200, 3, device.name)
         for factor in (1.0, 2.0):
             fitted = tensors.calibrate_masks(factor * z, y, logits=True)
             same = tensors.MaskCalibrator((1.0,), (0.0,))
