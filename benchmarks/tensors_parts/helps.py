@@ -17,6 +17,8 @@ score is F1 of a row's labels, averaged over test rows, 0/0 counted as 1.
 from __future__ import annotations
 
 import copy
+import statistics
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -160,11 +162,13 @@ def calibrated(held: Any, Y: Any, x: Any) -> tuple[Any, Any]:
 
     found = []
     for j in range(Y.shape[1]):
-        if 0 < Y[:, j].sum() < len(Y):
-            one = am.calibrate(Y[:, j], held[:, j], "platt", logits=True)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # scores that tell nothing
+                one = am.calibrate(Y[:, j], held[:, j], "platt", logits=True)
             pair = [one.apply(z[:, j], logits=True) for z in (held, x)]
-        else:  # nothing to learn from
-            pair = [1.0 / (1.0 + np.exp(-z[:, j])) for z in (held, x)]
+        except ValueError:  # one class only, or scores that rank backwards: the share
+            pair = [np.full(len(z), Y[:, j].mean()) for z in (held, x)]
         found.append(pair)
     return tuple(np.stack(one, 1) for one in zip(*found, strict=True))
 
@@ -178,20 +182,34 @@ def column_f1(Y: Any, labels: Any) -> float:
 
 
 def judged(torch: Any, held_Y: Any, held: Any, Y: Any, p: Any) -> dict[str, float]:
-    """Actual F1 of four ways to decide, and the F1 that `decide` expects."""
+    """Actual F1 of ways to decide, and the F1 that `decide` expects."""
     import argmetric as am
 
     one = best_cut(held_Y, held, row_f1)
     labels = range(Y.shape[1])
     many = np.array([best_cut(held_Y[:, j], held[:, j], column_f1) for j in labels])
-    d = am.decide(torch.from_numpy(p), "f1", average="samples", zero_division=1.0)
-    return {
+    p_tensor = torch.from_numpy(p)
+    ask = partial(am.decide, p_tensor, "f1", average="samples", zero_division=1.0)
+    d = ask()
+    line = {
         "half": row_f1(Y, (p >= 0.5).astype(float)),
         "one_cut": row_f1(Y, (p >= one).astype(float)),
         "cut_per_label": row_f1(Y, (p >= many).astype(float)),
         "decide": row_f1(Y, d.labels.numpy().astype(float)),
         "decide_expected": float(d.expected.mean()),
     }
+    if held_Y.any(1).all():  # every row has a label, and no way to decide knows it
+        top = p >= p.max(1, keepdims=True)
+        known = ask(min_positives=1).labels.numpy().astype(float)
+        line["one_cut_or_top"] = row_f1(Y, ((p >= one) | top).astype(float))
+        line["decide_at_least_one"] = row_f1(Y, known)
+    return line
+
+
+def spread(values: list[float]) -> list[float]:
+    """Mean and standard deviation over seeds."""
+    sd = statistics.stdev(values) if len(values) > 1 else 0.0
+    return [round(statistics.fmean(values), 4), round(sd, 4)]
 
 
 def helps(device: Any, say: Callable[..., None]) -> None:
@@ -216,11 +234,6 @@ def helps(device: Any, say: Callable[..., None]) -> None:
                     line = judged(torch, held_Y, pair[0], Y, pair[1])
                     found.setdefault((kind, maps), []).append(line)
         for (kind, maps), lines in found.items():
-            summary = {
-                key: [
-                    round(float(np.mean([line[key] for line in lines])), 4),
-                    round(float(np.std([line[key] for line in lines])), 4),
-                ]
-                for key in lines[0]
-            }
+            shared = [key for key in lines[0] if all(key in line for line in lines)]
+            summary = {key: spread([line[key] for line in lines]) for key in shared}
             say("help", set=name, network=kind, calibrated=maps, **summary)
