@@ -138,6 +138,35 @@ def f_score(beta: float, right: int, found: int, true: int) -> float:
     return (1 + beta**2) * right / max(found + beta**2 * true, 1)
 
 
+def disputed(
+    spans: Any, gold: list[list[str]], ways: dict[str, list[list[str]]]
+) -> dict[str, float]:
+    """Of spans that one of two ways chose alone: number, length, P and share right."""
+    from argmetric.sequence import read_chunks
+
+    begins = spans.batch.indptr.tolist()
+
+    def placed(labels: list[list[str]]) -> set[Any]:
+        return {
+            (at + one.start, at + one.stop, one.type)
+            for at, some in zip(begins, labels, strict=False)
+            for one in read_chunks(some)
+        }
+
+    rows = zip(spans.flat.tolist(), spans.probability.tolist(), strict=True)
+    known = {(a, b, spans.types[kind]): p for (a, b, kind), p in rows}
+    true, (one, two) = placed(gold), [placed(labels) for labels in ways.values()]
+    line = {}
+    for way, alone in zip(ways, (one - two, two - one), strict=True):
+        if alone:
+            line[f"{way}_alone"] = float(len(alone))
+            line[f"{way}_alone_length"] = float(np.mean([b - a for a, b, _ in alone]))
+            chance = [known.get(span, 0.0) for span in alone]
+            line[f"{way}_alone_probability"] = float(np.mean(chance))
+            line[f"{way}_alone_right"] = len(alone & true) / len(alone)
+    return line
+
+
 def decoded(
     scores: Scores, name: str, parts: dict[str, Sentences], subwords: str
 ) -> Any:
@@ -169,6 +198,9 @@ def decoded(
             d = decode_spans(spans, metric=metric, recalibration=maps)
             line[f"{metric}_{way}"] = f_score(beta, *counts(gold, d.labels))
             line[f"{metric}_{way}_expected"] = float(d.expected)
+            if metric == "f2" and maps is None:
+                pair = {"viterbi": ways["viterbi"], "f2_decoder": d.labels}
+                line |= disputed(spans, gold, pair)
     return {key: round(value, 4) for key, value in line.items()}
 
 
@@ -184,7 +216,7 @@ def print_table(scores: Scores, say: Say, small: bool) -> None:
             if name.startswith("words"):
                 lines.append(line)
     for key in lines[0] if lines else ():
-        values = [line[key] for line in lines]
+        values = [line[key] for line in lines if key in line]
         spread = round(float(np.std(values, ddof=1)), 4) if len(values) > 1 else None
         say("ner", what=key, mean=round(float(np.mean(values)), 4), sd=spread)
 
