@@ -139,9 +139,12 @@ def f_score(beta: float, right: int, found: int, true: int) -> float:
 
 
 def disputed(
-    spans: Any, gold: list[list[str]], ways: dict[str, list[list[str]]]
+    spans: Any, gold: list[list[str]], viterbi: list[list[str]], other: list[list[str]]
 ) -> dict[str, float]:
-    """Of spans that one of two ways chose alone: number, length, P and share right."""
+    """Spans of Viterbi that another decoder cuts into pieces, and spans it adds.
+
+    Of each kind: how many, their mean probability, and the share that is right.
+    """
     from argmetric.sequence import read_chunks
 
     begins = spans.batch.indptr.tolist()
@@ -155,15 +158,24 @@ def disputed(
 
     rows = zip(spans.flat.tolist(), spans.probability.tolist(), strict=True)
     known = {(a, b, spans.types[kind]): p for (a, b, kind), p in rows}
-    true, (one, two) = placed(gold), [placed(labels) for labels in ways.values()]
+    true, ours, theirs = placed(gold), placed(other), placed(viterbi)
+    around = {at: span for span in theirs - ours for at in range(*span[:2])}
+    covered = {at for span in theirs for at in range(*span[:2])}
+    kinds: dict[str, set[Any]] = {"whole": set(), "pieces": set(), "added": set()}
+    for span in ours - theirs:
+        whole = around.get(span[0])
+        if whole is not None and span[1] <= whole[1]:
+            kinds["pieces"].add(span)
+            kinds["whole"].add(whole)
+        elif covered.isdisjoint(range(*span[:2])):
+            kinds["added"].add(span)
     line = {}
-    for way, alone in zip(ways, (one - two, two - one), strict=True):
-        if alone:
-            line[f"{way}_alone"] = float(len(alone))
-            line[f"{way}_alone_length"] = float(np.mean([b - a for a, b, _ in alone]))
-            chance = [known.get(span, 0.0) for span in alone]
-            line[f"{way}_alone_probability"] = float(np.mean(chance))
-            line[f"{way}_alone_right"] = len(alone & true) / len(alone)
+    for kind, some in kinds.items():
+        line[f"f2_{kind}"] = float(len(some))
+        if some:
+            chance = [known.get(span, 0.0) for span in some]
+            line[f"f2_{kind}_probability"] = float(np.mean(chance))
+            line[f"f2_{kind}_right"] = len(some & true) / len(some)
     return line
 
 
@@ -199,8 +211,7 @@ def decoded(
             line[f"{metric}_{way}"] = f_score(beta, *counts(gold, d.labels))
             line[f"{metric}_{way}_expected"] = float(d.expected)
             if metric == "f2" and maps is None:
-                pair = {"viterbi": ways["viterbi"], "f2_decoder": d.labels}
-                line |= disputed(spans, gold, pair)
+                line |= disputed(spans, gold, ways["viterbi"], d.labels)
     return {key: round(value, 4) for key, value in line.items()}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.sequence import read_chunks
+from argmetric.sequence import read_chunks, span_marginals, token_model
 from tensors.libraries import library
 
 torch = library("torch")  # skips this file where it is missing
@@ -89,6 +89,35 @@ def test_a_label_that_goes_on_with_nothing_begins_a_span(part):
     labels = ["I-PER", "I-PER", "O", "I-LOC", "I-PER", "B-PER", "I-PER"]
     spans = read_chunks(part("ner").lenient(labels))
     assert [(a, b) for a, b, _ in spans] == [(0, 2), (3, 4), (4, 5), (5, 7)]
+
+
+def test_pieces_of_a_span_and_added_spans_are_told_apart(part):
+    names = ["O", "B-PER", "I-PER"]
+    p = [[[0.2, 0.6, 0.2], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.6, 0.4, 0.0]]]
+    spans = span_marginals(token_model(p, names))
+    chance = dict(
+        zip(
+            zip(spans.start.tolist(), spans.stop.tolist(), strict=True),
+            spans.probability.tolist(),
+            strict=True,
+        )
+    )
+    viterbi = [["B-PER", "I-PER", "O", "O"]]
+    other = [["B-PER", "B-PER", "O", "B-PER"]]
+    gold = [["B-PER", "I-PER", "O", "B-PER"]]
+    assert part("ner").disputed(spans, gold, viterbi, other) == pytest.approx(
+        {
+            "f2_whole": 1,
+            "f2_whole_probability": chance[0, 2],
+            "f2_whole_right": 1,
+            "f2_pieces": 2,
+            "f2_pieces_probability": (chance[0, 1] + chance[1, 2]) / 2,
+            "f2_pieces_right": 0,
+            "f2_added": 1,
+            "f2_added_probability": chance[3, 4],
+            "f2_added_right": 1,
+        }
+    )
 
 
 def test_f1_of_rows_and_columns_are_those_of_evaluate(part):
