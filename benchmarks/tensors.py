@@ -4,12 +4,12 @@
     python benchmarks/tensors.py --device cuda        # the figures of the docs
     python benchmarks/tensors.py --write-answers      # answers of the array path
     python benchmarks/tensors.py help                 # multi-label networks: 6 minutes
-    python benchmarks/tensors.py ner                  # entities; see tensors_parts/ner.py
+    python benchmarks/tensors.py ner                  # entities: tensors_parts/ner.py
 
 Each part prints JSON lines; a part that fails prints its traceback, and the others
-go on. The parts need torch alone, but for help and the decoding of ner. With --write-answers the labels of the array path
-are kept in benchmarks/tensors_answers.npz, which a machine without numba compares
-with.
+go on. The parts need torch alone, but for help and the decoding of ner. With
+--write-answers the labels of the array path are kept in benchmarks/tensors_answers.npz,
+which a machine without numba compares with.
 """
 
 from __future__ import annotations
