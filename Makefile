@@ -87,7 +87,7 @@ TORCH ?= torch
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist \
+	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict "triton>=3.9; sys_platform == 'linux'" pytest hypothesis pytest-xdist \
 		torchmetrics lightning monai transformers accelerate
 	@touch $@
 

@@ -114,14 +114,7 @@ def loss_nodes(
     return torch.from_numpy(np.stack(rows)).to(device)
 
 
-@torch.library.custom_op(
-    "argmetric::expected_ratio",
-    mutates_args=(),
-    device_types="cuda",
-    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
-    " -> (Tensor, Tensor)",
-)
-def expected_ratio(
+def ratio_and_slope(
     x: Any, z: Any, d: Any, scale: float, empty: float
 ) -> tuple[Tensor, Tensor]:
     """Value of each row, and its gradient, by one kernel."""
@@ -151,6 +144,17 @@ def expected_ratio(
             num_warps=min(max(padded // 256, 1), 8),
         )
     return value, slope
+
+
+# As an operator of torch the kernel is one step for torch.compile
+expected_ratio = torch.library.custom_op(
+    "argmetric::expected_ratio",
+    ratio_and_slope,
+    mutates_args=(),
+    device_types="cuda",
+    schema="(Tensor x, Tensor z, float[] d, float scale, float empty)"
+    " -> (Tensor, Tensor)",
+)
 
 
 @expected_ratio.register_fake

@@ -1,0 +1,81 @@
+"""Compares the kernels for a GPU with their twins, run by Triton's interpreter.
+
+A program of its own: TRITON_INTERPRET must be set before Triton is loaded.
+"""
+
+import numpy as np
+import torch
+
+import argmetric as am
+from argmetric import tensors
+from argmetric.tensors import _decide, _fused_loss, _fused_masks, _losses, _masks
+from argmetric.tensors._pixels import masked_sums, settle_pixels
+from argmetric.tensors._segments import Part
+
+_losses.USE_KERNEL = False
+RNG = np.random.default_rng(0)
+
+
+def rows(metric, n, logits=False, zero=1.0):
+    metric = metric.with_zero_division(zero)
+    p = RNG.beta(0.3, 2.0, (7, n))
+    p[0], p[1], p[2], p[3] = 0.0, 1.0, 0.5, p[3].round(1)
+    x = torch.from_numpy(p)
+    if logits:
+        x = torch.logit(x.clamp(1e-9, 1.0 - 1e-9))
+    plain = tensors.decide(x, metric, average="samples", logits=logits)
+    part = Part(slice(0), np.broadcast_to(n, 7), None, n)
+    (best, value, _), labels = _decide.choose_fused(x, part, metric, logits)
+    assert torch.equal(labels, plain.labels), (metric, n)
+    assert torch.equal(best, plain.n_positives), (metric, n)
+    torch.testing.assert_close(value, plain.expected, rtol=1e-12, atol=1e-12)
+
+
+def masks(metric):
+    n = 4000
+    laws = [RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), np.zeros(n)]
+    p = torch.from_numpy(np.stack(laws).astype(np.float32))
+    found = _fused_masks.settle_fused(p, metric.form)
+    plain = settle_pixels(p, metric, metric.form)
+    assert found[0].tolist() == [*plain[0][:2].tolist(), -1]  # too few: another way
+    for one, other in zip(found, plain, strict=True):
+        torch.testing.assert_close(one[:2], other[:2], rtol=1e-12, atol=0.0)
+    image, labels = p[None], (p >= 0.3)[None]
+    level = torch.full((1, 3), 0.3)
+    for one, other in zip(
+        _fused_masks.assign_fused(image, labels, level),
+        _masks.assign(image, labels, level),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+    for one, other in zip(
+        _fused_masks.sums_fused(p, labels[0]), masked_sums(p, labels[0]), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=0.0)
+
+
+def loss(metric, n):
+    x = torch.from_numpy(RNG.normal(-1.0, 3.0, (5, n)))
+    z = torch.from_numpy((RNG.random((5, n)) < 0.3).astype(float))
+    x[0], x[1], z[2] = -800.0, 800.0, 0.0
+    form, given = metric.form, x.clone().requires_grad_()
+    value = _losses.ExpectedRatio.apply(given, z, form.d, form.c[1], 1.0)
+    value.sum().backward()
+    found = _fused_loss.ratio_and_slope(x, z, list(form.d), form.c[1], 1.0)
+    torch.testing.assert_close(found[0], value.detach(), rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(found[1], given.grad, rtol=1e-10, atol=1e-13)
+
+
+RATIOS = am.FBeta(1), am.Jaccard(), am.Tversky(1.5, 0.4), am.Tversky(0.3, 4.0)
+WEIGHTS = am.MCC(), am.BalancedAccuracy(), am.Recall(), am.FowlkesMallows()
+for one in (*RATIOS, *WEIGHTS):
+    for size in (1, 20):
+        rows(one, size)
+    rows(one, 33, logits=True, zero=0.0)
+rows(am.FBeta(1), 300)
+rows(am.Jaccard(), 300)
+for one in (am.FBeta(zero_division=1.0), am.Jaccard(zero_division=1.0)):
+    masks(one)
+for one in RATIOS:
+    loss(one, 7)
+print("all equal")
