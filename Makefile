@@ -87,8 +87,8 @@ TORCH ?= torch
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict "triton>=3.9; sys_platform == 'linux'" pytest hypothesis pytest-xdist \
-		torchmetrics lightning monai transformers accelerate
+	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist \
+		torchmetrics lightning monai transformers accelerate "triton; sys_platform == 'linux'"
 	@touch $@
 
 test-torch: .venv-torch/.ready ## only the tests of tensors and training loops, with torch in .venv-torch
