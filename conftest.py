@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-collect_ignore = []
+collect_ignore = ["tests/tensors/interpreted.py"]  # a program of its own
 if find_spec("torch") is None:
     names = ("_achievable", "_losses")
     collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
