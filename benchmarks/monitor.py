@@ -12,7 +12,7 @@ where nothing happened, from more references. order: both in real time order. me
 other metrics than F1. small: references of 200 rows and of few positives. alarms: false
 alarms of quiet years, and how soon a fall is found. label: the interval of `to_label`
 against that of random labels. features: what `features=` gains. undo: sampling and
-weights undone. speed: 10^7 rows.
+weights undone. speed: 10^7 rows, and a daily job.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Constants were chosen on the sets of the choose half; read the figures of the
