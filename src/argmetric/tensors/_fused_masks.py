@@ -287,6 +287,7 @@ def settle_fused(p: Tensor, form: RatioForm) -> tuple[Tensor, Tensor, Tensor]:
         sums[0],
         *found,
         room,
+        room,
         n,
         n_nodes,
         0.0,

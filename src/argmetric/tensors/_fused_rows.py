@@ -309,6 +309,7 @@ def settle_sorted(
     best_ptr,
     value_ptr,
     cut_ptr,
+    stride,
     m,
     n,
     n_nodes,
@@ -343,7 +344,7 @@ def settle_sorted(
     power = tl.arange(0, 16)
     real = power < POWERS
     scan = tl.arange(0, SCAN)
-    key_ptr += row * m
+    key_ptr += row * stride
     if BRACKET:
         width = tl.load(width_ptr + row)
         first = tl.load(first_ptr + row)
