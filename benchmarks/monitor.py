@@ -16,10 +16,10 @@ weights undone. speed: 10^7 rows, and a daily job.
 
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Constants were chosen on the sets of the choose half; read the figures of the
-show half. It had no part in it but once: that maps of few positives are taken further
-apart followed misses on both halves. Models are fitted once, and their scores are kept
-in the temporary folder. The data are those that `tabular.py` names. The section groups
-has means over groups.
+show half. It had no part in it but twice: that maps of few positives are taken further
+apart followed misses on both halves, and two intervals of the population's share were
+run on both. Models are fitted once, and their scores are kept in the temporary folder.
+The data are those that `tabular.py` names. The section groups has means over groups.
 """
 
 from __future__ import annotations
