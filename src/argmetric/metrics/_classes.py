@@ -18,6 +18,7 @@ from argmetric._input.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._counts import MCC, Kappa
 from argmetric.metrics._fractional import (
+    HEAVIEST,
     Accuracy,
     FBeta,
     Jaccard,
@@ -334,12 +335,17 @@ def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
     name = f"{'weighted' if by_support else 'macro'} {metric.name}"
     known: dict[str, float] | None = None
     if isinstance(metric, FBeta):
-        square = metric.beta**2
-        known = {"a": 1.0 + square, "b_k": 1.0, "b_t": square}
+        (_, above, _, _), (_, _, _, square) = metric.coefficients
+        known = {"a": above, "b_k": 1.0, "b_t": square}
     elif isinstance(metric, Jaccard):
         known = {"b_tp": -1.0, "b_k": 1.0, "b_t": 1.0}
     elif isinstance(metric, Tversky):
         alpha, beta = metric.alpha, metric.beta
+        if max(alpha, beta) > HEAVIEST:
+            raise ValueError(
+                f"{metric.name} of several classes loses true positives beside its "
+                f"weights: alpha and beta must be at most {HEAVIEST:g}"
+            )
         known = {"b_tp": 1.0 - alpha - beta, "b_k": alpha, "b_t": beta}
     elif isinstance(metric, Precision):
         known = {"b_k": 1.0}
