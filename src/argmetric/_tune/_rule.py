@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._input.arguments import check_number, shown
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import (
@@ -159,7 +160,6 @@ _NUMBERS = (
     "out_of_fold_score",
     "coverage",
 )
-_INTERVALS = ("score_interval", "threshold_interval", "plateau")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -261,18 +261,25 @@ class Rule(SavedRule):
 
     def __post_init__(self) -> None:
         check_choice(self.operator, "operator", (">=", "<"))
+        if isinstance(self.threshold, float) and math.isnan(self.threshold):
+            raise ValueError("threshold must be a number, not nan")
         metric: MetricLike = self.metric
         known = {
             "metric": get_metric(metric),
-            "threshold": float(self.threshold),
+            "threshold": check_number(self.threshold, "threshold", infinite=True),
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
             "constraints": FrozenDict(self.constraints),
             "versions": FrozenDict(self.versions),
             "notes": tuple(self.notes),
+            **_files.checked_facts(self),
         }
-        if math.isnan(known["threshold"]):
-            raise ValueError("threshold must be a number, not nan")
+        check_choice(self.choice, "choice", ("best", "one_se"))
+        if known["pos_label"] == known["neg_label"]:
+            raise ValueError(
+                f"pos_label and neg_label are both {shown(self.pos_label)}: a rule "
+                "tells two labels apart"
+            )
         for name in ("optimal_thresholds", "thresholds", "scores"):
             values = getattr(self, name)
             if values is not None:
@@ -384,7 +391,7 @@ class Rule(SavedRule):
             raise ValueError(f"a saved rule lacks {', '.join(missing)}")
         known = {name: values[name] for name in names}
         known |= {name: _files.number(known[name]) for name in _NUMBERS}
-        known |= {name: _files.interval(known[name]) for name in _INTERVALS}
+        known |= {name: _files.interval(known[name]) for name in _files.INTERVALS}
         known["n"] = _files.count(known["n"])
         pairs = [_files.interval(pair) for pair in known["optimal_thresholds"]]
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
