@@ -38,7 +38,7 @@ def decide_own(rows: Rows, metric: ClassFunction) -> Integers:
 def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
     labels = p.argmax(axis=1)
     table = expected_table(p, labels)
-    value = float(metric.score(table))
+    value = metric.defined(table)
     for _ in range(ROUNDS):
         gains = p @ _slopes(metric, table)
         rows = np.arange(labels.size)
