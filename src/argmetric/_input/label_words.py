@@ -107,13 +107,17 @@ def neither(label: Any, negative: Any, positive: Any) -> str:
 
 def listed(labels: Sequence[Any]) -> str:
     """The first few labels."""
-    words = ", ".join(_clipped(label) for label in labels[:MOST_LISTED])
+    words = ", ".join(clipped(label) for label in labels[:MOST_LISTED])
     more = len(labels) - MOST_LISTED
     return f"{words} and {more} more values" if more > 0 else words
 
 
-def _clipped(label: Any) -> str:
-    text = repr(label)
+def clipped(label: Any) -> str:
+    """One label, or its beginning."""
+    try:
+        text = repr(label)
+    except ValueError:  # an int of 5,000 digits
+        return shown(label)
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
