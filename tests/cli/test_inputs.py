@@ -165,7 +165,8 @@ def test_excel_needs_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     ended = run("decide", "scores.xlsx", "-o", "out.csv")
     assert ended.code == 1
     assert ended.err == (
-        "argmetric: Excel files need openpyxl: pip install 'argmetric[excel]'\n"
+        "argmetric: Excel files need openpyxl: pip install '.[excel]' in a "
+        "checkout of argmetric\n"
     )
     Path("scores.csv").write_text(csv_text())
     ended = run("decide", "scores.csv", "-o", "out.xlsx")
