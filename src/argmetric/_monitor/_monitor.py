@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.resolve import resolve_reference
+from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._input.arguments import (
     check_choice,
     check_flag,
@@ -121,7 +121,8 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The one of `labels` and `known` that counts as positive.
+        The one of `labels`, `known` and the y of the reference that counts as
+        positive.
     logits : bool, default=False
         Whether the scores are log-odds, those of the reference included.
 
@@ -157,6 +158,7 @@ def monitor(
         names, reference = reference[2], reference[:2]
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
+    reference = with_positives(reference, pos_label)
     fitted = resolve_reference(None, reference, logits=logits)
     if fitted.rows is None or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")

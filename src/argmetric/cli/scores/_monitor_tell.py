@@ -77,8 +77,8 @@ def write(found: Monitoring, path: str) -> None:
     """Write a page, all numbers, or a row per period, as the ending says."""
     if path.lower().endswith(".json"):
         found.save(path)
-    elif path.lower().endswith(".html"):
-        found.report().save(path, "html")
+    elif not path.lower().endswith(".csv"):
+        found.report().save(path)
     else:
         frame = found.to_frame("pyarrow")
         files.write_table(files.Table(frame, "csv", path), path, "csv")
