@@ -223,3 +223,17 @@ def test_a_masked_row_is_told(call, words):
 def test_a_masked_label_of_known_rows_is_a_missing_one():
     given = am.forecast([0.5, 0.4], [1, 0], known=[1, MASKED])
     assert given.mean == am.forecast([0.5, 0.4], [1, 0], known=[1, None]).mean
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: am.evaluate(list("abc"), list("abb")),
+        lambda: am.evaluate(list("abc"), list("abb"), pos_label="a"),
+        lambda: am.evaluate([0, 1, 2], [0, 1, 1], groups=[1, 1, 2], average="groups"),
+        lambda: am.FBeta().score([0, 1, 2], [0, 1, 1]),
+    ],
+)
+def test_names_of_classes_are_shown_the_way_for_classes(call):
+    with pytest.raises(ValueError, match="or call evaluate with one_label=True"):
+        call()

@@ -17,7 +17,12 @@ import numpy as np
 
 from argmetric._input.arguments import check_path, shown
 from argmetric._input.label_words import spelled_number
-from argmetric._results.whole_files import DataError, FilePath, replaced_whole
+from argmetric._results.whole_files import (
+    DataError,
+    FilePath,
+    read_whole,
+    replaced_whole,
+)
 
 
 def is_utf8(encoding: str) -> bool:
@@ -69,6 +74,14 @@ def refuse_other_encodings(
     if b"\0" in data[:4]:  # where two letters of UTF-16 would be
         raise DataError(
             f"{name} begins with zero bytes: it is UTF-16, or no text at all"
+        )
+    first, _, _ = data.partition(b"\n")
+    if b"\0" in first:
+        at = first.index(b"\0")
+        before = first[max(0, at - 20) : at].decode(errors="replace")
+        raise DataError(
+            f"{name}, line 1: a zero byte after {before!r} (byte {at + 1:,}); the file "
+            "is damaged, or no text: tr -d '\\000' removes such bytes"
         )
 
 
@@ -172,8 +185,7 @@ def load_json(path: FilePath, what: str) -> Any:
         What it should hold, for the message.
     """
     path = check_path(path)
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_whole(path)
     try:
         return parsed(content.decode(), with_place=True)
     except ValueError as error:

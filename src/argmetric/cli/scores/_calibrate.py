@@ -87,8 +87,8 @@ def calibrate(
 
     With --map, the rows are written with a column of calibrated probabilities added.
 
-    A folder or a pattern such as 'labelled/*.parquet', and a file larger than --memory,
-    are read in pieces.
+    A folder or a pattern such as `'labelled/*.parquet'`, and a file larger than
+    --memory, are read in pieces.
 
     Parameters
     ----------

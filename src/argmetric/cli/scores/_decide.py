@@ -72,10 +72,10 @@ def decide(
     single cut, and the actual score where labels are known.
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`. With
-    --scores 'p_*' rows have several labels, each with a column of decisions. With
-    --scores 'p_*' --one-label each row gets one of several classes.
+    `--scores 'p_*'` rows have several labels, each with a column of decisions. With
+    `--scores 'p_*' --one-label` each row gets one of several classes.
 
-    A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
+    A folder or a pattern such as `'scores/*.parquet'`, and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
 
     Parameters
