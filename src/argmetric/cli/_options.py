@@ -104,7 +104,8 @@ def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None
     The name of a column that is read may be empty: that of an index, say.
     """
     for one in arguments:
-        if COLUMNS in one.parameter.group and one.parameter.metavar == "COLUMN":
+        groups: Any = one.parameter.group
+        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
             continue
         for token in one.tokens:
             if token.value == "" and token.implicit_value is UNSET:
