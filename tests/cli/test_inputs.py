@@ -217,7 +217,7 @@ def test_scores_that_are_all_0_or_1(run: Run) -> None:
     Path("sure.csv").write_text("p\n0\n1\n1\n0\n")
     ended = run("decide", "sure.csv")
     assert [line[-1] for line in ended.out.splitlines()[1:]] == ["0", "1", "1", "0"]
-    assert "expected   1.0000" in ended.err
+    assert "forecast   1.0000" in ended.err
 
 
 @pytest.mark.parametrize("output", ["out.csv.gz", "out.jsonl.zst"])

@@ -190,6 +190,11 @@ class Calibrator(Saved["Calibrator"], Result):
         return (self,)
 
     @property
+    def _rises(self) -> bool:
+        """Whether it is known never to fall: a function of the user's own may."""
+        return not any(isinstance(one, FunctionMap) for one in self.parts)
+
+    @property
     def summary(self) -> str:
         """Method and reference in a few words."""
         return f"{self.method} on {self.n:,} labelled rows"

@@ -23,6 +23,7 @@ from argmetric._input.validation import is_frame_like
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.kept import ScoreCells
     from argmetric._calibrate.reference import Reference
 
 _Y = "the y of reference=(y, p)"
@@ -32,11 +33,11 @@ PriorShare = float | Literal["estimate"]
 class FittedReference(NamedTuple):
     """A map, and the labelled rows that it was fitted on where these are at hand.
 
-    Passed as `reference=` it is taken as it is.
+    Passed as `reference=` it is taken as it is. A rule keeps the rows in cells.
     """
 
     calibrator: Calibrator | None
-    rows: Reference | None
+    rows: Reference | ScoreCells | None
 
 
 def resolve_calibrator(
@@ -55,7 +56,7 @@ def resolve_reference(
     ----------
     calibrator : Calibrator, callable or object with `apply`, optional
         A map, or a function from probabilities to probabilities.
-    reference : pair (y, p), optional
+    reference : pair (y, p), or `Rule.reference`, optional
         Labels (0/1, booleans or -1/1) and their scores, on which a map is fitted.
     logits : bool, default=False
         Whether the scores of the reference are log-odds.

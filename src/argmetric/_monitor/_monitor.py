@@ -160,7 +160,7 @@ def monitor(
             raise ValueError("reference=(y, p, by) goes with by=")
     reference = with_positives(reference, pos_label)
     fitted = resolve_reference(None, reference, logits=logits)
-    if fitted.rows is None or fitted.calibrator is None:
+    if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")
     if min(fitted.rows.counts) < FEW_POSITIVES:
         few = int(min(fitted.rows.counts))

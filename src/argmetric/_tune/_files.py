@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from argmetric.metrics import (
     metric_from_dict,
     metric_to_dict,
 )
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.kept import KeptReference
 
 INTERVALS = ("score_interval", "threshold_interval", "plateau")
 FACTS = (
@@ -160,6 +163,15 @@ def loaded_calibrator(values: Any) -> Any:
     from argmetric._calibrate.calibrator import Calibrator
 
     return Calibrator.from_dict(values)
+
+
+def loaded_reference(values: Any) -> KeptReference | None:
+    """What a rule keeps of the rows that it was tuned on."""
+    if values is None:
+        return None
+    from argmetric._calibrate.kept import KeptReference
+
+    return KeptReference.from_dict(values)
 
 
 def calibrated(calibrator: Any, p: Any) -> Any:

@@ -7,7 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,11 @@ from argmetric.metrics import (
     metric_to_dict,
 )
 
-FORMAT = 1  # of the saved form
+if TYPE_CHECKING:
+    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.resolve import FittedReference
+
+FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
@@ -258,6 +262,7 @@ class Rule(SavedRule):
     versions: dict[str, str] = field(default_factory=current_versions)
     thresholds: Floats | None = None
     scores: Floats | None = None
+    _kept: KeptReference | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.operator, "operator", (">=", "<"))
@@ -296,6 +301,17 @@ class Rule(SavedRule):
             for name in CURVE:
                 state[name] = getattr(self, name)[index]
         return state
+
+    @property
+    def reference(self) -> FittedReference | None:
+        """What is kept of the labelled rows that the rule was tuned on.
+
+        The map that they give, with its uncertainty, and their scores in cells. As
+        `reference=` of `forecast` it says what the rule will score on new rows. None
+        with a calibrator, which is the map then; for rules without labels, of matrices
+        or of files in pieces; and where the scores do not rank the labels.
+        """
+        return None if self._kept is None else self._kept.fitted
 
     @cached_property
     def threshold_raw(self) -> float | None:
@@ -373,19 +389,20 @@ class Rule(SavedRule):
         own = {
             one.name: plain(getattr(self, one.name), one.name)
             for one in fields(self)
-            if one.name not in (*CURVE, "metric", "calibrator")
+            if one.name not in (*CURVE, "metric", "calibrator", "_kept")
         }
         return {
             **self._header(),
             "metric": metric_to_dict(self.metric),
             **own,
             "calibrator": _files.saved_calibrator(self.calibrator),
+            "reference": None if self._kept is None else self._kept.to_dict(),
         }
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
         """From a dict whose header was checked."""
-        names = {one.name for one in fields(cls)} - set(CURVE)
+        names = {one.name for one in fields(cls)} - {*CURVE, "_kept"}
         missing = sorted(names - set(values))
         if missing:
             raise ValueError(f"a saved rule lacks {', '.join(missing)}")
@@ -397,6 +414,8 @@ class Rule(SavedRule):
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
         known["metric"] = metric_from_dict(known["metric"])
         known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        if values["format"] > 1:
+            known["_kept"] = _files.loaded_reference(values["reference"])
         return cls(**known)
 
     def _portable(self) -> PortableRule:

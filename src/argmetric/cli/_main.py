@@ -101,6 +101,7 @@ def _debug_variable_is_set() -> bool:
     return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
 
 
+@errors.told_as_notes()
 def _run(tokens: list[str], *, force: bool) -> int:
     if tokens == ["--version"]:
         print(__version__)

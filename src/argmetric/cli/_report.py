@@ -329,11 +329,27 @@ def groups_asked(summary: Values) -> Facts:
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
-def expectation(mean: float, forecast: Values) -> str:
-    """Return an expected score and the interval around it in one line."""
-    low, high = forecast["interval"]
-    coverage = f"{100 * forecast['coverage']:g} %"
-    return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
+def with_interval(score: float, values: Values) -> str:
+    """Return a score and its own interval in one line."""
+    low, high = map(number, values["interval"])
+    coverage = f"{100 * values['coverage']:g} %"
+    return f"{number(score)}, {coverage} interval {low} to {high}"
+
+
+def forecast_line(forecast: Values) -> tuple[str, str]:
+    """Return the line on a forecast: its mean, and the interval around that."""
+    return "forecast", with_interval(forecast["mean"], forecast)
+
+
+def differs(expected: float, forecast: Values) -> list[str]:
+    """Return a note where what was maximised is not the mean of the forecast."""
+    if number(expected) == number(forecast["mean"]):
+        return []
+    return [
+        f"expected {number(expected)} is what was maximised, under one map of the "
+        f"scores; the forecast of {number(forecast['mean'])} is the mean over all maps "
+        "that the labelled rows allow"
+    ]
 
 
 def positives(summary: Values) -> tuple[str, str]:

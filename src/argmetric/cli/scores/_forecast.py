@@ -364,7 +364,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
         facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
     forecast_ = summary["forecast"]
     facts += _report.share(forecast_)
-    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
+    facts.append(_report.forecast_line(forecast_))
     if chance := forecast_["probability_undefined"]:
         facts.append(
             ("left out", f"outcomes without a score, probability {chance:.4g}")
