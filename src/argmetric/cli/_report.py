@@ -394,10 +394,12 @@ def print_table(
     rows: Iterable[Sequence[str]],
     numbers_from: int = 1,
     more: str = "",
+    chart: int | None = None,
 ) -> None:
     """Print rows under a header, columns of numbers to the right.
 
-    `more` tells of rows that are left out.
+    `more` tells of rows that are left out. `chart` is a column of signs, which stand to
+    the left: blanks before and behind text to the right are trimmed.
     """
     from rich import box
     from rich.table import Table
@@ -405,8 +407,8 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        is_number = i >= numbers_from
-        justify: Literal["left", "right"] = "right" if is_number else "left"
+        is_number, to_right = i >= numbers_from, i >= numbers_from and i != chart
+        justify: Literal["left", "right"] = "right" if to_right else "left"
         is_name = i == 0 and numbers_from > 1
         whole = is_number or is_name  # texts fold before numbers and names do
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)
