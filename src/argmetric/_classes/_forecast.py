@@ -37,6 +37,7 @@ ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by co
 # The same for one class, in units of log p: of a class with no rows in the reference;
 # as many rows as halve its variance; and draws of it for every other map.
 CLASS_ALLOWANCE, HALVING_ROWS, CLASS_DRAWS = 0.7, 10.0, 3
+RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the given one
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -202,8 +203,9 @@ def forecast_batch(
         assumptions[1] = "rows come as those of the reference did"
         given = law.interval(coverage)
         if isinstance(metric, ClassGMean):
-            scores = _drawn_by_class(batch, truth, metric, codes, random_state)
-            law = weighed(scores, None)
+            law = weighed(
+                _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
+            )
         else:
             spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
             law = law_over_maps(rows, metric, labels, random_state, mean, spread)
@@ -254,28 +256,38 @@ def _drawn_by_class(
     metric: ClassMetric,
     codes: Integers,
     seed: int,
+    mean: float,
 ) -> Floats:
     """Scores against truths drawn under other maps, wrong for some classes.
 
     In each draw of a map, p of class a in the rows given b is multiplied by e^(σ_a·z),
-    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m).
+    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m). Noise
+    lowers the mean: log-odds that labels are right rise until it is the given one.
     """
-    rng = np.random.default_rng(seed)
     seen = np.zeros(len(batch.classes))
     if getattr(batch.calibrator, "shares", None) is not None:
         seen = batch.calibrator.n * batch.calibrator.shares
     sd = CLASS_ALLOWANCE * np.sqrt(HALVING_ROWS / (HALVING_ROWS + seen))
     times = CLASS_DRAWS if plan.draws_every_row(codes.size) else 1
-    maps = max(len(batch.calibrator.alternatives), 1)
-    draws = math.ceil(DRAWS / (maps * times))
-    found = []
-    for p in batch.alternatives() if maps > 1 else (batch.p,):
-        for _ in range(times):
+    maps = [*batch.alternatives()]
+    maps = maps if len(maps) > 1 else [batch.p]
+    draws = math.ceil(DRAWS / (len(maps) * times))
+    labels = batch.grouped(codes)
+
+    def scores_at(rise: float) -> Floats:
+        rng = np.random.default_rng(seed)
+        found = []
+        for p in maps * times:
             factors = np.exp(sd * rng.standard_normal((sd.size, sd.size)))
-            moved = p * factors[codes]
+            moved = p * (factors * np.exp(rise * np.eye(sd.size)))[codes]
             moved /= moved.sum(axis=1, keepdims=True)
             rows = _with_known(batch, moved, truth)
             state = int(rng.integers(2**31))
-            labels = batch.grouped(codes)
             found.append(drawn_scores(rows, metric, labels, state, draws))
-    return np.concatenate(found)
+        return np.concatenate(found)
+
+    scores = scores_at(0.0)
+    low, high = (float(np.nanmean(one)) for one in (scores, scores_at(RISE)))
+    if low >= mean or high <= low:
+        return scores
+    return scores_at(min((mean - low) / (high - low), MOST_RISES) * RISE)

@@ -80,7 +80,8 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
 
     Laws of many rows are made block by block and summed pair by pair.
     """
-    from argmetric._classes.kernels.means import PAD, TOLERANCE, count_law
+    from argmetric._classes.kernels.means import TOLERANCE, count_law
+    from argmetric._jit.laws import PAD
 
     laws = []
     for first in range(0, chance.size, BLOCK):
