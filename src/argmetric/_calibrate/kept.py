@@ -53,8 +53,10 @@ class ScoreCells:
             for part in (rows.y, ~rows.y)
         ]
         edges = np.unique(np.concatenate(quantiles))
-        empty = cls(edges, *np.zeros((2, edges.size + 1)), rows.prevalence, rows.logits)
-        return cls(edges, *empty.counted(rows.scores), rows.prevalence, rows.logits)
+        nothing = np.zeros(edges.size + 1)
+        empty = cls(edges, nothing, nothing, rows.prevalence, rows.logits)
+        count, above = empty.counted(rows.scores)
+        return cls(edges, count, above, rows.prevalence, rows.logits)
 
     @property
     def base(self) -> Floats:
@@ -65,7 +67,8 @@ class ScoreCells:
         """Other scores in the same cells: their `count` and `above`."""
         cell, base = np.searchsorted(self.edges, scores, side="right"), self.base
         count = np.bincount(cell, minlength=base.size).astype(np.float64)
-        return count, np.bincount(cell, finite(scores) - base[cell], base.size)
+        above = np.bincount(cell, finite(scores) - base[cell], base.size)
+        return count, above.astype(np.float64, copy=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
