@@ -230,7 +230,9 @@ def test_labels_are_read_as_those_of_one_file(run, tmp_path, kind):
         found.append(json.loads(ended.out)["actual"]["score"])
         ended = run("tune", files, "--metric", "f1", "-o", f"{files}.json", *words)
         assert ended.code == 0, ended.err
-        rules.append(json.loads((tmp_path / f"{files}.json").read_text()))
+        rule = json.loads((tmp_path / f"{files}.json").read_text())
+        del rule["reference"]  # rows in pieces are not kept
+        rules.append(rule)
     assert found[0] == found[1]
     assert rules[0] == rules[1]
 

@@ -23,14 +23,14 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.kept import LARGEST_LOGIT as LARGEST_LOGIT
+from argmetric._calibrate.kept import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.types import Floats
+from argmetric._input.types import Floats, Integers
 
-EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
-LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
 FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
@@ -90,33 +90,19 @@ class ScoreTable:
     logits: bool
 
     @classmethod
-    def of(cls, reference: Reference, new: Floats) -> ScoreTable:
+    def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
         """Cells between quantiles of the positives and of the negatives."""
-        level = np.linspace(0.0, 1.0, EDGES_OF_A_CLASS, endpoint=False)
-        quantiles = [
-            np.quantile(reference.scores[part], level, method="inverted_cdf")
-            for part in (reference.y, ~reference.y)
-        ]
-        edges = np.unique(np.concatenate(quantiles))
-        # Equal scores have themselves as their mean, to the last digit.
-        base = _finite(np.concatenate([edges[:1], edges]))
-        count, above = np.zeros((2, 2, base.size))
-        for i, scores in enumerate((reference.scores, new)):
-            cell = np.searchsorted(edges, scores, side="right")
-            count[i] = np.bincount(cell, minlength=base.size)
-            above[i] = np.bincount(cell, _finite(scores) - base[cell], base.size)
-        used = count.sum(axis=0) > 0
-        mean = (base + above.sum(axis=0) / np.maximum(count.sum(axis=0), 1.0))[used]
-        return cls(mean, count[0, used], count[1, used], reference.logits)
+        cells = ScoreCells.of(reference)
+        count, above = cells.counted(new)
+        both = cells.count + count
+        used = both > 0
+        mean = cells.base + (cells.above + above) / np.maximum(both, 1.0)
+        return cls(mean[used], cells.count[used], count[used], cells.logits)
 
     def chances(self, calibrator: Calibrator) -> Floats:
         """Chance of a positive in each cell under a map."""
         mapped = calibrated_scores(calibrator, self.scores, logits=self.logits)
         return from_log_odds(mapped)[0] if self.logits else mapped
-
-
-def _finite(scores: Floats) -> Floats:
-    return np.clip(scores, -LARGEST_LOGIT, LARGEST_LOGIT)
 
 
 @dataclass(frozen=True)
@@ -213,7 +199,7 @@ class ShareLikelihood:
 
 def estimate_share(
     calibrator: Calibrator,
-    reference: Reference,
+    reference: Reference | ScoreCells,
     scores: Floats,
     n: int,
     coverage: float = 0.9,
@@ -228,8 +214,8 @@ def estimate_share(
     ----------
     calibrator : Calibrator
         A map that was fitted on the reference.
-    reference : Reference
-        The labelled rows.
+    reference : Reference or ScoreCells
+        The labelled rows, or what was kept of them.
     scores : ndarray
         Scores of the new rows, on the same scale, before the map.
     n : int
@@ -252,7 +238,7 @@ def estimate_share(
 
 def _from_table(
     calibrator: Calibrator,
-    reference: Reference,
+    reference: Reference | ScoreCells,
     table: ScoreTable,
     n: int,
     coverage: float,
@@ -296,11 +282,16 @@ def _drawn(theta: Floats, weight: Floats) -> Floats:
 
 
 def moved_note(
-    calibrator: Calibrator, reference: Reference, scores: Floats, n: int
+    calibrator: Calibrator,
+    reference: Reference | ScoreCells,
+    scores: Floats,
+    n: int,
+    codes: Integers | None = None,
 ) -> str | None:
     """What to say where scores moved as a new share of positives would move them.
 
-    None where chance may have moved them, and where it hardly matters.
+    None where chance may have moved them, and where it hardly matters. Rows with the
+    same of `codes` belong together, and count as fewer rows where they are alike.
     """
     if not scores.size:
         return None
@@ -308,8 +299,23 @@ def moved_note(
     theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
+    if codes is not None:
+        mapped = calibrated_scores(calibrator, scores, logits=table.logits)
+        chance = from_log_odds(mapped)[0] if table.logits else mapped
+        if 2.0 * level[0] <= CRITICAL * _design_effect(chance, codes):
+            return None
     share, _ = _from_table(calibrator, reference, table, n, 0.9)
     return (
         "the scores moved since the reference: if only the share of positives did, it "
         f'is now {share}; prior="estimate" takes it into account'
     )
+
+
+def _design_effect(values: Floats, codes: Integers) -> float:
+    """By how much the variance of a mean grows as rows of a group are alike (Kish)."""
+    off = values - values.mean()
+    spread = float(off @ off)
+    if spread <= 0.0:
+        return 1.0
+    sums = np.bincount(codes, off)
+    return max(1.0, float(sums @ sums) / spread)

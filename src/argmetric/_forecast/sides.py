@@ -104,8 +104,7 @@ class Side:
         weight = self.trust + known + 2.0 * PSEUDO_ROWS
         seen = (self.trust * says + self.positives + PSEUDO_ROWS) / weight
         part = spread / (chance * (1.0 - chance)) if 0.0 < chance < 1.0 else 1.0
-        down, up = _factors(says, seen)
-        mean = chance * down + (1.0 - chance) * (1.0 - up)
+        mean = moved_share(chance, says, seen)
         return BetaShare(chance, mean, weight, part)
 
 
@@ -148,6 +147,12 @@ def _factors(before: float, after: float) -> tuple[float, float]:
     if before < 1.0:
         return 1.0, max((1.0 - after) / (1.0 - before), LEAST_FACTOR)
     return 1.0, 1.0
+
+
+def moved_share(chance: float, before: float, after: float) -> float:
+    """A share that moves from `chance` as `after` moved from `before`."""
+    down, up = _factors(before, after)
+    return chance * down + (1.0 - chance) * (1.0 - up)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,11 @@ def law_of_count(
     side: Side, calibrator: Calibrator, turn: int
 ) -> tuple[Floats, Floats]:
     """Number of positives on a side under a map: at most ATOMS values, and chances."""
-    share, n = side.share(calibrator), side.rows.total
+    return law_given_share(side.share(calibrator), side.rows.total, turn)
+
+
+def law_given_share(share: BetaShare, n: float, turn: int) -> tuple[Floats, Floats]:
+    """Number of positives among n rows whose share has a beta law."""
     mean, weight = share.mean, share.weight
     if n == 0.0 or not LEAST_SHARE < mean < 1.0:
         return np.full(1, n * mean), np.ones(1)

@@ -101,12 +101,16 @@ class Draws:
 
 
 class ScoreLaw(NamedTuple):
-    """The law of a period, and those of the two readings in which something moved."""
+    """The law of a period, and those of the two readings in which something moved.
+
+    `theta` is the mean of θ if the share moved.
+    """
 
     readings: Readings
     mixed: Draws
     share_moved: Draws
     other_rows: Draws
+    theta: float
 
 
 def widened(chances: Floats, rarer: float) -> Floats:
@@ -174,8 +178,10 @@ def score_law(
         weight, level = posterior(levels, deviation, learnt=learnt)
         evidence.append(level)
         of_map = np.exp(level - level.max())
+        of_map /= of_map.sum()
         theta = drawn_theta(levels.theta, weight)
-        laws.append(draws_at(table, c, theta, of_map / of_map.sum(), metric))
+        laws.append(draws_at(table, c, theta, of_map, metric))
+    mean_theta = float(of_map @ theta.mean(axis=1))
     if known.any():  # known labels tell of the readings, too
         level = np.array([_log_mean(one) for one in evidence])
         odds = np.array(readings) * np.exp(level - level.max())
@@ -187,7 +193,7 @@ def score_law(
         even = np.full(len(kept[0]), 1.0 / len(kept[0]))
         theta = np.zeros((even.size, THETAS))
         mixed = draws_at(table, kept[0], theta, even, metric)
-    return ScoreLaw(readings, mixed, laws[2], laws[1])
+    return ScoreLaw(readings, mixed, laws[2], laws[1], mean_theta)
 
 
 def posterior(

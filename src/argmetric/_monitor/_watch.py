@@ -16,6 +16,7 @@ from argmetric._monitor._cells import Cells
 from argmetric._monitor._law import Shift, widened
 from argmetric._monitor._periods import Every, check_every
 from argmetric._monitor._rows import GroupTable
+from argmetric._monitor._sides import Sides
 from argmetric._results.saving import plain
 from argmetric._tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
@@ -77,6 +78,11 @@ class Watch:
     def old(self) -> Floats:
         """Rows of the reference in each cell."""
         return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
+
+    @cached_property
+    def sides(self) -> Sides:
+        """What the counts of the reference leave open on either side of the cut."""
+        return Sides.of(self.calibrator, self.cells)
 
     @property
     def grouped(self) -> bool:

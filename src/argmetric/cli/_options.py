@@ -18,9 +18,10 @@ from argmetric.cli import _values as values
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
 ClassAverage = Literal["macro", "weighted"]
+AnyAverage = Literal["groups", "pooled", "macro", "micro", "samples", "weighted"]
 ZeroDivision = Literal["0", "1", "nan"]
 
-COLUMNS = Group("Columns", sort_key=1)
+COLUMNS = values.COLUMNS
 METRIC = Group("Metric", sort_key=2)
 LIMITS = Group("Limits", sort_key=3)
 RULE = Group("Rule", sort_key=4)
@@ -178,7 +179,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         Parameter(alias="-m", metavar="NAME"),
     ),
     "average": _option(
-        Average | WideAverage | ClassAverage | None,
+        AnyAverage | None,
         METRIC,
         _AVERAGE.format(" (default)") + ' With --scores: "macro" is the mean over '
         'labels (default), "samples" the mean over rows, "micro" the metric of all '

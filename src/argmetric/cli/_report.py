@@ -209,11 +209,26 @@ def sentences_asked(summary: Values) -> tuple[str, str]:
     return "sentences", f"{', '.join(sizes)} of {summary['file']}"
 
 
-def expectation(mean: float, forecast: Values) -> str:
-    """Return an expected score and the interval around it in one line."""
-    low, high = forecast["interval"]
-    coverage = f"{100 * forecast['coverage']:g} %"
-    return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
+def with_interval(score: float, result: Any) -> str:
+    """Return a score and its own interval in one line."""
+    low, high = map(number, result.interval)
+    return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"
+
+
+def forecast_line(forecast: Any) -> tuple[str, str]:
+    """Return the line on a forecast: its mean, and the interval around that."""
+    return "forecast", with_interval(forecast.mean, forecast)
+
+
+def differs(expected: float, mean: float) -> list[str]:
+    """Return a note where what was maximised is not the mean of the forecast."""
+    if number(expected) == number(mean):
+        return []
+    return [
+        f"expected {number(expected)} is what was maximised, under one map of the "
+        f"scores; the forecast of {number(mean)} is the mean over all maps that the "
+        "labelled rows allow"
+    ]
 
 
 def print_facts(target: Console, title: str, facts: Facts) -> None:
@@ -236,10 +251,12 @@ def print_table(
     rows: Iterable[Sequence[str]],
     numbers_from: int = 1,
     more: str = "",
+    chart: int | None = None,
 ) -> None:
     """Print rows under a header, columns of numbers to the right.
 
-    `more` tells of rows that are left out.
+    `more` tells of rows that are left out. `chart` is a column of signs, which stand to
+    the left: blanks before and behind text to the right are trimmed.
     """
     from rich import box
     from rich.table import Table
@@ -247,8 +264,8 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        is_number = i >= numbers_from
-        justify: Literal["left", "right"] = "right" if is_number else "left"
+        is_number, to_right = i >= numbers_from, i >= numbers_from and i != chart
+        justify: Literal["left", "right"] = "right" if to_right else "left"
         is_name = i == 0 and numbers_from > 1
         whole = is_number or is_name  # texts fold before numbers and names do
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cyclopts import App, ArgumentCollection, Token
+from cyclopts import UNSET, App, ArgumentCollection, Group, Token
 
 from argmetric.cli._errors import UsageError
 
+COLUMNS = Group("Columns", sort_key=1)
 _MOST_JOBS = 10_000
 # A lone "-" looks like an option to the parser; it travels under another name.
 _MARKED_STREAM = "<->"
@@ -66,6 +67,21 @@ def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -
                         f"{option} {target} is also an input: pass another name, "
                         "or --force to overwrite it"
                     )
+
+
+def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse options and files of no characters, as an unset variable of a shell gives.
+
+    The name of a column that is read may be empty: that of an index, say.
+    """
+    for one in arguments:
+        groups: Any = one.parameter.group
+        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
+            continue
+        for token in one.tokens:
+            if token.value == "" and token.implicit_value is UNSET:
+                name = token.keyword or "the name of a file"
+                raise UsageError(f"{name} is empty: give it a value, or leave it out")
 
 
 def whole(type_: Any, tokens: Sequence[Token]) -> int:

@@ -121,7 +121,7 @@ def predict(o: Given) -> int:
         ("model", o.model),
         ("decided", how),
         lines.positives(int(chosen.sum()), table.n_rows),
-        ("expected", lines.expected(forecast.mean, forecast)),
+        _report.forecast_line(forecast),
         *lines.actual(real),
     ]
     return _report.tell(

@@ -59,8 +59,8 @@ def calibrate(o: Given) -> int:
 
     With --map, the rows are written with a column of calibrated probabilities added.
 
-    A folder or a pattern such as 'labelled/*.parquet', and a file larger than --memory,
-    are read in pieces.
+    A folder or a pattern such as `'labelled/*.parquet'`, and a file larger than
+    --memory, are read in pieces.
 
     Parameters
     ----------

@@ -28,6 +28,11 @@ from argmetric.cli.scores._rows import (
 )
 from argmetric.cli.scores._rules import load_rule, rule_text, tuned_on
 
+_NO_REFERENCE = (
+    "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
+    "pass --reference, or tune the rule anew"
+)
+
 
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
@@ -38,15 +43,16 @@ def decide(o: Given) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
-    goes to standard error: the columns used, the number of positives, the expected
+    goes to standard error: the columns used, the number of positives, the forecast
     score with its interval and assumptions, the scores of a cut at 0.5 and of the best
     single cut, and the actual score where labels are known.
 
-    With --rule each row is decided by itself, by a rule of `argmetric tune`. With
-    --scores 'p_*' rows have several labels, each with a column of decisions. With
-    --scores 'p_*' --one-label each row gets one of several classes.
+    With --rule each row is decided by itself, by a rule of `argmetric tune`, and the
+    forecast is that of the labelled rows that the rule was tuned on. With
+    `--scores 'p_*'` rows have several labels, each with a column of decisions. With
+    `--scores 'p_*' --one-label` each row gets one of several classes.
 
-    A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
+    A folder or a pattern such as `'scores/*.parquet'`, and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
 
     Parameters
@@ -144,8 +150,14 @@ def _found(
     if decision is not None:  # that scores were recalibrated is an assumption
         told = (note for note in decision.notes if not note.startswith(said))
         notes = _report.as_flags(told)
+        if forecast is not None and rows.way == "one" and rows.calibrator is not None:
+            notes += _report.differs(decision.expected, forecast.mean)
     elif forecast is None:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
+    else:
+        notes += _report.as_flags(forecast.notes)
+        if rows.way == "one" and rows.calibrator is None:
+            notes.append(_NO_REFERENCE)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
     values: _report.Values = {
@@ -166,8 +178,10 @@ def _found(
         values["actual_of_cuts"] = None
         if score is not None:
             values["actual_of_cuts"] = {
-                key: float(rows.evaluate(on_scale.scale >= cut.threshold))
-                for key, cut in cuts.items()
+                key: float(rows.evaluate(on >= cut.threshold))
+                for (key, cut), on in zip(
+                    cuts.items(), (on_scale.scale, rows.p), strict=True
+                )
             }
     if rows.way == "wide":
         values |= _labels_found(rows, chosen, forecast, rule)
@@ -235,8 +249,7 @@ def _decided_lines(
 def _expected(forecast: Any) -> list[tuple[str, str]]:
     if forecast is None:
         return []
-    text = lines.expected(forecast.mean, forecast)
-    return [*lines.share(forecast), ("expected", text)]
+    return [*lines.share(forecast), _report.forecast_line(forecast)]
 
 
 def _decide_pieces(o: Given, source: Input) -> int:
@@ -306,10 +319,10 @@ def forecast(o: Given) -> int:
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
     column called decision, prediction, predicted, pred or y_pred, else the one that
-    `argmetric decide` would make. With --scores 'p_*' rows have several labels, and
+    `argmetric decide` would make. With `--scores 'p_*'` rows have several labels, and
     --decision-column is a pattern too. The answer goes to standard output. A folder or
-    a pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
-    pieces; the decision is then that of a column.
+    a pattern such as `'decided/*.parquet'`, and a file larger than --memory, are read
+    in pieces; the decision is then that of a column.
 
     Parameters
     ----------
@@ -392,15 +405,14 @@ def _by_rule(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
 
 def _forecast_facts(rows: Rows, where: str, result: Any, known: int | None) -> Any:
     if rows.way == "classes":
-        text = lines.expected(result.mean, result)
-        return [("decision", where), ("forecast", text)]
+        return [("decision", where), _report.forecast_line(result)]
     positives = _report.count(result.n_positives, "positive")
     truth = f"{result.expected_positives:,.1f} positives are expected"
     facts = [("decision", f"{where}, {positives}"), ("truth", truth)]
     if known is not None:
         facts.append(("known", f"{_report.count(known, 'label')} arrived"))
     facts += lines.share(result)
-    facts.append(("forecast", lines.expected(result.mean, result)))
+    facts.append(_report.forecast_line(result))
     if chance := result.p_undefined:
         text = f"outcomes without a score, probability {chance:.4g}"
         facts.append(("left out", text))

@@ -28,10 +28,10 @@ from argmetric.cli.scores._rows import Input, gathered
 def evaluate(o: Given) -> int:
     """Score decisions, or one threshold, against the true labels.
 
-    The answer goes to standard output. With --labels 'y_*' rows have several labels;
-    --decision-column is then a pattern too, by default 'decision_*'. With --one-label
+    The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
+    --decision-column is then a pattern too, by default `'decision_*'`. With --one-label
     both columns hold one of several classes. A folder or a pattern such as
-    'decided/*.parquet', and a file larger than --memory, are read in pieces.
+    `'decided/*.parquet'`, and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def evaluate(o: Given) -> int:
     if way == "classes":
         text = _report.number(float(score))
         if score.interval is not None:
-            text = lines.expected(float(score), score)
+            text = _report.with_interval(float(score), score)
         shown = [*facts, ("score", text)]
         table = partial(_judged, score=score)
     else:

@@ -294,6 +294,9 @@ def _read_one(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> None
     if rule is not None:
         scores = "probabilities" if _is_probability(rule) else "numbers"
         rows.calibrator = rule.calibrator
+        if rule.reference is not None and (scores == "probabilities" or rows.logits):
+            rows.calibrator = rule.reference.calibrator
+            rows.reference = rule.reference
     if scores == "probabilities":
         rows.p = files.probabilities(table, score, logits=rows.logits)
         rows.in_range = rule is None

@@ -13,7 +13,7 @@ from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores._layout import Rows
 
 if TYPE_CHECKING:
-    from argmetric import Decision, Forecast
+    from argmetric import Decision
 
 SHOWN_NAMES = 20  # labels or classes in a table
 _MEANS = {
@@ -40,23 +40,7 @@ def asked(
     names: Sequence[Any] = (),
     way: str = "one",
 ) -> Facts:
-    """Return the first lines: what was asked of which rows.
-
-    Parameters
-    ----------
-    described : dict
-        The file, its rows and the columns used.
-    metric : Metric or ClassMetric
-        What decisions are judged by.
-    groups : int, optional
-        How many groups there are.
-    average : str, optional
-        How groups or labels are averaged.
-    names : sequence, optional
-        Several labels or classes.
-    way : str, optional
-        The layout of the rows.
-    """
+    """Return the first lines: what was asked of which rows; names are of labels."""
     facts = [("rows", _report.rows_asked(described))]
     if way == "classes":
         told = f"; {metric.convention}" if metric.convention else ""
@@ -83,16 +67,6 @@ def asked_of(rows: Rows) -> Facts:
     )
 
 
-def expected(mean: float, forecast: Forecast) -> str:
-    """Return an expected score and the interval around it in one line."""
-    return _report.expectation(mean, vars_of(forecast))
-
-
-def vars_of(forecast: Any) -> _report.Values:
-    """Return what `_report.expectation` looks at."""
-    return {"interval": forecast.interval, "coverage": forecast.coverage}
-
-
 def actual(score: Any) -> Facts:
     """Return the line on the score by the labels, none without labels."""
     return [] if score is None else [("actual score", number(float(score)))]
@@ -116,7 +90,7 @@ def decision_facts(rows: Rows, decision: Decision, forecast: Any, ties: Any) -> 
     """Return the lines on a decision about one column of scores."""
     return [
         positives(decision.n_positives, rows.table.n_rows),
-        ("expected", expected(decision.expected, forecast)),
+        _report.forecast_line(forecast),
         *share(forecast),
         ("threshold", _threshold(rows, decision)),
         ("ties", _ties(rows, ties)),
@@ -148,14 +122,7 @@ def _threshold(rows: Rows, decision: Decision) -> str:
 
 
 def split_ties(rows: Rows, labels: Any) -> _report.Values:
-    """Count ties that a decision cuts through.
-
-    Returns
-    -------
-    dict
-        ``rows``: rows left out although they score as high as one that was chosen;
-        ``groups``: how many groups they are in, 1 at most without groups.
-    """
+    """Count rows left out that score as high as a chosen one, and their groups."""
     p, groups = rows.scale, rows.groups
     chosen = np.asarray(labels) != 0
     if groups is None:
@@ -188,7 +155,8 @@ def cut_table(rows: Rows, decision: Decision, scored: Any, cuts: Any) -> Table:
     for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
         cut = getattr(decision, key)
         nothing = "a tie is split" if cut.n_positives else "nothing"
-        text = f"{name}: {cut_text(rows, cut.threshold) or nothing}"
+        raw = key == "cut_half"  # of the scores as given
+        text = f"{name}: {cut_text(rows, cut.threshold, raw=raw) or nothing}"
         table.append([text, cut.n_positives, cut.expected, cuts and cuts[key]])
     shown = [
         [text, f"{n:,}", number(mean), *([] if scored is None else [number(real)])]
@@ -204,7 +172,7 @@ def wide_facts(rows: Rows, source: str, labels: Any, mass: Any, forecast: Any) -
     if forecast is not None:
         facts.append(("truth", f"{float(mass.sum()):,.1f} positives are expected"))
         facts += share(forecast)
-        facts.append(("expected", expected(forecast.mean, forecast)))
+        facts.append(_report.forecast_line(forecast))
     return facts
 
 
@@ -251,10 +219,8 @@ def label_table_of(values: _report.Values) -> Table:
 def more(names: int, what: str) -> str:
     """Return what to say of names that a table does not show, if there are any."""
     left = names - SHOWN_NAMES
-    noun = count(left, f"more {what}").replace("more ", "", 1)
-    if what == "class":
-        return f"{left:,} more classes; --json has them all" if left > 0 else ""
-    return f"{noun} more; --json has them all" if left > 0 else ""
+    some = f"{left:,} more classes" if what == "class" else f"{count(left, what)} more"
+    return f"{some}; --json has them all" if left > 0 else ""
 
 
 # ----------------------------------------------------------------------- classes
@@ -263,7 +229,8 @@ def more(names: int, what: str) -> str:
 def class_facts(decision: Any, forecast: Any) -> Facts:
     """Return the lines on a decision about several classes."""
     return [
-        ("expected", expected(decision.expected, forecast)),
+        ("expected", number(decision.expected)),
+        _report.forecast_line(forecast),
         ("most probable class", f"{number(decision.most_probable)} expected"),
     ]
 
@@ -309,7 +276,7 @@ def _numbers(values: Any) -> list[str] | None:
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
-    from argmetric._calibration_check import reworded
+    from argmetric._calibration_check import marked, reworded
 
     classes = hasattr(check, "worst")
     cut = "tune them" if classes else "take the cut of argmetric tune"
@@ -334,7 +301,7 @@ def check_facts(check: Any, calibrator: Any) -> Facts:
         ("truth", f"{check.n_positives:,} positive ({100 * part:.1f} % of the rows)"),
         *fit,
         *(
-            (one.words, _route(one, means.get(one.name), check._mark(one)))
+            (one.words, _route(one, means.get(one.name), marked(check, one)))
             for one in check.routes
         ),
         ("slope", f"{slope}, 1 is right"),

@@ -166,18 +166,7 @@ def optional_labels(
 ) -> TrueLabels:
     """Return labels that were asked for, or that a column plainly offers.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str or None
-        The column, where it was named.
-    read : callable
-        From a column to its labels.
-    taken : iterable of str or None
-        Columns with another purpose.
-    strict : bool, optional
-        Whether a column that only has the name of a label is a reason to fail.
+    A column that only has the name of a label is no reason to fail, unless `strict`.
     """
     if name is not None:
         name = files.named_column(table, name)
@@ -210,17 +199,7 @@ def refuse_shared(**chosen: str | None) -> None:
 
 
 def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
-    """Return the columns that a pattern matches, each by what ``*`` stands for.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    pattern : str
-        A name with one ``*`` in it.
-    option : str
-        Where the pattern is from, for messages.
-    """
+    """Return the columns that a pattern matches, each by what ``*`` stands for."""
     if pattern.count(_STAR) != 1:
         raise UsageError(
             f"{option} {pattern!r} has to hold one *, which stands for the name of a "
@@ -246,19 +225,7 @@ def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
 def partners(
     table: files.Table, pattern: str, option: str, of: dict[str, str], of_pattern: str
 ) -> list[str]:
-    """Return the columns of a pattern in the order of those that they go with.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    pattern, option : str
-        As for `matched`.
-    of : dict of str to str
-        The columns that they go with.
-    of_pattern : str
-        The pattern that found these.
-    """
+    """Return the columns of a pattern in the order of those that they go with."""
     found = matched(table, pattern, option)
     both = (of, found, pattern), (found, of, of_pattern)
     for columns, others, wanted in both:

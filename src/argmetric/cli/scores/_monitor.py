@@ -23,6 +23,7 @@ from argmetric.cli.scores._layout import read_reference
 from argmetric.cli.scores._monitor_rows import RowReader, files_of
 from argmetric.cli.scores._monitor_state import (
     State,
+    check_state_file,
     digest_of_rows,
     load_state,
     only_run,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from argmetric import Monitoring
 
 _WATCHED = Parameter(group=opt.FORECAST)
-_ENDINGS = (".html", ".json", ".csv")
+_ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,14 @@ def monitor(o: Given) -> int:
         A file that keeps what was counted: files in it are not read again, and those
         that are new are added. It is made if it is not there.
     output
-        Also write a page (.html), all numbers (.json, which `Monitoring.load` reads) or
-        a row per period (.csv).
+        Also write a page (.html), Markdown (.md), text (.txt), all numbers (.json,
+        which `Monitoring.load` reads) or a row per period (.csv).
     """
     source = gathered(o.file, o.more)
     if o.output is not None:
         _check_output(o.output)
+    if o.append is not None:
+        check_state_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
     chosen = o.threshold if o.rule is None else load_rule(o.rule)
     by_rule = o.rule is not None
@@ -206,7 +209,8 @@ def monitor(o: Given) -> int:
 def _check_output(path: str) -> None:
     refuse_bad_target(path)
     if not path.lower().endswith(_ENDINGS):
-        raise UsageError(f"-o {path}: the ending must be {', '.join(_ENDINGS)}")
+        known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+        raise UsageError(f"-o {path}: the name of the file must end in {known}")
     if path.lower().endswith(".html"):
         from argmetric.cli.scores._page import require
 

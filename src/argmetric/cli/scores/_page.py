@@ -57,8 +57,6 @@ def report(o: Given) -> int:
         standard output.
     """
     source = gathered(o.file, o.more)
-    from argmetric import report as pages
-
     checked("report", o)
     target = None if o.output == "-" else o.output
     form = require(target, o.format)
@@ -68,20 +66,8 @@ def report(o: Given) -> int:
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         layout.recalibrate(rows, o)
         known = rows.labelled
-        summary = pages.summarize_file(
-            rows.checked,
-            rows.metric,
-            y=rows.y,
-            **rows.how,
-            logits=rows.logits,
-            calibrator=None if known is not None else rows.calibrator,
-            reference=known,
-            **limits,
-            **({} if o.prior is None else {"prior": o.prior}),
-            coverage=o.coverage,
-            **_names(rows),
-        )
-        page = pages.Report(summary)
+        calibrator = None if known is not None else rows.calibrator
+        page = _summarized(rows, o, calibrator=calibrator, reference=known, **limits)
         if target is not None:
             save(page, target, form)
     for note in rows.notes:
@@ -145,19 +131,18 @@ def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
                 decision, rows.y, coverage=o.coverage, reference=known, **names
             )
         else:
-            page = pages.Report(
-                pages.summarize_file(
-                    rows.checked,
-                    rows.metric,
-                    labels=labels,
-                    checked_on=known,
-                    y=rows.y,
-                    **rows.how,
-                    logits=rows.logits,
-                    calibrator=rows.calibrator,
-                    **({} if o.prior is None else {"prior": o.prior}),
-                    coverage=o.coverage,
-                    **names,
-                )
-            )
+            page = _summarized(rows, o, labels=labels, checked_on=known, **rows.scoring)
         save(page, o.report)
+
+
+def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
+    from argmetric import report as pages
+
+    if o.prior is not None:
+        how["prior"] = o.prior
+    how = {"logits": rows.logits, **how, **rows.how, **_names(rows)}
+    return pages.Report(
+        pages.summarize_file(
+            rows.checked, rows.metric, y=rows.y, coverage=o.coverage, **how
+        )
+    )

@@ -52,6 +52,8 @@ def asked(verb: str, o: Given, source: Input) -> bool:
     """
     if o.scheduler is not None and o.engine != "dask":
         raise UsageError("--scheduler is about Dask: pass --engine dask too")
+    if o.memory is not None:
+        _limit(o)
     forced = any(
         map(o.has, ["engine", "on_error", "work_dir", "missing_groups", "resume"])
     )
@@ -87,7 +89,7 @@ def _limit(o: Given) -> int:
     from argmetric.scale import check_memory
 
     try:
-        return check_memory(o.memory)
+        return check_memory(o.memory, "--memory")
     except ValueError as error:
         raise UsageError(str(error)) from error
 
