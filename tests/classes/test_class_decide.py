@@ -134,7 +134,7 @@ def test_the_expected_score_of_many_rows_is_exact():
     assert d.expected == pytest.approx(np.mean(values), abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["kappa", "quadratic_kappa", "mcc", "gmean"])
+@pytest.mark.parametrize("name", ["kappa", "quadratic_kappa", "mcc"])
 def test_ratios_of_counts_have_no_better_single_row(name):
     p = few_rows(2, n=12, count=4)
     d = am.decide(p, name, one_label=True)

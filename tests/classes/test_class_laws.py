@@ -237,7 +237,8 @@ def test_a_map_that_may_be_wrong_moves_no_score_off_its_values(metric):
     values, weights = enumerated(d._batch.p, d.codes, score)
     assert np.abs(f.values[:, None] - values).min(axis=1).max() < NEAR
     std = math.sqrt(weights @ (values - weights @ values) ** 2)
-    assert 0.95 * std < f.std < 2 * std
+    least = 0.95 if metric == "gmean" else 1.0  # most scores are 0 or 1 already
+    assert least * std < f.std < 2 * std
     known = d.forecast(known=y[300:])
     assert known.interval == pytest.approx((known.mean, known.mean), abs=NEAR)
 

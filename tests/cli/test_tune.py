@@ -68,9 +68,9 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
         "metric f1 rule p >= ",
         f"score {rule.score:.4f} on these rows, "
         f"{100 * rule.positive_rate:.1f} % of them chosen",
-        f"new rows {rule.out_of_fold_score:.4f} on 400 rows like these, "
+        f"new rows {rule.out_of_fold_score:.4f} on 400 such rows, "
         f"90 % interval {low:.4f} to {high:.4f} "
-        f"(tuning overstates by {rule.optimism:.4f})",
+        f"(optimism {rule.optimism:.4f})",
         f"as good any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
         "written: rule.json",
     ):

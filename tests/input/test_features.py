@@ -42,6 +42,10 @@ WRONG = {
     "no rows": (X[:0], "X has no rows"),
     "no columns": (X[:, :0], "X has no columns: 0 feature(s) (shape=(24, 0))"),
     "complex": (X * 1j, "Complex data not supported: X is complex; pass X.real"),
+    "a complex number": (
+        with_cell(np.complex64(1), object).tolist(),
+        "Complex data not supported: X is complex",
+    ),
     "masked": (
         np.ma.array(X, mask=X == 0.5),
         "X is masked at row 3, column 1; drop or fill it first",

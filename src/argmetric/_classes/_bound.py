@@ -12,6 +12,7 @@ is greatest if these are the least probable ones.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,6 @@ import numpy as np
 from argmetric._classes._climb import (
     Rows,
     exact_form,
-    group_values,
     nodes,
     sums_of,
 )
@@ -39,33 +39,75 @@ NEAR = 1e-7  # of a bound: nearer is the error of the quadrature
 def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     """A value that the expected metric of no labels exceeds; nan if none is known.
 
-    It bounds the exact expectation of F-scores and Jaccard. Where absent classes are
-    left out it is wider by the expected share of classes without true rows. Limits only
-    lower what labels can reach.
+    It bounds the exact expectation. Where absent classes are left out it is wider by
+    the expected share of classes without true rows. Limits only lower what labels can
+    reach.
     """
     if isinstance(metric, ClassGain | ClassAgreement):
         return math.nan  # found exactly: there is nothing to bound
     if rows.n_groups != 1 or rows.p.shape[0] == 0:
         return math.nan
-    sums = sums_of(rows, labels)
     if isinstance(metric, ClassGMean):
-        return _bound_gmean(rows, sums.mu[0], sums.h[0])
+        return _bound_recalls(rows, labels, geometric=True)
     if not isinstance(metric, ClassRatio) or not exact_form(metric):
         return math.nan
     if metric.needs_truth:
-        return float(group_values(rows, metric, labels).mean[0])  # linear: exact
+        return metric.a / metric.b_t * _bound_recalls(rows, labels, geometric=False)
     return _bound_ratio(rows, metric, labels)
 
 
-def _bound_gmean(rows: Rows, mu: Floats, h: Floats) -> float:
-    """Σ log h is concave: its tangent at the decision is never below it."""
-    there = mu > 0.0
-    if not (h[there] > 0.0).all():
-        return math.nan
-    count = int(there.sum())
-    best = (rows.p[:, there] / h[there]).max(axis=1).sum() - count
-    logs = np.log(h[there] / mu[there]).sum() + best
-    return math.exp(min(float(logs) / count, 0.0))
+def _bound_recalls(rows: Rows, labels: Integers, *, geometric: bool) -> float:
+    """A bound on the mean of the recalls of the classes that have true rows.
+
+    The expected recall r_c, 0 where class c is absent, is a sum over its rows of
+    p_i·E[1/(1 + T_-i)], T_-i the other true rows. Let S be the classes that are there
+    with a chance of one half or more, or the likeliest one. Where exactly these are
+    there, the mean is Σ r_c over S by their number, and a geometric mean is at most the
+    mean of a_c·r_c for all a with a product of 1; elsewhere both are at most 1. An
+    arithmetic mean over N of C classes is also at most Σ r_c / C + (C - N) / C. The
+    geometric mean is below it.
+    """
+    mu, none, h, _ = (one[0] for one in sums_of(rows, labels))
+    worth = np.empty_like(rows.p)
+    for c in range(mu.size):
+        worth[:, c] = _recall_parts(np.ascontiguousarray(rows.p[:, c]), mu[c])
+    bound = (worth.max(axis=1).sum() + none.sum()) / mu.size
+    often = none <= max(0.5, float(none.min()))
+    other = none[often].sum() + (1.0 - none[~often]).sum()
+    scale = np.ones(int(often.sum()))
+    for again in (scale, _balanced(mu[often], h[often]) if geometric else scale):
+        best = (worth[:, often] * again).max(axis=1).sum() / scale.size
+        bound = min(bound, best + other)
+    return float(min(bound + NEAR, 1.0))
+
+
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(64)
+
+
+def _recall_parts(p: Floats, mu: float) -> Floats:
+    """p_i·E[1/(1 + T_-i)] of every row: p_i·∫₀¹ Π_{j≠i} (1 - p_j(1-s)) ds.
+
+    The product falls as e^(-μ(1-s)): up to μ = 100, 64 nodes of Gauss and Legendre give
+    the integral to 1e-12, above 8 of Laguerre to 1e-7.
+    """
+    from argmetric._classes.kernels.bound import weights_at
+
+    if mu > 100.0:
+        return _weights(p, 0.0, 1.0, 0.0, 1.0, mu)
+    found, scale = np.empty(p.size), 1.0 + mu
+    x, w = _legendre()
+    s = (x + 1.0) / 2.0
+    nodes_and_weights = -scale * np.log(s), w / 2.0 * scale / s
+    weights_at(p, 0.0, 1.0, 0.0, 1.0, mu, *nodes_and_weights, found)
+    return found
+
+
+def _balanced(mu: Floats, h: Floats) -> Floats:
+    """Factors of a product of 1 that make all recalls equal."""
+    logs = np.log(mu) - np.log(np.maximum(h, 1e-3 * mu))
+    return np.exp(logs - logs.mean())
 
 
 def _bound_ratio(rows: Rows, metric: ClassRatio, labels: Integers) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ NODES = 8  # of the quadrature: error below 1e-7
 ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
 LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
+DRAWN_FROM = 40  # seed of the truths that labels are compared on
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
 
 
@@ -86,6 +87,11 @@ def most_probable(p: Floats) -> Integers:
     return np.asarray(p.argmax(axis=1), dtype=np.int64)
 
 
+def gains_of(rows: Rows, metric: ClassGain) -> Floats:
+    """What each class of each row is expected to bring."""
+    return rows.p if metric.matrix is None else rows.p @ metric.matrix
+
+
 def decide_rows(
     rows: Rows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
@@ -107,22 +113,40 @@ def decide_rows(
     if isinstance(metric, ClassAgreement):
         return _decide_agreement(rows, metric)
     if isinstance(metric, ClassGain):
-        gains = rows.p if metric.matrix is None else rows.p @ metric.matrix
-        if start is None:
-            return most_probable(gains)
-        least = gains.min(initial=0.0)
-        of_gains = replace(rows, p=gains - least)
-        labels = start.copy()
-        _climb_rows(of_gains, ClassRatio("gain", a=1.0), labels, None)
-        return labels
+        return most_probable(gains_of(rows, metric))
     begin = most_probable(rows.p) if start is None else start
     if start is None and isinstance(metric, ClassGMean):
-        begin = _by_share(rows)
+        return decide_gmean(rows)[0]
     if not isinstance(metric, ClassRatio):
         labels = begin.copy()
         _climb_rows(rows, metric, labels, None)
         return labels
     return _decide_ratio(rows, metric, begin, other=start is None)
+
+
+def decide_gmean(rows: Rows) -> tuple[Integers, Floats]:
+    """Labels of a high G-mean over drawn truths, without limits.
+
+    Also the weight of each class in every group: the labels are near to the classes of
+    the largest weight·p.
+    """
+    from argmetric._classes.kernels.gmean import decide_groups
+
+    labels = np.empty(rows.p.shape[0], dtype=np.int64)
+    weights = np.empty((rows.n_groups, rows.p.shape[1]))
+    free = np.full_like(weights, np.inf)
+    few = int(RARE_MOVES * labels.size)
+    decide_groups(rows.p, rows.starts, few, free, -free, DRAWN_FROM, labels, weights)
+    return labels, weights
+
+
+def score_gmean(rows: Rows, labels: Integers) -> Floats:
+    """Mean G-mean of every group over the truths that `decide_gmean` draws."""
+    from argmetric._classes.kernels.gmean import score_groups
+
+    scores = np.empty(rows.n_groups)
+    score_groups(rows.p, rows.starts, labels, DRAWN_FROM, scores)
+    return scores
 
 
 def _by_share(rows: Rows) -> Integers:
@@ -282,8 +306,8 @@ def _climb_rows(
         product = isinstance(metric, ClassGMean)
         form = climb.PRODUCT if product else climb.CORRELATION
         climb.climb(
-            rows.p, rows.starts, labels, form, 0.0, 0.0, ones, mu, ones, rows.most,
-            rows.floor, few, h, k,
+            rows.p, rows.starts, labels, form, 0.0, 0.0, 1.0 - none, mu, ones,
+            rows.most, rows.floor, few, h, k,
         )  # fmt: skip
         return
     assert isinstance(metric, ClassRatio)
@@ -302,8 +326,6 @@ def _climb_rows(
     if metric.needs_truth:  # tp/t, where there is a t
         above = above * (1.0 - none) * shares_of_mean(none)
         truth = np.maximum(truth, 1e-300)
-    if metric.b_tp == metric.b_k == metric.b_t == 0.0:  # a plain sum of gains
-        truth = ones
     form = climb.LINEAR if metric.b_tp == 0.0 else climb.CURVED
     climb.climb(
         rows.p, rows.starts, labels, form, metric.b_tp, metric.b_k, above, truth, empty,

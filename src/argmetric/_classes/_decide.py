@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from argmetric._classes._bound import upper_bound
-from argmetric._classes._climb import Rows, decide_rows, most_probable, sums_of
-from argmetric._classes._limits import labels_within, with_limits
+from argmetric._classes._climb import (
+    Rows,
+    decide_rows,
+    gains_of,
+    most_probable,
+    sums_of,
+)
+from argmetric._classes._limits import best_within, keeps_limits, with_limits
 from argmetric._classes._prepare import ClassBatch, named, read_call
 from argmetric._classes._result import ClassDecision
-from argmetric._classes._values import expected_metric, rule_of
+from argmetric._classes._values import expected_metric, rule_of, scores_less
 from argmetric._input.arguments import check_flag
 from argmetric._input.types import Integers
 from argmetric._input.validation import same_kind
@@ -59,27 +65,59 @@ def decide_batch(
     rows = batch.rows()
     if rows.p.shape[0] == 0:
         raise ValueError("p has no rows: there is nothing to decide")
-    start = None
     given = {name: value for name, value in limits.items() if value is not None}
+    labels, bound = _no_worse(rows, metric, decide_rows(rows, metric)), math.nan
     if given:
         _refuse_limits(metric, given)
-        free = decide_rows(rows, metric)
-        found = rule_of(rows, metric, free)
-        worth = rows.p if found is None else rows.p * found.weights + found.offsets
-        rows = with_limits(rows, batch.classes, **limits)
-        start = labels_within(rows, batch.classes, free, worth)
-    labels = decide_rows(rows, metric, start)
-    bound = upper_bound(rows, metric, labels) if certificate else np.nan
-    return _told(batch, rows, metric, labels, bound, given)
+        rows = with_limits(rows, batch.classes, **given)
+        if not keeps_limits(rows, labels):
+            labels, bound = _within(rows, batch.classes, metric, labels)
+            if keeps_limits(rows, most_probable(rows.p)):
+                labels = _no_worse(rows, metric, labels)
+    if certificate and math.isnan(bound):
+        bound = upper_bound(rows, metric, labels)
+    return _told(batch, rows, metric, labels, bound if certificate else math.nan, given)
+
+
+def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
+    """The labels, or the most probable classes in groups where these score more.
+
+    Scores are expectations, or means over the same drawn truths where the expectation
+    is not exact: the search has climbed on the counts, or on truths of its own.
+    """
+    plain = most_probable(rows.p)
+    found = expected_metric(rows, metric, labels)
+    if found.exact:
+        worse = found.groups < expected_metric(rows, metric, plain).groups
+    else:
+        worse = np.logical_or.reduceat(labels != plain, rows.starts[:-1])
+        for g in np.flatnonzero(worse):
+            own = slice(rows.starts[g], rows.starts[g + 1])
+            worse[g] = scores_less(rows.p[own], metric, labels[own], plain[own])
+    return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
+
+
+def _within(
+    rows: Rows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
+) -> tuple[Integers, float]:
+    """Labels that keep limits which the best labels without them do not.
+
+    Gains are maximised themselves, and have a bound. Other metrics are climbed from the
+    labels that are best to first order.
+    """
+    if isinstance(metric, ClassGain):
+        labels, most = best_within(rows, classes, gains_of(rows, metric))
+        return labels, float((most / rows.sizes).mean())
+    found = rule_of(rows, metric, free)
+    worth = rows.p if found is None else rows.p * found.weights + found.offsets
+    start, _ = best_within(rows, classes, worth)
+    return decide_rows(rows, metric, start), math.nan
 
 
 def _refuse_limits(metric: ClassMetric, given: dict[str, Any]) -> None:
     named_limits = " and ".join(given)
     if isinstance(metric, ClassAgreement | ClassFunction):
         raise ValueError(f"{named_limits} cannot be kept for {metric.name}")
-    of_cost = isinstance(metric, ClassGain) and metric.matrix is not None
-    if of_cost and "min_recall" in given:
-        raise ValueError("min_recall cannot be kept with a cost matrix")
 
 
 def _told(
@@ -90,14 +128,10 @@ def _told(
     bound: float,
     given: dict[str, Any],
 ) -> ClassDecision:
-    plain = most_probable(rows.p)
     expected = expected_metric(rows, metric, labels)
-    usual = expected_metric(rows, metric, plain)
+    usual = expected_metric(rows, metric, most_probable(rows.p))
     score = float(expected.groups.mean())
     notes = list(batch.notes)
-    if not given and expected.groups.mean() < usual.groups.mean():
-        # the search has climbed on the counts, the expectation says otherwise
-        labels, expected, score = plain, usual, float(usual.groups.mean())
     mu, _, _, k = sums_of(rows, labels)
     codes = batch.in_order(labels)
     if given:

@@ -16,7 +16,7 @@ from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._results.display import Lines, Result, as_frame, metric_title
 from argmetric._results.pictures import bars_size, drawing
 from argmetric._results.saving import plain, shown_number
-from argmetric.metrics import ClassMetric
+from argmetric.metrics import ClassGMean, ClassMetric
 
 SHOWN = 8  # classes in the printed form
 
@@ -37,10 +37,11 @@ class ClassDecision(Result):
         Expected metric of these labels; the mean over groups where there are some.
     is_exact : bool
         Whether `expected` is the expectation itself to 1e-12 (means over classes,
-        accuracy, costs). It is not for the metric of the expected counts (G-mean,
-        kappa, MCC, functions), nor in batches too large for it, from some 5,000 rows of
-        10 classes on, with a rare class, a weighted mean or a Tversky index; nor where
-        more than 12 classes may be absent and are left out.
+        accuracy, costs). It is not for the mean over drawn truths (G-mean), for the
+        metric of the expected counts (kappa, MCC, functions), nor in batches too large
+        for it, from some 5,000 rows of 10 classes on, with a rare class, a weighted
+        mean or a Tversky index; nor where more than 12 classes may be absent and are
+        left out.
     most_probable : float
         Expected metric of the most probable class of every row.
     upper_bound : float
@@ -197,8 +198,11 @@ class ClassDecision(Result):
         lines = [("metric", self.metric.name + (f"; {told}" if told else ""))]
         if self.group_ids is not None:
             lines.append(("mean over", f"{self.group_ids.size:,} groups"))
-        counted = not self.is_exact and self.per_class is None
-        how = " (of the expected counts)" if counted else ""
+        how = ""
+        if isinstance(self.metric, ClassGMean):
+            how = " (mean over drawn truths)"
+        elif not self.is_exact and self.per_class is None:
+            how = " (of the expected counts)"
         lines.append(("expected", f"{self.expected:.4f}{how}"))
         lines.append(("most probable", f"{self.most_probable:.4f}"))
         if not math.isnan(self.upper_bound):

@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._classes._climb import Rows, exact_form, group_values, sums_of
+from argmetric._classes._climb import (
+    Rows,
+    decide_gmean,
+    exact_form,
+    gains_of,
+    group_values,
+    score_gmean,
+    sums_of,
+)
 from argmetric._classes._own import expected_table
 from argmetric._expected import plan
 from argmetric._input.types import Floats, Integers
@@ -25,13 +33,19 @@ from argmetric.metrics import (
 # at 50; of F5, whose T counts 25-fold, by 9e-11 at 200 and by 2e-13 at 500.
 SMOOTH = 200.0
 SURELY_THERE = 1e-15  # chance of an absence that changes no mean
+# Truths on which two labellings are compared: so many rows in all, cells of their
+# tables, truths at least and at most, and truths up to which all are listed
+DRAWN_ROWS, DRAWN_CELLS, LEAST_DRAWS, MOST_DRAWS = 4_000_000, 1 << 22, 32, 400
+ALL_TRUTHS = 1024
+ROUNDING = 1e-12
+COMPARED_FROM = 41  # seed: other truths than those that a G-mean is climbed on
 
 
 class Expected(NamedTuple):
     """Expected metric of every group, and of every class where it is a mean of these.
 
     `exact` says that they are expectations to 1e-12: not the metric of the expected
-    counts, nor a quadrature that may be off by more.
+    counts, nor a mean over drawn truths, nor a quadrature that may be off by more.
     """
 
     groups: Floats
@@ -48,7 +62,7 @@ def expected_metric(
     group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
     places = np.arange(labels.size)
     if isinstance(metric, ClassGain):
-        gains = rows.p if metric.matrix is None else rows.p @ metric.matrix
+        gains = gains_of(rows, metric)
         total = np.bincount(group, gains[places, labels], rows.n_groups)
         return Expected(total / rows.sizes, None, True)
     if isinstance(metric, ClassAgreement):
@@ -59,13 +73,10 @@ def expected_metric(
         chance = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
         safe = np.where(chance > 0.0, chance, 1.0)
         return Expected(np.where(chance > 0.0, 1.0 - seen / safe, 0.0), None, False)
-    mu, _, h, k = sums_of(rows, labels)
     if isinstance(metric, ClassGMean):
-        there = mu > 0.0
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.where(there, h / np.where(there, mu, 1.0), 1.0))
-        return Expected(np.exp(logs.sum(axis=1) / there.sum(axis=1)), None, False)
+        return Expected(score_gmean(rows, labels), None, False)
     if isinstance(metric, ClassCorrelation):
+        mu, _, h, k = sums_of(rows, labels)
         n = rows.sizes
         spread = (n * n - (k * k).sum(axis=1)) * (n * n - (mu * mu).sum(axis=1))
         above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
@@ -112,6 +123,37 @@ def _expected_ratio(
     )
 
 
+def scores_less(p: Floats, metric: ClassMetric, one: Integers, other: Integers) -> bool:
+    """Whether labels of a group score less than others against the same drawn truths.
+
+    Where truths are few, all of them are listed.
+    """
+    from argmetric._classes.kernels.compare import draw_both
+
+    n, count = p.shape
+    if n * math.log(count) <= math.log(ALL_TRUTHS):
+        truths = np.indices((count,) * n).reshape(n, -1)
+        places = np.arange(truths.shape[1])
+        chance = p[np.arange(n)[:, None], truths].prod(axis=0)
+        tables = np.zeros((2, places.size, count, count))
+        for i in range(n):
+            tables[0, places, truths[i], one[i]] += 1.0
+            tables[1, places, truths[i], other[i]] += 1.0
+    else:
+        most = min(DRAWN_ROWS // n, DRAWN_CELLS // count**2, MOST_DRAWS)
+        chance = np.ones(max(most, LEAST_DRAWS))
+        tables = np.zeros((2, chance.size, count, count))
+        state = np.array([COMPARED_FROM], dtype=np.uint64)
+        draw_both(p, 0, n, one, other, state, tables)
+    scores = metric.score(tables)
+    weight = np.where(np.isnan(scores), 0.0, chance)
+    total = weight.sum(axis=1)
+    if not total.all():  # undefined in every outcome
+        return False
+    means = (np.nan_to_num(scores) * weight).sum(axis=1) / total
+    return bool(means[0] < means[1] - ROUNDING)
+
+
 class RowRule(NamedTuple):
     """The class with the largest weight·p + offset: what the decision amounts to."""
 
@@ -134,7 +176,7 @@ def rule_of(rows: Rows, metric: ClassMetric, labels: Integers) -> RowRule | None
         value = expected_metric(pooled, metric, labels).groups[0]
         return RowRule(np.ones(count), -(1.0 - value) * mu / n)
     if isinstance(metric, ClassGMean):
-        return RowRule(1.0 / np.maximum(h, 1e-12), np.zeros(count))
+        return RowRule(decide_gmean(pooled)[1][0], np.zeros(count))
     if isinstance(metric, ClassCorrelation):
         value = expected_metric(pooled, metric, labels).groups[0]
         free = n * n - (k * k).sum()

@@ -16,6 +16,11 @@ from argmetric._input.types import AnyArray
 from argmetric._input.validation import is_masked, is_missing, to_numpy
 
 
+class _ComplexError(ValueError):
+    def __init__(self) -> None:
+        super().__init__("Complex data not supported: X is complex; pass X.real")
+
+
 def check_features(X: Any) -> None:
     """Refuse features that scikit-learn would fail on, or read in another way.
 
@@ -34,8 +39,11 @@ def check_features(X: Any) -> None:
         return
     try:
         cells = np.asarray(X, dtype=object)
+        _refuse_complex(set(map(type, cells.ravel())))
         with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
             cells.astype(np.float64)
+    except _ComplexError:
+        raise
     except (TypeError, ValueError):  # text, say, which some estimators take
         _refuse_signalling_nan(cells)
     except OverflowError:
@@ -79,7 +87,7 @@ def _explain(X: Any, y: Any, *, text: bool) -> None:
         return
     _refuse_shape(array.shape, y)
     if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X is complex; pass X.real")
+        raise _ComplexError
     if array.dtype.kind in "OUST":
         _refuse_words(X, array)
     elif array.dtype.kind == "f":
@@ -160,6 +168,12 @@ def _refuse_masked(X: Any) -> None:
 def _first_masked(values: Any) -> tuple[int, ...] | None:
     wrong = np.argwhere(np.ma.getmaskarray(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
+
+
+def _refuse_complex(kinds: set[type]) -> None:
+    """Refuse complex numbers among objects: numpy would drop a part of them."""
+    if any(issubclass(kind, complex | np.complexfloating) for kind in kinds):
+        raise _ComplexError
 
 
 def _refuse_signalling_nan(cells: AnyArray) -> None:

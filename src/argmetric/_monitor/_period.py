@@ -214,7 +214,9 @@ def _least_intervals(
     return watch.sides.interval(*how), moved
 
 
-def _hull(summary: tuple[float, float, float], ends: Ends) -> tuple[float, ...]:
+def _hull(
+    summary: tuple[float, float, float], ends: Ends
+) -> tuple[float, float, float]:
     """Mean and interval of a score, with an interval at least as wide as `ends`."""
     mean, low, high = summary
     return mean, float(np.fmin(low, ends[0])), float(np.fmax(high, ends[1]))

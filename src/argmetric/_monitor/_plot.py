@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._monitor._readings import VERDICTS
+from argmetric._monitor._readings import CANNOT_SAY, VERDICTS
 from argmetric._results.display import metric_title
 from argmetric._results.pictures import drawing
 
@@ -18,7 +18,10 @@ COLOURS = dict(zip(VERDICTS, ("C0", "C2", "C1", "0.6", "C3"), strict=True))
 
 
 def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:
-    """Intervals in the colour of the verdict, actual scores and alarms."""
+    """Intervals in the colour of the verdict, actual scores and alarms.
+
+    Where nobody can say without labels both readings are drawn, and no interval.
+    """
     periods, watch = monitoring.periods, monitoring.watch
     x: Any = np.arange(len(periods))
     if watch.every.unit:
@@ -33,6 +36,11 @@ def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:
             if not here:
                 continue
             part = [periods[i] for i in here]
+            if verdict == CANNOT_SAY:  # both readings, and no interval
+                for name, label in (("if_other_rows", verdict), ("if_share", None)):
+                    values = [getattr(one, name) for one in part]
+                    ax.plot(x[here], values, "o", color=colour, label=label)
+                continue
             mean, low, high = (
                 np.array([getattr(one, name) for one in part])
                 for name in ("expected", "low", "high")

@@ -99,7 +99,11 @@ class Sides:
         if np.ptp(missed[1]) == 0.0:  # many equal atoms: a part of them under each map
             turn = np.arange(len(self.maps))[:, None] % THIN
             some = turn + np.arange(0, ATOMS, THIN)
-            missed = tuple(np.take_along_axis(one, some, axis=1) for one in missed)
+            values, weights = missed
+            missed = (
+                np.take_along_axis(values, some, axis=1),
+                np.take_along_axis(weights, some, axis=1),
+            )
         known = table[:, POSITIVE].sum(axis=1)
         hit = known[1] + hits[0][:, :, None]
         positive = hit + known[0] + missed[0][:, None]

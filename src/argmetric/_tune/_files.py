@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -92,24 +91,32 @@ def interval(value: Any) -> tuple[float, float] | None:
 
 
 def checked_facts(rule: Any) -> dict[str, Any]:
-    """What a rule says of its score: numbers, which may be nan, and intervals."""
+    """What a rule says of its score: numbers, which may be nan, and intervals.
+
+    Floats as `tune` gives them pass at once.
+    """
     classes = getattr(rule, "classes", ())
     if len(set(classes)) < len(classes):
         raise ValueError(f"classes has a class twice: {listed(classes)}")
-    known: dict[str, Any] = {"n": check_count(rule.n, "n")}
-    known["coverage"] = check_share(rule.coverage, "coverage")
+    known: dict[str, Any] = {}
+    if not (type(rule.n) is int and rule.n >= 0):
+        known["n"] = check_count(rule.n, "n")
+    if not (isinstance(rule.coverage, float) and 0.0 < rule.coverage < 1.0):
+        known["coverage"] = check_share(rule.coverage, "coverage")
     for name in FACTS:
         if hasattr(rule, name):
-            known[name] = _maybe_nan(getattr(rule, name), name)
+            known[name] = plain_float(getattr(rule, name), name)
     for name in INTERVALS:
         if hasattr(rule, name):
             known[name] = _checked_interval(getattr(rule, name), name)
     return known
 
 
-def _maybe_nan(value: Any, name: str) -> float:
-    is_nan = isinstance(value, float) and math.isnan(value)
-    return math.nan if is_nan else check_number(value, name, infinite=True)
+def plain_float(value: Any, name: str) -> float:
+    """A number as a float, which may be nan or infinite."""
+    if isinstance(value, float):
+        return float(value)
+    return check_number(value, name, infinite=True)
 
 
 def _checked_interval(value: Any, name: str) -> tuple[float, float] | None:
@@ -118,7 +125,7 @@ def _checked_interval(value: Any, name: str) -> tuple[float, float] | None:
         return None
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
         raise TypeError(f"{name} must be two numbers or None, not {shown(value)}")
-    low, high = (_maybe_nan(end, name) for end in value)
+    low, high = (plain_float(end, name) for end in value)
     if low > high:
         raise ValueError(
             f"{name} must begin with its lower end, not {low:g} to {high:g}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_number, shown
+from argmetric._input.arguments import shown
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import (
@@ -266,12 +266,10 @@ class Rule(SavedRule):
 
     def __post_init__(self) -> None:
         check_choice(self.operator, "operator", (">=", "<"))
-        if isinstance(self.threshold, float) and math.isnan(self.threshold):
-            raise ValueError("threshold must be a number, not nan")
         metric: MetricLike = self.metric
         known = {
             "metric": get_metric(metric),
-            "threshold": check_number(self.threshold, "threshold", infinite=True),
+            "threshold": _files.plain_float(self.threshold, "threshold"),
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
             "constraints": FrozenDict(self.constraints),
@@ -279,7 +277,10 @@ class Rule(SavedRule):
             "notes": tuple(self.notes),
             **_files.checked_facts(self),
         }
-        check_choice(self.choice, "choice", ("best", "one_se"))
+        if math.isnan(known["threshold"]):
+            raise ValueError("threshold must be a number, not nan")
+        if self.choice not in ("best", "one_se"):
+            check_choice(self.choice, "choice", ("best", "one_se"))
         if known["pos_label"] == known["neg_label"]:
             raise ValueError(
                 f"pos_label and neg_label are both {shown(self.pos_label)}: a rule "

@@ -100,8 +100,11 @@ def climb_ratio(
 
 
 @inner
-def climb_product(p, first, last, labels, most, floor, few, h, k):
-    """Move rows while Π_c h_c rises: a move helps where (1-p_a/h_a)(1+p_b/h_b) > 1."""
+def climb_product(p, first, last, labels, there, most, floor, few, h, k):
+    """Move rows while Π_c h_c rises: a move helps where (1-p_a/h_a)(1+p_b/h_b) > 1.
+
+    Classes that are there with a chance below one half keep the rows that they have.
+    """
     C = p.shape[1]
     class_sums(p, first, last, labels, h, k)
     for _ in range(MOST_SWEEPS):
@@ -109,11 +112,11 @@ def climb_product(p, first, last, labels, most, floor, few, h, k):
         for i in range(first, last):
             a = labels[i]
             left = h[a] - p[i, a]
-            if left < floor[a] or (k[a] <= 1.0 and h[a] > 0.0):
+            if left < floor[a] or (k[a] <= 1.0 and h[a] > 0.0) or there[a] < 0.5:
                 continue
             best, most_ratio = a, 0.0
             for c in range(C):
-                if c != a and k[c] < most[c] and p[i, c] > 0.0:
+                if c != a and k[c] < most[c] and p[i, c] > 0.0 and there[c] >= 0.5:
                     ratio = p[i, c] / h[c] if h[c] > 0.0 else math.inf
                     if ratio > most_ratio:
                         best, most_ratio = c, ratio
@@ -190,7 +193,8 @@ def climb(
     """Improve the labels of every group in place; h and k are sums of its classes.
 
     `above`, `truth`, `empty`, `most`, `floor`, `h` and `k` have a row for every group.
-    `truth` is μ where the form is a correlation. A sweep with at most `few` moves is
+    `truth` is μ where the form is a correlation, `above` the chance that a class is
+    there where it is a product. A sweep with at most `few` moves is
     the last.
     """
     C = p.shape[1]
@@ -198,7 +202,9 @@ def climb(
     for g in range(starts.shape[0] - 1):
         first, last = starts[g], starts[g + 1]
         if form == PRODUCT:
-            climb_product(p, first, last, labels, most[g], floor[g], few, h[g], k[g])
+            climb_product(
+                p, first, last, labels, above[g], most[g], floor[g], few, h[g], k[g]
+            )
         elif form == CORRELATION:
             climb_correlation(
                 p, first, last, labels, truth[g], most[g], floor[g], few, h[g], k[g]

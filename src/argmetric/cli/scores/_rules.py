@@ -144,10 +144,10 @@ def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
 
 def _new_rows(rule: Rule) -> str:
     gap = rule.optimism if rule.metric.greater_is_better else -rule.optimism
-    text = f"{number(rule.out_of_fold_score)} on {rule.n:,} rows like these"
+    text = f"{number(rule.out_of_fold_score)} on {rule.n:,} such rows"
     if rule.score_interval is not None:
         text += f", {_interval(rule, rule.score_interval, number)}"
-    return f"{text} (tuning overstates by {number(gap)})"
+    return f"{text} (optimism {number(gap)})"
 
 
 def _interval(rule: Rule, pair: Sequence[float], shown: Callable[[float], str]) -> str:

@@ -1,0 +1,317 @@
+"""The G-mean of labels over drawn truths, and the labels that raise it.
+
+A class that has no true row is left out, so that a class which is rarely there rarely
+counts. Of the classes with few expected rows, the true rows are drawn. The recall of a
+class with many is h/μ. Rows get the class of the largest weight·p, and the weights are
+climbed on the drawn truths, one class after the other.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._classes.kernels.climb import climb_product
+from argmetric._jit import inner, kernel
+from argmetric._jit.hashing import draw
+
+SPARE_BITS = np.uint64(11)  # 53 bits make a float from 0 to 1
+UNIT = 2.0**-53
+FEW = 2000.0  # expected rows up to which the true rows of a class are drawn
+MOST_DRAWS, LEAST_DRAWS = 256, 64
+EVENTS = 2e7  # true rows that all steps of a round look at
+ALL_TRUTHS = 1024  # truths up to which none is drawn: all are listed
+STEPS = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 4.0])  # of the log of a weight
+ROUNDS = 6
+LEAST_RISE = 1e-4  # of the score in a round: less ends the climb
+VISITED = 64  # classes whose weights are climbed: those with the fewest rows
+ALSO = 5000  # rows up to which single rows are climbed from two places
+
+
+@kernel
+def list_truths(p):
+    """All truths of a few rows: ends of rows, truth and class of each, chances."""
+    n, C = p.shape
+    count = C**n
+    chance, code = np.ones(count), np.arange(count)
+    ends, draws = np.empty(n + 1, np.int64), np.empty(n * count, np.int32)
+    classes = np.empty(n * count, np.int32)
+    ends[0] = 0
+    for i in range(n):
+        for d in range(count):
+            c = code[d] % C
+            code[d] //= C
+            chance[d] *= p[i, c]
+            draws[i * count + d], classes[i * count + d] = d, c
+        ends[i + 1] = (i + 1) * count
+    return ends, draws, classes, chance
+
+
+@kernel
+def draw_truths(p, rare, count, state):
+    """The true rows of rare classes in `count` truths, as by `list_truths`."""
+    n, C = p.shape
+    size = 1024
+    ends = np.empty(n + 1, np.int64)
+    draws, classes = np.empty(size, np.int32), np.empty(size, np.int32)
+    ends[0] = at = 0
+    for i in range(n):
+        total = 0.0
+        for c in range(C):
+            if rare[c]:
+                total += p[i, c]
+        total = min(total, 1.0)
+        if at + count > size:
+            size = 2 * (at + count)
+            longer = np.empty(size, np.int32)
+            longer[:at] = draws[:at]
+            draws = longer
+            longer = np.empty(size, np.int32)
+            longer[:at] = classes[:at]
+            classes = longer
+        d = -1
+        while total > 0.0:
+            d += 1
+            if total < 1.0 - 1e-12:  # leap to the next truth in which the row is rare
+                u = (draw(state) >> SPARE_BITS) * UNIT
+                leap = math.log1p(-u) / math.log1p(-total)
+                d += int(min(leap, float(count)))
+            if d >= count:
+                break
+            u = (draw(state) >> SPARE_BITS) * UNIT * total
+            found = -1
+            for c in range(C):
+                if rare[c] and p[i, c] > 0.0:
+                    found = c
+                    u -= p[i, c]
+                    if u < 0.0:
+                        break
+            draws[at], classes[at] = d, found
+            at += 1
+        ends[i + 1] = at
+    return ends, draws[:at].copy(), classes[:at].copy(), np.full(count, 1.0 / count)
+
+
+@inner
+def mean_score(hits, truth, h, mu, rare, chance):
+    """Mean over the truths of the geometric mean of recalls of classes that are there.
+
+    `hits` and `truth` are rows of rare classes by truth, h is of the other classes.
+    """
+    C = mu.shape[0]
+    fixed, common = 0.0, 0
+    for c in range(C):
+        if not rare[c]:
+            common += 1
+            fixed += math.log(h[c] / mu[c]) if h[c] > 0.0 else -math.inf
+    if fixed == -math.inf:
+        return 0.0
+    total = 0.0
+    for d in range(chance.shape[0]):
+        there, product = common, 1.0
+        logs = fixed
+        for c in range(C):
+            if rare[c] and truth[c, d] > 0.0:
+                there += 1
+                product *= hits[c, d] / truth[c, d]
+                if product < 1e-200:
+                    if product == 0.0:
+                        break
+                    logs += math.log(product)
+                    product = 1.0
+        if product > 0.0 and there > 0:
+            total += chance[d] * math.exp((logs + math.log(product)) / there)
+    return total
+
+
+@inner
+def count_hits(p, first, labels, rare, ends, draws, classes, hits, h):
+    hits[:] = 0.0
+    h[:] = 0.0
+    for i in range(p.shape[0]):
+        z = labels[first + i]
+        h[z] += p[i, z]
+        if rare[z]:
+            for j in range(ends[i], ends[i + 1]):
+                if classes[j] == z:
+                    hits[z, draws[j]] += 1.0
+
+
+@inner
+def label_rows(p, weights, first, labels):
+    for i in range(p.shape[0]):
+        z = 0
+        for c in range(1, p.shape[1]):
+            if p[i, c] * weights[c] > p[i, z] * weights[z]:
+                z = c
+        labels[first + i] = z
+
+
+@kernel
+def climb_weights(p, mu, rare, ends, draws, classes, chance, truth, weights, score):
+    """Raise the mean score by steps of the weights, in place; the score."""
+    n, C = p.shape
+    D, S = chance.shape[0], 2 * STEPS.shape[0] + 1
+    factors = np.ones(S)
+    for s in range(STEPS.shape[0]):
+        factors[s] = math.exp(-STEPS[STEPS.shape[0] - 1 - s])
+        factors[S - 1 - s] = math.exp(STEPS[STEPS.shape[0] - 1 - s])
+    won, kept = np.empty((S + 1, D)), np.empty((S + 1, C, D))
+    won_h, kept_h = np.empty(S + 1), np.empty((S + 1, C))
+    order = np.argsort(mu)[:VISITED]
+    for _ in range(ROUNDS):
+        before = score
+        for c in order:
+            if mu[c] <= 0.0:
+                continue
+            won[:], kept[:], won_h[:], kept_h[:] = 0.0, 0.0, 0.0, 0.0
+            for i in range(n):
+                other = 1 if c == 0 else 0
+                for e in range(C):
+                    if e != c and p[i, e] * weights[e] > p[i, other] * weights[other]:
+                        other = e
+                rival, own, s = p[i, other] * weights[other], p[i, c] * weights[c], 0
+                while s < S:  # the first step at which the row is given c
+                    now = own * factors[s]
+                    if now > rival or (now == rival and c < other):
+                        break
+                    s += 1
+                won_h[s] += p[i, c]
+                kept_h[s, other] += p[i, other]
+                for j in range(ends[i], ends[i + 1]):
+                    if classes[j] == c:
+                        won[s, draws[j]] += 1.0
+                    elif classes[j] == other:
+                        kept[s, other, draws[j]] += 1.0
+            # rows of steps up to s are given c, rows of later steps keep the other
+            for s in range(1, S):
+                won[s] += won[s - 1]
+                won_h[s] += won_h[s - 1]
+            for s in range(S - 1, -1, -1):
+                kept[s] += kept[s + 1]
+                kept_h[s] += kept_h[s + 1]
+            best = -1
+            for s in range(S):
+                kept[s + 1, c] = won[s]
+                kept_h[s + 1, c] = won_h[s]
+                found = mean_score(kept[s + 1], truth, kept_h[s + 1], mu, rare, chance)
+                if found > score + 1e-12:
+                    best, score = s, found
+            if best >= 0:
+                weights[c] *= factors[best]
+        if score <= before + LEAST_RISE:
+            break
+    return score
+
+
+@kernel
+def climb_single(
+    p, first, labels, mu, rare, ends, draws, classes, chance, truth, score
+):
+    """Raise the mean score by moves of single rows, where all truths are listed."""
+    C = p.shape[1]
+    hits, h = np.empty((C, chance.shape[0])), np.empty(C)
+    moved = True
+    while moved:
+        moved = False
+        for i in range(p.shape[0]):
+            best = labels[first + i]
+            for c in range(C):
+                labels[first + i] = c
+                count_hits(p, first, labels, rare, ends, draws, classes, hits, h)
+                found = mean_score(hits, truth, h, mu, rare, chance)
+                if found > score + 1e-12:
+                    best, score, moved = c, found, True
+            labels[first + i] = best
+    return score
+
+
+@kernel
+def drawn_law(p, seed):
+    """What of a group does not depend on labels: μ, rare classes, truths, counts."""
+    n, C = p.shape
+    state = np.array([seed], np.uint64)
+    mu = np.zeros(C)
+    for i in range(n):
+        mu += p[i]
+    rare = mu <= FEW
+    if n * math.log(C) <= math.log(ALL_TRUTHS):
+        ends, draws, classes, chance = list_truths(p)
+    else:
+        looked = max(mu[rare].sum() * min(rare.sum(), VISITED), 1.0)
+        count = int(min(max(EVENTS / looked, LEAST_DRAWS), MOST_DRAWS))
+        ends, draws, classes, chance = draw_truths(p, rare, count, state)
+    truth = np.zeros((C, chance.shape[0]))
+    for j in range(draws.shape[0]):
+        truth[classes[j], draws[j]] += 1.0
+    return mu, rare, ends, draws, classes, chance, truth
+
+
+@kernel
+def score_groups(p, starts, labels, seed, scores):
+    """Mean score of the labels of every group."""
+    C = p.shape[1]
+    h = np.empty(C)
+    for g in range(starts.shape[0] - 1):
+        first, own = starts[g], p[starts[g] : starts[g + 1]]
+        mu, rare, ends, draws, classes, chance, truth = drawn_law(own, seed)
+        hits = np.empty((C, chance.shape[0]))
+        count_hits(own, first, labels, rare, ends, draws, classes, hits, h)
+        scores[g] = mean_score(hits, truth, h, mu, rare, chance)
+
+
+@kernel
+def decide_groups(p, starts, few, most, floor, seed, labels, weights):
+    """Labels of every group, and the weights that come nearest to them.
+
+    Weights are climbed from 1 and from 1/μ, then single rows from there: the labels
+    with the highest score on the truths are kept, and none are below the most probable.
+    """
+    C = p.shape[1]
+    h, k, tried = np.empty(C), np.empty(C), np.empty_like(labels)
+    for g in range(starts.shape[0] - 1):
+        first, last = starts[g], starts[g + 1]
+        own = p[first:last]
+        mu, rare, ends, draws, classes, chance, truth = drawn_law(own, seed)
+        hits = np.empty((C, chance.shape[0]))
+        often = np.zeros(C)  # chance that the class is there
+        for c in range(C):
+            often[c] = 0.0 if rare[c] else 1.0
+            for d in range(chance.shape[0]):
+                if truth[c, d] > 0.0:
+                    often[c] += chance[d]
+        value = -math.inf
+        listed = own.shape[0] * math.log(C) <= math.log(ALL_TRUTHS)
+        for start in range(2):
+            at = np.ones(C)
+            if start:
+                for c in range(C):
+                    at[c] = 1.0 / mu[c] if mu[c] > 0.0 else 0.0
+            label_rows(own, at, first, tried)
+            count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
+            score = mean_score(hits, truth, h, mu, rare, chance)
+            if not listed:
+                score = climb_weights(
+                    own, mu, rare, ends, draws, classes, chance, truth, at, score
+                )
+                label_rows(own, at, first, tried)
+            better = score > value
+            if better:
+                value, weights[g] = score, at
+                labels[first:last] = tried[first:last]
+            if listed:
+                score = climb_single(
+                    own, first, tried, mu, rare, ends, draws, classes, chance, truth,
+                    score,
+                )  # fmt: skip
+            elif better or own.shape[0] <= ALSO:
+                climb_product(
+                    p, first, last, tried, often, most[g], floor[g], few, h, k
+                )
+                count_hits(own, first, tried, rare, ends, draws, classes, hits, h)
+                score = mean_score(hits, truth, h, mu, rare, chance)
+            if score > value:
+                value = score
+                labels[first:last] = tried[first:last]
