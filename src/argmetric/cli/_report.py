@@ -101,12 +101,12 @@ def console(*, stderr: bool) -> Console:
 def tell(
     command: str,
     values: Values,
-    facts: Callable[[Values], Facts],
+    facts: Facts | Callable[[Values], Facts],
     *,
     json: bool,
     stderr: bool = False,
     unwritten: str = "",
-    table: Callable[[Values], Table] | None = None,
+    table: Table | Callable[[Values], Table] | None = None,
     notes: Facts | None = None,
 ) -> int:
     """Print an answer: its values with --json, else its lines; return the exit code.
@@ -120,16 +120,16 @@ def tell(
         The command that answers.
     values : dict
         What it found.
-    facts : callable
-        From the values to names and texts.
+    facts : list or callable
+        Names and texts, or from the values to them.
     json : bool
         Whether the values are printed.
     stderr : bool, optional
         Whether standard output is left to rows.
     unwritten : str, optional
         What went nowhere, with --json, if there is no output.
-    table : callable, optional
-        From the values to what `print_table` takes.
+    table : tuple or callable, optional
+        What `print_table` takes, or from the values to it.
     notes : list of tuple, optional
         Sentences, each behind its kind; by default the notes of the values.
     """
@@ -139,9 +139,10 @@ def tell(
             say(f"{unwritten} not written: no --output")
         return DONE
     target = console(stderr=stderr)
-    print_facts(target, f"argmetric {command}", facts(values))
+    shown = facts(values) if callable(facts) else facts
+    print_facts(target, f"argmetric {command}", shown)
     if table is not None:
-        print_table(target, *table(values))
+        print_table(target, *(table(values) if callable(table) else table))
     forecast = values.get("forecast") or {"assumptions": ()}
     print_notes(target, "assumes", forecast["assumptions"])
     if notes is None:

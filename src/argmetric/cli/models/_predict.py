@@ -122,10 +122,10 @@ def predict(o: Given) -> int:
         ("decided", how),
         lines.positives(int(chosen.sum()), table.n_rows),
         _report.forecast_line(forecast),
-        *lines.actual(real),
+        *lines.actual(values["actual"]),
     ]
     return _report.tell(
-        "predict", values, lambda _: facts, json=o.json, stderr=True, unwritten="rows"
+        "predict", values, facts, json=o.json, stderr=True, unwritten="rows"
     )
 
 

@@ -148,7 +148,7 @@ def train(o: Given) -> int:
     if o.output is None:
         told.append(("note", "the model is not kept: pass -o FILE"))
     facts = [*lines.asked_of(rows), *_facts(saved)]
-    return _report.tell("train", values, lambda _: facts, json=o.json, notes=told)
+    return _report.tell("train", values, facts, json=o.json, notes=told)
 
 
 def _fit(

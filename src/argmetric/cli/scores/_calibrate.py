@@ -18,6 +18,7 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._load import load_weights
 from argmetric.cli.scores._refusals import checked
@@ -115,9 +116,7 @@ def calibrate(o: Given) -> int:
             how |= rows.how
         check = calibration_check(y, rows.checked, metric, random_state=o.seed, **how)
     rows.metric = check.metric
-    table = None
-    if way == "classes":
-        table = lambda _: lines.checked_classes(check)  # noqa: E731
+    table = lines.checked_classes(check) if way == "classes" else None
     return _told(o, rows.described(), lines.asked_of(rows), calibrator, check, table)
 
 
@@ -143,7 +142,7 @@ def _told(
     facts = [*asked, *lines.check_facts(check, calibrator)]
     notes = [("note", note) for note in check.notes]
     return _report.tell(
-        "calibrate", values, lambda _: facts, json=o.json, table=table, notes=notes
+        "calibrate", values, facts, json=o.json, table=table, notes=notes
     )
 
 
@@ -182,7 +181,7 @@ def _calibrate_pieces(o: Given, source: Input) -> int:
 
 def _apply(o: Given, source: Input) -> int:
     """Write rows with a column of calibrated probabilities."""
-    calibrator = layout.read_calibrator(o.map)
+    calibrator = maps.read_calibrator(o.map)
     rows = layout.read(o, source, labels="none")
     new = {o.calibrated_column: "--calibrated-column"}
     out = rows_out(rows.table, o.output, o.output_format, json=o.json, new=new)
@@ -211,7 +210,7 @@ def _apply(o: Given, source: Input) -> int:
     return _report.tell(
         "calibrate",
         values,
-        lambda _: facts,
+        facts,
         json=o.json,
         stderr=True,
         unwritten="rows",

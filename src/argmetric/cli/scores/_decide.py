@@ -16,6 +16,7 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
@@ -85,33 +86,37 @@ def decide(o: Given) -> int:
     out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
     decision: Any = None
     with progress(f"deciding {table.n_rows:,} rows"):
-        layout.recalibrate(rows, o)
+        maps.recalibrate(rows, o)
         if rule is not None:
             labels, chosen = _ruled(rows, rule)
         else:
-            if way == "classes":
-                limits = {}
+            limits = {} if way == "classes" else limits
             decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
             labels = chosen = decision.labels
-        forecast = _forecast(rows, chosen, o, rule)
-        found = _found(rows, decision, rule, chosen, forecast, o)
-    found["output"] = out.target
+        forecast, found = _answered(rows, o, chosen, decision, rule)
+    found |= {
+        "decision": None if decision is None else decision.to_dict(),
+        "rule": None if rule is None else rule.to_dict(),
+        "n_positives": None if way == "classes" else int(chosen.sum()),
+        "output": out.target,
+    }
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(table, added, numeric=frozenset(rows.columns.values()))
     if o.report is not None:
         from argmetric.cli.scores._page import save_report
 
         save_report(rows, o, decision, chosen)
-    facts, tables = _decided_lines(rows, decision, rule, chosen, forecast, found, o)
-    return _report.tell(
-        "decide",
-        found,
-        facts,
-        json=o.json,
-        stderr=True,
-        unwritten="rows",
-        table=tables,
-    )
+    if rule is not None or way == "wide":
+        facts = _told(rows, o, chosen, forecast, rule)
+        tables: Any = lines.label_table_of if way == "wide" else None
+    elif way == "classes":
+        facts = lines.class_facts(decision, forecast)
+        tables = lines.decided_classes(decision, rows.evaluate(chosen))
+    else:
+        facts, tables = _decided(rows, decision, forecast, found)
+    facts = [*lines.asked_of(rows), *facts, *lines.actual(found["actual"])]
+    how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": "rows"}
+    return _report.tell("decide", found, facts, table=tables, **how)
 
 
 def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
@@ -131,69 +136,60 @@ def _likely(rows: Rows, rule: Any) -> bool:
     return bool(rows.logits or rows.calibrator is not None or one.probabilities)
 
 
-def _forecast(rows: Rows, chosen: Any, o: Given, rule: Any, **more: Any) -> Any:
-    """Return the score to expect, None where scores are no probabilities."""
-    if not _likely(rows, rule):
-        return None
-    if rows.way == "classes":
-        return rows.forecast(chosen, o.coverage, prior=o.prior)
-    return rows.forecast(chosen, o.coverage, prior=o.prior, **more)
-
-
-def _found(
-    rows: Rows, decision: Any, rule: Any, chosen: Any, forecast: Any, o: Given
-) -> _report.Values:
-    """Return what was decided, as plain values."""
-    score = rows.evaluate(chosen)
-    said = () if forecast is None else tuple(forecast.assumptions)
+def _answered(
+    rows: Rows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
+) -> tuple[Any, _report.Values]:
+    """Return the score to expect of labels, and it and the actual one as values."""
+    forecast, score = None, rows.evaluate(chosen)
+    if _likely(rows, rule):
+        forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
     notes: list[str] = []
-    if decision is not None:  # that scores were recalibrated is an assumption
-        told = (note for note in decision.notes if not note.startswith(said))
-        notes = _report.as_flags(told)
-        if forecast is not None and rows.way == "one" and rows.calibrator is not None:
-            notes += _report.differs(decision.expected, forecast.mean)
-    elif forecast is None:
+    if forecast is None:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
-    else:
+    elif decision is None:
         notes += _report.as_flags(forecast.notes)
-        if rows.way == "one" and rows.calibrator is None:
+        if o.rule is not None and rows.way == "one" and rows.calibrator is None:
             notes.append(_NO_REFERENCE)
+    else:  # that scores were recalibrated is an assumption
+        said = tuple(forecast.assumptions)
+        told = (note for note in decision.notes if not note.startswith(said))
+        notes += _report.as_flags(told)
+        if rows.way == "one" and rows.calibrator is not None:
+            notes += _report.differs(decision.expected, forecast.mean)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
     values: _report.Values = {
         **rows.described(),
-        "decision": None if decision is None else decision.to_dict(),
-        "rule": None if rule is None else rule.to_dict(),
-        "n_positives": None if rows.way == "classes" else int(chosen.sum()),
         "forecast": None if forecast is None else forecast.to_dict(),
         "actual": None if score is None else score.to_dict(),
         "calibrator": None if rows.calibrator is None else rows.calibrator.to_dict(),
+        "notes": [*notes, *rows.notes],
     }
-    if rows.way == "one" and decision is not None:
-        on_scale = layout.on_scale_of(rows, decision._asked["calibrator"])
-        if on_scale.calibrator is not None:  # with the share that was asked for
-            values["calibrator"] = on_scale.calibrator.to_dict()
-        values["ties"] = lines.split_ties(on_scale, chosen)
-        cuts = {key: getattr(decision, key) for key in ("best_cut", "cut_half")}
-        values["actual_of_cuts"] = None
-        if score is not None:
-            values["actual_of_cuts"] = {
-                key: float(rows.evaluate(on >= cut.threshold))
-                for (key, cut), on in zip(
-                    cuts.items(), (on_scale.scale, rows.p), strict=True
-                )
-            }
     if rows.way == "wide":
-        values |= _labels_found(rows, chosen, forecast, rule)
-    return values | {"notes": [*notes, *rows.notes]}
+        mass = None if forecast is None else _mass(rows)
+        thresholds = None if rule is None else rule.thresholds
+        by_label = lines.by_label(rows, chosen, mass, thresholds)
+        values |= {"labels": rows.names, "by_label": by_label}
+    return forecast, values
 
 
-def _labels_found(rows: Rows, labels: Any, forecast: Any, rule: Any) -> _report.Values:
-    """Return what was decided of each of several labels."""
-    thresholds = None if rule is None else rule.thresholds
-    mass = None if forecast is None else _mass(rows)
-    found = lines.by_label(rows, labels, mass, thresholds)
-    return {"labels": rows.names, "by_label": found}
+def _decided(
+    rows: Rows, decision: Any, forecast: Any, found: _report.Values
+) -> tuple[_report.Facts, _report.Table]:
+    """Add ties and cuts of a decision on one column; return its lines and table."""
+    on_scale = layout.on_scale_of(rows, decision._asked["calibrator"])
+    if on_scale.calibrator is not None:  # with the share that was asked for
+        found["calibrator"] = on_scale.calibrator.to_dict()
+    found["ties"] = lines.split_ties(on_scale, decision.labels)
+    found["actual_of_cuts"] = None
+    if rows.y is not None:
+        found["actual_of_cuts"] = {
+            key: float(rows.evaluate(scores >= getattr(decision, key).threshold))
+            for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
+        }
+    facts = lines.decision_facts(on_scale, decision, forecast, found["ties"])
+    known = None if found["actual"] is None else found["actual"]["score"]
+    return facts, lines.cut_table(on_scale, decision, known, found["actual_of_cuts"])
 
 
 def _mass(rows: Rows) -> Any:
@@ -205,51 +201,23 @@ def _mass(rows: Rows) -> Any:
     return expit(rows.scale).sum(axis=0)
 
 
-def _decided_lines(
-    rows: Rows,
-    decision: Any,
-    rule: Any,
-    chosen: Any,
-    forecast: Any,
-    found: _report.Values,
-    o: Given,
-) -> tuple[Any, Any]:
-    """Return the lines on a decision, and its table."""
-
-    def told(*more: Any) -> Any:
-        known = found["actual"]
-        actual = [] if known is None else lines.actual(known["score"])
-        return lambda values: [*lines.asked_of(rows), *more, *actual]
-
+def _told(
+    rows: Rows, o: Given, chosen: Any, forecast: Any, rule: Any, where: str = ""
+) -> _report.Facts:
+    """Return the lines on several labels, or on what a rule gives."""
     if rows.way == "wide":
-        source = f"optimal for {rows.metric.name}"
-        if rule is not None:
-            source = f"the rule of {o.rule}"
+        best = f"optimal for {rows.metric.name}"
+        source = where or (best if rule is None else f"the rule of {o.rule}")
         mass = None if forecast is None else _mass(rows)
-        facts = lines.wide_facts(rows, source, chosen, mass, forecast)
-        return told(*facts), lines.label_table_of
-    if rule is not None:
-        origin = f"{o.rule}, {tuned_on(rule)}"
-        if rows.way == "classes":
-            return told(("rule", origin), *_expected(forecast)), None
-        text = f"{rule_text(rule, rows.score)} ({origin})"
-        n = lines.positives(int(chosen.sum()), rows.table.n_rows)
-        return told(("rule", text), n, *_expected(forecast)), None
-    if rows.way == "classes":
-        score = rows.evaluate(chosen)
-        facts = lines.class_facts(decision, forecast)
-        return told(*facts), lambda values: lines.decided_classes(decision, score)
-    on_scale = layout.on_scale_of(rows, decision._asked["calibrator"])
-    facts = lines.decision_facts(on_scale, decision, forecast, found["ties"])
-    known = None if found["actual"] is None else found["actual"]["score"]
-    cuts = found["actual_of_cuts"]
-    return told(*facts), lambda values: lines.cut_table(on_scale, decision, known, cuts)
-
-
-def _expected(forecast: Any) -> list[tuple[str, str]]:
-    if forecast is None:
-        return []
-    return [*lines.share(forecast), _report.forecast_line(forecast)]
+        return lines.wide_facts(rows, source, chosen, mass, forecast)
+    facts = [("rule", f"{o.rule}, {tuned_on(rule)}")]
+    if rows.way == "one":
+        text = f"{rule_text(rule, rows.score)} ({o.rule}, {tuned_on(rule)})"
+        n = int(chosen.sum())
+        facts = [("rule", text), lines.positives(n, rows.table.n_rows)]
+    if forecast is not None:
+        facts += [*lines.share(forecast), _report.forecast_line(forecast)]
+    return facts
 
 
 def _decide_pieces(o: Given, source: Input) -> int:
@@ -264,11 +232,9 @@ def _decide_pieces(o: Given, source: Input) -> int:
 
     calibrator = None
     if o.calibrator is not None:
-        calibrator = layout.read_calibrator(o.calibrator)
+        calibrator = maps.read_calibrator(o.calibrator)
     elif o.reference is not None:
-        calibrator = layout.fitted(
-            o, *layout.read_reference(o, o.score or "")
-        ).calibrator
+        calibrator = maps.fitted(o, *maps.read_reference(o, o.score or "")).calibrator
     with pieces.running(o) as how:
         found = decided(
             source,
@@ -301,9 +267,8 @@ def _decide_pieces(o: Given, source: Input) -> int:
     facts.append(("plan", f"{found.plan}, engine {o.engine}"))
     notes = [("note", note) for note in found.notes]
     notes += [("left out", file) for file in found.skipped]
-    return _report.tell(
-        "decide", values, lambda values: facts, json=o.json, stderr=True, notes=notes
-    )
+    told: dict[str, Any] = {"json": o.json, "stderr": True, "notes": notes}
+    return _report.tell("decide", values, facts, **told)
 
 
 # ------------------------------------------------------------------------ forecast
@@ -341,9 +306,8 @@ def forecast(o: Given) -> int:
     rule = None if o.rule is None else load_rule(o.rule, layout.way_of(o))
     rows = layout.read(o, source, rule=rule)
     known = layout.arrived(rows, o)
-    notes: list[str] = []
     with progress(f"forecasting {rows.table.n_rows:,} rows"):
-        layout.recalibrate(rows, o)
+        maps.recalibrate(rows, o)
         if rule is not None:
             where, labels = _by_rule(rows, rule, o)
         elif o.threshold is not None:
@@ -352,39 +316,23 @@ def forecast(o: Given) -> int:
         elif given := layout.decided(rows, o):
             where, labels = given
         else:
-            decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
-            labels = np.asarray(decision.labels)
-            if rows.way == "wide":
-                notes = _report.as_flags(decision.notes)
+            labels = np.asarray(rows.decide(prior=o.prior, n_jobs=o.jobs).labels)
             where = f"optimal for {rows.metric.name}"
         more = {} if rows.way == "classes" else o.only("overdispersion")
         more |= {} if known is None else {"known": known}
-        result = rows.forecast(labels, o.coverage, prior=o.prior, **more)
-    score = rows.evaluate(labels)
-    real = None if score is None else float(score)
-    values: _report.Values = {
-        **rows.described(),
-        "source": where,
-        "known": None if known is None else int(np.isfinite(known).sum()),
-        "forecast": result.to_dict(),
-        "actual": None if score is None else score.to_dict(),
-        "calibrator": None if rows.calibrator is None else rows.calibrator.to_dict(),
-    }
-    told = _report.as_flags(result.notes)
-    values["notes"] = [*rows.notes, *notes, *told, *_report.surprises(result, real)]
-    table: Any = None
-    if rows.way == "wide":
-        values |= _labels_found(rows, labels, result, rule)
-        facts = lines.wide_facts(rows, where, labels, _mass(rows), result)
-        table = lines.label_table_of
-    else:
-        facts = _forecast_facts(rows, where, result, values["known"])
+        result, values = _answered(rows, o, labels, None, rule, **more)
+    values["source"] = where
+    values["known"] = None if known is None else int(np.isfinite(known).sum())
     if o.report is not None:
         from argmetric.cli.scores._page import save_report
 
         save_report(rows, o, None, labels)
-    shown = [*lines.asked_of(rows), *facts, *lines.actual(real)]
-    _report.tell("forecast", values, lambda _: shown, json=o.json, table=table)
+    wide = rows.way == "wide"
+    facts = _told(rows, o, labels, result, rule, where) if wide else []
+    facts = facts or _forecast_facts(rows.way, where, result, values["known"])
+    shown = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
+    table = lines.label_table_of if wide else None
+    _report.tell("forecast", values, shown, json=o.json, table=table)
     return _gate(result, rows.metric, o)
 
 
@@ -403,8 +351,8 @@ def _by_rule(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     return f"the rule of {o.rule}", labels
 
 
-def _forecast_facts(rows: Rows, where: str, result: Any, known: int | None) -> Any:
-    if rows.way == "classes":
+def _forecast_facts(way: str, where: str, result: Any, known: int | None) -> Any:
+    if way == "classes":
         return [("decision", where), _report.forecast_line(result)]
     positives = _report.count(result.n_positives, "positive")
     truth = f"{result.expected_positives:,.1f} positives are expected"
@@ -465,7 +413,6 @@ def _forecast_pieces(o: Given, source: Input) -> int:
         "notes": notes,
     }
     asked = lines.asked(described, metric, groups=result.n_groups, average=average)
-    rows: Any = Rows(None, "one", metric)  # type: ignore[arg-type]
-    facts = [*asked, *_forecast_facts(rows, where, result, None)]
-    _report.tell("forecast", values, lambda _: facts, json=o.json)
+    facts = [*asked, *_forecast_facts("one", where, result, None)]
+    _report.tell("forecast", values, facts, json=o.json)
     return _gate(result, metric, o)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,7 +84,7 @@ def evaluate(o: Given) -> int:
         if score.interval is not None:
             text = _report.with_interval(float(score), score)
         shown = [*facts, ("score", text)]
-        table = partial(_judged, score=score)
+        table = lines.judged_classes(score)
     else:
         empty = _empty(rows)
         values["groups_without_positives"] = empty
@@ -94,12 +93,8 @@ def evaluate(o: Given) -> int:
         values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
         table = lines.label_table_of
     values["notes"] = notes
-    _report.tell("evaluate", values, lambda _: shown, json=o.json, table=table)
+    _report.tell("evaluate", values, shown, json=o.json, table=table)
     return gate(float(score), o.fail_under, rows.metric, rows.metric.name)
-
-
-def _judged(values: _report.Values, score: Any) -> _report.Table:
-    return lines.judged_classes(score)
 
 
 def _decisions(rows: Rows, o: Given) -> Any:
@@ -157,5 +152,5 @@ def _evaluate_pieces(o: Given, source: Input) -> int:
         *lines.asked(described, metric, groups=found.n_groups, average=average),
         *_score_facts(found.score, found.counts, empty),
     ]
-    _report.tell("evaluate", values, lambda _: facts, json=o.json)
+    _report.tell("evaluate", values, facts, json=o.json)
     return gate(found.score, o.fail_under, metric, metric.name)

@@ -67,9 +67,9 @@ def asked_of(rows: Rows) -> Facts:
     )
 
 
-def actual(score: Any) -> Facts:
+def actual(score: _report.Values | None) -> Facts:
     """Return the line on the score by the labels, none without labels."""
-    return [] if score is None else [("actual score", number(float(score)))]
+    return [] if score is None else [("actual score", number(score["score"]))]
 
 
 def share(result: Any) -> Facts:

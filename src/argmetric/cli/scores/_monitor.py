@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +18,7 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
-from argmetric.cli.scores._layout import read_reference
+from argmetric.cli.scores._maps import read_reference
 from argmetric.cli.scores._monitor_rows import RowReader, files_of
 from argmetric.cli.scores._monitor_state import (
     State,
@@ -39,25 +38,6 @@ if TYPE_CHECKING:
 
 _WATCHED = Parameter(group=opt.FORECAST)
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
-
-
-@dataclass(frozen=True)
-class Reference:
-    """Labels, scores and segments of the labelled rows."""
-
-    y: Any
-    p: Any
-    by: Any
-
-    @property
-    def given(self) -> tuple[Any, ...]:
-        """As `monitor` takes it."""
-        return (self.y, self.p) if self.by is None else (self.y, self.p, self.by)
-
-    @property
-    def digest(self) -> str:
-        """By which it is known again."""
-        return digest_of_rows(self.y, self.p, self.by)
 
 
 @command(
@@ -179,7 +159,7 @@ def monitor(o: Given) -> int:
                 "--time": o.time,
                 "--by": o.by,
                 "--group": o.group,
-                "--reference": rows and rows.digest,
+                "--reference": rows and digest_of_rows(*rows),
             }
             state = load_state(o.append, asked)
             fresh = state.new_files([*files_of(source), *late], notes)
@@ -236,18 +216,17 @@ def _length(every: str | None, time: str | None) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _reference(o: Given) -> Reference:
-    """The rows of --reference, with their segments where it has the column."""
+def _reference(o: Given) -> tuple[Any, ...]:
+    """Labels and scores of --reference, and segments where it has the column."""
     table, y, p = read_reference(o, o.score or "")
     if y.min() == y.max():
         raise files.DataError(
             f"{o.reference}: every label is {y[0]}; rows of both classes are needed"
         )
-    segments = None
-    if o.by in table.names and o.by is not None:
-        codes, ids = files.groups(table, files.named_column(table, o.by))
-        segments = np.array([str(one) for one in ids], dtype=object)[codes]
-    return Reference(y, p, segments)
+    if o.by is None or o.by not in table.names:
+        return y, p
+    codes, ids = files.groups(table, files.named_column(table, o.by))
+    return y, p, np.array([str(one) for one in ids], dtype=object)[codes]
 
 
 def _watched(
@@ -258,7 +237,7 @@ def _watched(
     reader: RowReader,
     metric: Metric,
     chosen: Any,
-    reference: Reference | None,
+    reference: tuple[Any, ...] | None,
     options: dict[str, Any],
 ) -> Monitoring | None:
     """What was counted before, with the rows of the files."""
@@ -267,7 +246,7 @@ def _watched(
 
     if found is not None and reader.labelled is None:  # as when the state was begun
         reader.labelled = found.watch.rule is None
-    overlap = None if reference is None else Overlap(reference.p)
+    overlap = None if reference is None else Overlap(reference[1])
     blocks = ((path, block) for path in paths for block in reader.blocks(path))
     with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
         for path, block in blocks:
@@ -281,7 +260,7 @@ def _watched(
                         labels = _rule(chosen, reference, metric, reader)
                     how = {**options, **block.added}
                     del how["labels"]
-                    how["reference"] = reference.given
+                    how["reference"] = reference
                     found = watch(block.p, labels, metric, **how)
                 else:
                     found = found.add(block.p, **block.added)
@@ -308,13 +287,15 @@ def _watched(
     return found
 
 
-def _rule(chosen: Any, reference: Reference, metric: Metric, reader: RowReader) -> Any:
+def _rule(
+    chosen: Any, reference: tuple[Any, ...], metric: Metric, reader: RowReader
+) -> Any:
     """What predicts labels, where no column has them."""
     if chosen is not None:
         return chosen
     from argmetric import tune
 
-    rule: Any = tune(reference.y, reference.p, metric)
+    rule: Any = tune(reference[0], reference[1], metric)
     reader.notes.append(
         f"rows are predicted by {rule_text(rule, 'score')}, the best threshold on the "
         "reference: --rule or --threshold names another"

@@ -128,9 +128,7 @@ def tune(o: Given) -> int:
     facts, table = _tuned_lines(rows, rules, metrics, o)
     said = dict.fromkeys(note for rule in rules for note in _notes(rule))
     notes = [("note", note) for note in said]
-    return _report.tell(
-        "tune", values, lambda _: facts, json=o.json, table=table, notes=notes
-    )
+    return _report.tell("tune", values, facts, json=o.json, table=table, notes=notes)
 
 
 def _tuned(
@@ -190,9 +188,8 @@ def _tuned_lines(
         (rule,) = rules
         told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
         weights = [f"{one:.4g}" for one in rule.weights]
-        return [*asked, *told], lambda _: lines.class_table(
-            rows.classes, weight=weights
-        )
+        table = lines.class_table(rows.classes, weight=weights)
+        return [*asked, *told], table
     if rows.way == "wide":
         return _wide_lines(rows, rules, described)
     return _one_lines(rows.described(), rows, rules, o)
@@ -214,7 +211,7 @@ def _wide_lines(rows: Rows, rules: list[Any], described: Any) -> tuple[Any, Any]
             p = np.ascontiguousarray(rows.p[:, j]) if macro else rows.p.ravel()
             table.append([name, *rule_row(one, column, p)[:-1]])
     header = ["label", "metric", "rule", "positives", "score", "new rows"]
-    return facts, lambda _: (header, table, 3, lines.more(len(names), "label"))
+    return facts, (header, table, 3, lines.more(len(names), "label"))
 
 
 def _one_lines(
@@ -231,7 +228,7 @@ def _one_lines(
     score, p = described["columns"]["score"], None if rows is None else rows.p
     if len(rules) > 1:
         header = ["metric", "rule", "positives", "score", "new rows", "interval"]
-        return facts, lambda _: (header, [rule_row(x, score, p) for x in rules], 2)
+        return facts, (header, [rule_row(x, score, p) for x in rules], 2)
     metric = rules[0].metric.name
     if o.cost_fp is not None:
         alarm, miss = f"false alarm {o.cost_fp:g}", f"miss {o.cost_fn:g}"
@@ -268,7 +265,7 @@ def _tune_pieces(
         "output": targets,
     }
     facts, table = _one_lines(described, None, rules, o)
-    return _report.tell("tune", values, lambda _: facts, json=o.json, table=table)
+    return _report.tell("tune", values, facts, json=o.json, table=table)
 
 
 def _cost(o: Given) -> tuple[float, float] | None:
