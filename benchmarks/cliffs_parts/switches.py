@@ -63,9 +63,6 @@ def all_switches() -> list[Switch]:
     by_variance = [
         Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
         for name, value, metric in (
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "f1"),
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "jaccard"),
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "kappa"),
             ("QUADRATURE_VARIANCE", plan.QUADRATURE_VARIANCE, "custom"),
             ("AFFINE_QUADRATURE_VARIANCE", plan.AFFINE_QUADRATURE_VARIANCE, "mcc"),
         )

@@ -53,11 +53,6 @@ HISTOGRAM_ROWS = 50_000
 # quadrature and 1 s by whole laws at 5,000 rows. Longer vectors keep their error.
 WHOLE_LAW_ROWS = 5000
 # -- by the variance of the number of positives -------------------------------------
-# Groups and long vectors below it are searched for their best count, by bounds instead
-# of a curve, if the metric is affine in tp or like Jaccard's. At a variance of 40: F1
-# 160 ns a row by the search and 300 by its curve, kappa 160 and 660. At 300: F1 180 and
-# 240, kappa 170 and 270. At 1,000: F1 200 and 210, Jaccard 140 and 230, MCC 210, 150.
-SEARCH_VARIANCE = 1000.0
 # Functions of the counts: from here on eight points err by less than 1e-10. At a
 # variance of 60: 5 µs a row by quadrature, 11 by whole laws; 4 and 42 at 200.
 QUADRATURE_VARIANCE = 60.0
@@ -153,11 +148,6 @@ def by_item_law(rows: Integers) -> Booleans:
     return rows <= QUADRATIC_ROWS
 
 
-def by_search(variance: Floats) -> Booleans:
-    """Segments whose best count is searched for without a curve."""
-    return variance < SEARCH_VARIANCE
-
-
 def by_affine_quadrature(variance: Floats) -> Booleans:
     """Segments whose law of T is replaced by the points of a quadrature."""
     return variance >= AFFINE_QUADRATURE_VARIANCE
@@ -171,14 +161,12 @@ def plan(
     *,
     groups: int = 1,
     harmonic: bool = False,
-    searchable: bool = False,
     method: str = "auto",
 ) -> Plan:
     """The route of one sorted vector, or of groups of so many rows each.
 
     `form` is the form that the engine can use on these rows; `harmonic` says whether
-    it has whole steps, `searchable` whether bounds can find its best count. Vectors
-    that need no sort are planned where they are decided.
+    it has whole steps. Vectors that need no sort are planned where they are decided.
     """
     alone = groups == 1
     known = form is not None and method == "auto"
@@ -195,8 +183,7 @@ def plan(
         return Plan("exact curve from means", why)
     if rows <= TABLE_ROWS and not alone:
         return Plan("table of all counts", why)
-    narrow = variance < SEARCH_VARIANCE and rows > table_rows(form, harmonic=harmonic)
-    if isinstance(metric.form, RatesForm) or (searchable and narrow):
+    if isinstance(metric.form, RatesForm):
         return Plan("bounds, and exact sums where the best can be", why)
     if form is None:
         return _plan_of_function(metric, rows, variance, why)
