@@ -53,8 +53,8 @@ def all_switches() -> list[Switch]:
     groups = [
         Switch(name, "decide", metric, "groups", at_rows(getattr(plan, name)))
         for name, metrics in (
-            ("TABLE_ROWS", ("jaccard", "mcc", "balanced_accuracy", "gmean", "qmean")),
-            ("SHORT_ROWS", ("custom",)),
+            ("TABLE_ROWS", ("mcc", "balanced_accuracy", "gmean", "qmean")),
+            ("SHORT_ROWS", ("jaccard", "custom")),
             ("SHARED_TABLE_ROWS", ("custom",)),
             ("QUADRATIC_ROWS", ("f1", "balanced_accuracy", "fowlkes_mallows")),
         )

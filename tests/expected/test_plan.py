@@ -70,8 +70,8 @@ def test_the_route_by_variance(metric, limit, below, above):
 @pytest.mark.parametrize(
     ("metric", "rows", "said"),
     [
-        ("jaccard", 32, "table of all counts"),
-        ("jaccard", 33, "exact curve by exponential sums"),
+        ("jaccard", 64, "table of all counts"),
+        ("jaccard", 65, "exact curve by exponential sums"),
         ("f1", 200, "exact curve by quadratic sums"),
         ("f1", 201, "exact curve by exponential sums"),
         ("recall", 200, "exact curve by the law of the positives without one item"),

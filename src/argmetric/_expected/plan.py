@@ -22,6 +22,7 @@ from argmetric.metrics import (
     MeanForm,
     Metric,
     RatesForm,
+    RatioForm,
 )
 
 # -- by rows ------------------------------------------------------------------------
@@ -30,9 +31,9 @@ from argmetric.metrics import (
 # takes 0.49 ms a call by its table and 1.6 ms by exponential sums in numpy, MCC 0.49
 # and 2.6 ms. At 96 rows the table would still win, but takes 1.5 MB of each size.
 SHORT_ROWS = 64
-# Groups of so few rows share the table of their size, if the metric has a form. At 32
-# rows: Jaccard 220 ns a row by tables, 440 without; G-mean 210 and 400; MCC 220 and
-# 290. At 64 rows: Jaccard 440 and 430; G-mean 430 and 360; MCC 450 and 290.
+# Groups of so few rows share the table of their size, if the metric has a form; ratios
+# up to SHORT_ROWS. Jaccard takes 143 ns a row by tables and 526 without at 33 rows, 285
+# and 444 at 64; MCC 147 and 215 at 33, 229 and 233 at 48, 288 and 194 at 64.
 TABLE_ROWS = 32
 # Many groups of one size share a larger table of a function. At 80 rows: 0.7 µs a row
 # by the table, 2.8 µs by sums over laws; at 100 rows 1.0 and 2.8 µs, but 8 MB.
@@ -140,7 +141,8 @@ def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
     """Rows up to which a group is summed over the table of its size."""
     if harmonic:
         return QUADRATIC_ROWS
-    return SHORT_ROWS if form is None else TABLE_ROWS
+    by_values = form is None or isinstance(form, RatioForm)
+    return SHORT_ROWS if by_values else TABLE_ROWS
 
 
 def by_item_law(rows: Integers) -> Booleans:
@@ -181,7 +183,8 @@ def plan(
         return Plan("table of all counts", f"{size}, {SHORT_ROWS} or fewer")
     if isinstance(form, MeanForm):
         return Plan("exact curve from means", why)
-    if rows <= TABLE_ROWS and not alone:
+    few = TABLE_ROWS if harmonic or form is None else table_rows(form)
+    if rows <= few and not alone:
         return Plan("table of all counts", why)
     if isinstance(metric.form, RatesForm):
         return Plan("bounds, and exact sums where the best can be", why)
