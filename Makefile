@@ -38,11 +38,12 @@ clean-tree: # no file or folder in the root that git does not know
 		test -z "$$left" || { echo "git does not know these in the root:" $$left; \
 		echo "remove them, or git add them"; exit 1; }
 
-lint: .venv/.ready clean-tree ## style, types and layers
+lint: .venv/.ready clean-tree ## style, types, layers and the fence
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/fence.py >/dev/null
 
 # Compiled while the style is checked, the kernels need not be compiled by every worker.
 warm: .venv/.ready

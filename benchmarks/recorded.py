@@ -54,11 +54,12 @@ def main() -> int:
         from recorded_parts import times
 
         return times.run(options.section, record=options.record)
-    from recorded_parts import structures, verbs
+    from recorded_parts import structures, verbs, watching
 
     with in_a_folder():
         # One after the other: what is loaded may decide which way an answer is found
-        every = itertools.chain(verbs.all_calls(), structures.all_calls())
+        parts = (verbs, watching, structures)
+        every = itertools.chain.from_iterable(part.all_calls() for part in parts)
         calls = (pair for pair in every if pair[0].startswith(options.only))
         if options.list:
             print("\n".join(key for key, _ in calls))

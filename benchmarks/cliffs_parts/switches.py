@@ -53,8 +53,8 @@ def all_switches() -> list[Switch]:
     groups = [
         Switch(name, "decide", metric, "groups", at_rows(getattr(plan, name)))
         for name, metrics in (
-            ("TABLE_ROWS", ("jaccard", "mcc", "balanced_accuracy", "gmean", "qmean")),
-            ("SHORT_ROWS", ("custom",)),
+            ("TABLE_ROWS", ("mcc", "balanced_accuracy", "gmean", "qmean")),
+            ("SHORT_ROWS", ("jaccard", "custom")),
             ("SHARED_TABLE_ROWS", ("custom",)),
             ("QUADRATIC_ROWS", ("f1", "balanced_accuracy", "fowlkes_mallows")),
         )
@@ -63,9 +63,6 @@ def all_switches() -> list[Switch]:
     by_variance = [
         Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
         for name, value, metric in (
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "f1"),
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "jaccard"),
-            ("SEARCH_VARIANCE", plan.SEARCH_VARIANCE, "kappa"),
             ("QUADRATURE_VARIANCE", plan.QUADRATURE_VARIANCE, "custom"),
             ("AFFINE_QUADRATURE_VARIANCE", plan.AFFINE_QUADRATURE_VARIANCE, "mcc"),
         )

@@ -58,8 +58,13 @@ def test_no_decision_scores_less_than_the_most_probable_classes():
         n, count = int(rng.choice([30, 100, 300])), int(rng.integers(2, 5))
         p = with_rare(rng, n, count, 10 ** rng.uniform(-6, -1.5))
         codes = am.decide(p, "gmean", one_label=True).codes
-        gain = simulated(p, codes, seed) - simulated(p, p.argmax(axis=1), seed)
-        assert gain.mean() >= -3.5 * gain.std() / np.sqrt(gain.size)
+        plain = p.argmax(axis=1)
+        for draws in (400, 20_000):  # a hit of a rare class may not be among few draws
+            gain = simulated(p, codes, seed, draws) - simulated(p, plain, seed, draws)
+            if gain.mean() >= -3.0 * gain.std() / np.sqrt(draws):
+                break
+        else:
+            pytest.fail(f"seed {seed}: {gain.mean():.4f} below the most probable")
 
 
 @pytest.mark.parametrize("name", ["gmean", "balanced_accuracy"])

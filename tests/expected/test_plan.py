@@ -31,11 +31,7 @@ def of_variance(variance, rows=900):
         (64, "f1", "64 rows, 64 or fewer: table of all counts"),
         (65, "f1", "numpy; 65 rows: exact curve by exponential sums"),
         (4096, "f1", "numpy; 4,096 rows: exact curve by exponential sums"),
-        (
-            4097,
-            "f1",
-            "kernels; 4,097 rows: bounds, and exact sums where the best can be",
-        ),
+        (4097, "f1", "kernels; 4,097 rows: exact curve by exponential sums"),
         (49_999, "f1", "kernels; 49,999 rows: exact curve by exponential sums"),
         (50_000, "f1", "50,000 rows: histogram of the scores, without a sort"),
         (65, "accuracy", "numpy; 65 rows: exact curve from means"),
@@ -74,10 +70,10 @@ def test_the_route_by_variance(metric, limit, below, above):
 @pytest.mark.parametrize(
     ("metric", "rows", "said"),
     [
-        ("jaccard", 32, "table of all counts"),
-        ("jaccard", 33, "bounds, and exact sums where the best can be"),
+        ("jaccard", 64, "table of all counts"),
+        ("jaccard", 65, "exact curve by exponential sums"),
         ("f1", 200, "exact curve by quadratic sums"),
-        ("f1", 201, "bounds, and exact sums where the best can be"),
+        ("f1", 201, "exact curve by exponential sums"),
         ("recall", 200, "exact curve by the law of the positives without one item"),
         ("recall", 201, "exact curve by exponential sums"),
         ("gmean", 33, "bounds, and exact sums where the best can be"),
@@ -96,7 +92,7 @@ def test_groups_of_many_sizes_name_the_ends():
     decision = am.decide(p, "mcc", groups=ids, average="groups")
     assert decision.plan == (
         "kernels; 3 groups of 3 to 300 rows: table of all counts; the longest by "
-        "bounds, and exact sums where the best can be"
+        "exact curve by the law of the positives without one item"
     )
 
 

@@ -95,9 +95,6 @@ HELD_BY = {
         "test_affine_curves": "affine_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
     },
-    "affine_search": {
-        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_affine",
-    },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
@@ -160,9 +157,6 @@ HELD_BY = {
             "dense_combine dense_margins dense_pass "
             "sparse_combine sparse_margins sparse_pass"
         ),
-    },
-    "miss_search": {
-        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_misses",
     },
     "multilabel": {
         "test_training_equals_its_twin": "train",

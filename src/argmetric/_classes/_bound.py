@@ -107,7 +107,7 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
 def _balanced(mu: Floats, h: Floats) -> Floats:
     """Factors of a product of 1 that make all recalls equal."""
     logs = np.log(mu) - np.log(np.maximum(h, 1e-3 * mu))
-    return np.exp(logs - logs.mean())
+    return np.asarray(np.exp(logs - logs.mean()))
 
 
 def _bound_ratio(rows: Rows, metric: ClassRatio, labels: Integers) -> float:

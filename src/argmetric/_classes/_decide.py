@@ -18,7 +18,7 @@ from argmetric._classes._climb import (
 from argmetric._classes._limits import best_within, keeps_limits, with_limits
 from argmetric._classes._prepare import ClassBatch, named, read_call
 from argmetric._classes._result import ClassDecision
-from argmetric._classes._values import expected_metric, rule_of, scores_less
+from argmetric._classes._values import expected_metric, groups_that_score_less, rule_of
 from argmetric._input.arguments import check_flag
 from argmetric._input.types import Integers
 from argmetric._input.validation import same_kind
@@ -90,10 +90,7 @@ def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
     if found.exact:
         worse = found.groups < expected_metric(rows, metric, plain).groups
     else:
-        worse = np.logical_or.reduceat(labels != plain, rows.starts[:-1])
-        for g in np.flatnonzero(worse):
-            own = slice(rows.starts[g], rows.starts[g + 1])
-            worse[g] = scores_less(rows.p[own], metric, labels[own], plain[own])
+        worse = groups_that_score_less(rows, metric, labels, plain)
     return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
 
 

@@ -18,7 +18,7 @@ from argmetric._classes._climb import (
 )
 from argmetric._classes._own import expected_table
 from argmetric._expected import plan
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
     ClassCorrelation,
@@ -33,9 +33,11 @@ from argmetric.metrics import (
 # at 50; of F5, whose T counts 25-fold, by 9e-11 at 200 and by 2e-13 at 500.
 SMOOTH = 200.0
 SURELY_THERE = 1e-15  # chance of an absence that changes no mean
-# Truths on which two labellings are compared: so many rows in all, cells of their
-# tables, truths at least and at most, and truths up to which all are listed
-DRAWN_ROWS, DRAWN_CELLS, LEAST_DRAWS, MOST_DRAWS = 4_000_000, 1 << 22, 32, 400
+# Truths on which two labellings are compared: rows drawn for a group and for all,
+# cells of the tables that are held at once, truths of a group at least and at most, and
+# truths up to which all are listed
+DRAWN_ROWS, DRAWN_IN_ALL, DRAWN_CELLS = 4_000_000, 200_000_000, 1 << 22
+LEAST_DRAWS, MOST_DRAWS = 32, 400
 ALL_TRUTHS = 1024
 ROUNDING = 1e-12
 COMPARED_FROM = 41  # seed: other truths than those that a G-mean is climbed on
@@ -123,35 +125,43 @@ def _expected_ratio(
     )
 
 
-def scores_less(p: Floats, metric: ClassMetric, one: Integers, other: Integers) -> bool:
-    """Whether labels of a group score less than others against the same drawn truths.
+def groups_that_score_less(
+    rows: Rows, metric: ClassMetric, one: Integers, other: Integers
+) -> Booleans:
+    """Groups in which labels score less than others against the same drawn truths.
 
     Where truths are few, all of them are listed.
     """
-    from argmetric._classes.kernels.compare import draw_both
+    from argmetric._classes.kernels.compare import truths_of_both
 
-    n, count = p.shape
-    if n * math.log(count) <= math.log(ALL_TRUTHS):
-        truths = np.indices((count,) * n).reshape(n, -1)
-        places = np.arange(truths.shape[1])
-        chance = p[np.arange(n)[:, None], truths].prod(axis=0)
-        tables = np.zeros((2, places.size, count, count))
-        for i in range(n):
-            tables[0, places, truths[i], one[i]] += 1.0
-            tables[1, places, truths[i], other[i]] += 1.0
-    else:
-        most = min(DRAWN_ROWS // n, DRAWN_CELLS // count**2, MOST_DRAWS)
-        chance = np.ones(max(most, LEAST_DRAWS))
-        tables = np.zeros((2, chance.size, count, count))
-        state = np.array([COMPARED_FROM], dtype=np.uint64)
-        draw_both(p, 0, n, one, other, state, tables)
-    scores = metric.score(tables)
-    weight = np.where(np.isnan(scores), 0.0, chance)
-    total = weight.sum(axis=1)
-    if not total.all():  # undefined in every outcome
-        return False
-    means = (np.nan_to_num(scores) * weight).sum(axis=1) / total
-    return bool(means[0] < means[1] - ROUNDING)
+    count = rows.p.shape[1]
+    less = np.logical_or.reduceat(one != other, rows.starts[:-1])
+    moved = np.flatnonzero(less)
+    sizes = np.diff(rows.starts)[moved]
+    most = np.minimum(DRAWN_ROWS // np.maximum(sizes, 1), DRAWN_IN_ALL // sizes.sum())
+    n_draws = np.clip(
+        np.minimum(most, DRAWN_CELLS // count**2), LEAST_DRAWS, MOST_DRAWS
+    )
+    width = max(ALL_TRUTHS if count ** min(sizes) <= ALL_TRUTHS else 0, *n_draws)
+    step = max(1, DRAWN_CELLS // (width * count**2))
+    state = np.array([COMPARED_FROM], dtype=np.uint64)
+    for first in range(0, moved.size, step):
+        own = slice(first, first + step)
+        groups = moved[own]
+        tables = np.zeros((2, groups.size, width, count, count))
+        chance = np.zeros((groups.size, width))
+        truths_of_both(
+            rows.p, rows.starts, groups, one, other, n_draws[own], ALL_TRUTHS, state,
+            tables, chance,
+        )  # fmt: skip
+        scores = metric.score(tables)
+        weight = np.where(np.isnan(scores), 0.0, chance)
+        total = weight.sum(axis=2)
+        safe = np.where(total > 0.0, total, 1.0)
+        means = (np.nan_to_num(scores) * weight).sum(axis=2) / safe
+        # Where a labelling is undefined in every outcome, nothing is compared
+        less[groups] = (total > 0.0).all(axis=0) & (means[0] < means[1] - ROUNDING)
+    return less
 
 
 class RowRule(NamedTuple):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric._expected._affine_search import CountRange as CountRange
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from argmetric._expected._long import choose_in_long as choose_in_long
     from argmetric._expected._powers import PlacedSums as PlacedSums
     from argmetric._expected._search import Choice as Choice
+    from argmetric._expected._search import CountRange as CountRange
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_affine_search": ("CountRange",),
         "_curves": (
             "compiled",
             "error_of",
@@ -66,6 +65,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_powers": ("PlacedSums",),
         "_search": (
             "Choice",
+            "CountRange",
             "choose_counts",
             "choose_on_curves",
             "has_search",

@@ -83,37 +83,33 @@ def laid_out(
     counts: SizeCounts,
     function: Factor,
     outside: float = 0.0,
-    *,
-    with_all: bool = False,
 ) -> Floats:
-    """A factor at every count 0 < k < n of every size, and at n `with_all`."""
+    """A factor at every count 0 < k < n of every size."""
     flat = np.full(counts.size, outside)
     for first in range(0, counts.size, COUNTS_AT_ONCE):
         part = slice(first, min(first + COUNTS_AT_ONCE, counts.size))
         k, n = counts.at(part)
-        inner = (k > 0) & (k < n + with_all)
+        inner = (k > 0) & (k < n)
         flat[part][inner] = function(k[inner], n[inner])
     return flat
 
 
-def divisors(
-    counts: SizeCounts, factors: AffineFactors, *, with_all: bool = False
-) -> tuple[Floats, Floats]:
+def divisors(counts: SizeCounts, factors: AffineFactors) -> tuple[Floats, Floats]:
     """Floor and rate for every k, empty where the form has none."""
     if factors.floor is None or factors.rate is None:
         return np.zeros(0), np.zeros(0)
-    floor = laid_out(counts, factors.floor, outside=1.0, with_all=with_all)
-    return floor, laid_out(counts, factors.rate, with_all=with_all)
+    floor = laid_out(counts, factors.floor, outside=1.0)
+    return floor, laid_out(counts, factors.rate)
 
 
 def shared_factors(
-    segments: Segments, factors: AffineFactors, *, with_all: bool = False
+    segments: Segments, factors: AffineFactors
 ) -> tuple[Integers | Floats, ...]:
     """Places of the segments, and the factors for k and for t; else 0."""
     counts = segments.counts_by_size()
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
-    flat = (laid_out(counts, one, with_all=with_all) for one in four)
-    return (counts.places, *flat, *divisors(counts, factors, with_all=with_all))
+    flat = (laid_out(counts, one) for one in four)
+    return (counts.places, *flat, *divisors(counts, factors))
 
 
 def smooth_curves(

@@ -5,18 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._expected._affine_search import (
-    CountRange,
-    affine_answers,
-    is_searchable,
-    miss_answers,
-    of_misses,
-)
 from argmetric._expected._curves import (
-    RELATIVE_ERROR,
     choose_backend,
     compiled,
     expected_curves,
@@ -26,10 +19,23 @@ from argmetric._expected._curves import (
 from argmetric._expected._edges import prob_none_or_all_positive
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
 from argmetric._expected.kernels.reference import KINDS
-from argmetric._expected.plan import Plan, by_search, is_smooth, plan, table_rows
+from argmetric._expected.plan import Plan, is_smooth, plan, table_rows
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
+
+
+class CountRange(NamedTuple):
+    """Per segment: the allowed k, what is a tie, and a k whose value is asked for."""
+
+    low: Integers
+    high: Integers
+    floor: Floats
+    extra: Integers
+
+    def take(self, chosen: Integers) -> CountRange:
+        low, high, floor, extra = self
+        return CountRange(low[chosen], high[chosen], floor[chosen], extra[chosen])
 
 
 @dataclass(frozen=True)
@@ -56,13 +62,6 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
         return long
     if isinstance(metric.form, RatesForm):
         return segments.lengths > table_rows(metric.form)
-    steps = harmonic_steps(metric)
-    long = segments.lengths > table_rows(metric.form, harmonic=steps is not None)
-    if long.any() and is_searchable(metric, segments):
-        moments = np.empty((segments.n_segments, 2))
-        backend = choose_backend(segments)
-        backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-        return long & by_search(moments[:, 1])
     return np.zeros(segments.n_segments, dtype=bool)
 
 
@@ -76,7 +75,6 @@ def plan_of(segment: Segments, metric: Metric, method: Method, groups: int) -> P
         float(segment.p @ segment.q),
         groups=groups,
         harmonic=form is not None and harmonic_steps(metric) is not None,
-        searchable=form is not None and is_searchable(metric, segment, groups),
         method=method,
     )
 
@@ -101,11 +99,7 @@ def choose_counts(
             getattr(choice, name)[chosen] = getattr(part, name)
 
     long = searched(metric, segments)
-    search = search_affine
-    if is_smooth(metric):
-        search = search_values
-    elif isinstance(metric.form, RatesForm):
-        search = search_rates
+    search = search_values if is_smooth(metric) else search_rates
     settled = np.zeros(count, dtype=bool)
     if long.any():
         found, settled = search(segments, metric, long, asked)
@@ -155,29 +149,6 @@ def search_rates(
         Choice(best.astype(np.int64), value / share, at_extra / share, errors),
         settled,
     )
-
-
-def search_affine(
-    segments: Segments,
-    metric: Metric,
-    wanted: Booleans,
-    asked: CountRange,
-) -> tuple[Choice, Booleans]:
-    """Choices for a metric that is affine in tp, or like Jaccard's; which are settled.
-
-    The others need their curves.
-    """
-    chosen = np.flatnonzero(wanted)
-    part, form, some = segments.take(chosen), of_misses(metric), asked.take(chosen)
-    if form is None:
-        out = affine_answers(part, metric, some)
-    else:
-        out = miss_answers(part, metric, form, some)
-    settled = np.zeros(segments.n_segments, dtype=bool)
-    settled[chosen] = out[3] > 0
-    best, value, at_extra = out[:3, out[3] > 0]
-    errors = RELATIVE_ERROR * np.maximum(np.abs(value), 1.0)
-    return Choice(best.astype(np.int64), value, at_extra, errors), settled
 
 
 def search_values(

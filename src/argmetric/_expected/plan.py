@@ -22,6 +22,7 @@ from argmetric.metrics import (
     MeanForm,
     Metric,
     RatesForm,
+    RatioForm,
 )
 
 # -- by rows ------------------------------------------------------------------------
@@ -30,9 +31,9 @@ from argmetric.metrics import (
 # takes 0.49 ms a call by its table and 1.6 ms by exponential sums in numpy, MCC 0.49
 # and 2.6 ms. At 96 rows the table would still win, but takes 1.5 MB of each size.
 SHORT_ROWS = 64
-# Groups of so few rows share the table of their size, if the metric has a form. At 32
-# rows: Jaccard 220 ns a row by tables, 440 without; G-mean 210 and 400; MCC 220 and
-# 290. At 64 rows: Jaccard 440 and 430; G-mean 430 and 360; MCC 450 and 290.
+# Groups of so few rows share the table of their size, if the metric has a form; ratios
+# up to SHORT_ROWS. Jaccard takes 143 ns a row by tables and 526 without at 33 rows, 285
+# and 444 at 64; MCC 147 and 215 at 33, 229 and 233 at 48, 288 and 194 at 64.
 TABLE_ROWS = 32
 # Many groups of one size share a larger table of a function. At 80 rows: 0.7 µs a row
 # by the table, 2.8 µs by sums over laws; at 100 rows 1.0 and 2.8 µs, but 8 MB.
@@ -53,11 +54,6 @@ HISTOGRAM_ROWS = 50_000
 # quadrature and 1 s by whole laws at 5,000 rows. Longer vectors keep their error.
 WHOLE_LAW_ROWS = 5000
 # -- by the variance of the number of positives -------------------------------------
-# Groups and long vectors below it are searched for their best count, by bounds instead
-# of a curve, if the metric is affine in tp or like Jaccard's. At a variance of 40: F1
-# 160 ns a row by the search and 300 by its curve, kappa 160 and 660. At 300: F1 180 and
-# 240, kappa 170 and 270. At 1,000: F1 200 and 210, Jaccard 140 and 230, MCC 210, 150.
-SEARCH_VARIANCE = 1000.0
 # Functions of the counts: from here on eight points err by less than 1e-10. At a
 # variance of 60: 5 µs a row by quadrature, 11 by whole laws; 4 and 42 at 200.
 QUADRATURE_VARIANCE = 60.0
@@ -145,17 +141,13 @@ def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
     """Rows up to which a group is summed over the table of its size."""
     if harmonic:
         return QUADRATIC_ROWS
-    return SHORT_ROWS if form is None else TABLE_ROWS
+    by_values = form is None or isinstance(form, RatioForm)
+    return SHORT_ROWS if by_values else TABLE_ROWS
 
 
 def by_item_law(rows: Integers) -> Booleans:
     """Groups whose item weights come from the law of T without one item."""
     return rows <= QUADRATIC_ROWS
-
-
-def by_search(variance: Floats) -> Booleans:
-    """Segments whose best count is searched for without a curve."""
-    return variance < SEARCH_VARIANCE
 
 
 def by_affine_quadrature(variance: Floats) -> Booleans:
@@ -171,14 +163,12 @@ def plan(
     *,
     groups: int = 1,
     harmonic: bool = False,
-    searchable: bool = False,
     method: str = "auto",
 ) -> Plan:
     """The route of one sorted vector, or of groups of so many rows each.
 
     `form` is the form that the engine can use on these rows; `harmonic` says whether
-    it has whole steps, `searchable` whether bounds can find its best count. Vectors
-    that need no sort are planned where they are decided.
+    it has whole steps. Vectors that need no sort are planned where they are decided.
     """
     alone = groups == 1
     known = form is not None and method == "auto"
@@ -193,10 +183,10 @@ def plan(
         return Plan("table of all counts", f"{size}, {SHORT_ROWS} or fewer")
     if isinstance(form, MeanForm):
         return Plan("exact curve from means", why)
-    if rows <= TABLE_ROWS and not alone:
+    few = TABLE_ROWS if harmonic or form is None else table_rows(form)
+    if rows <= few and not alone:
         return Plan("table of all counts", why)
-    narrow = variance < SEARCH_VARIANCE and rows > table_rows(form, harmonic=harmonic)
-    if isinstance(metric.form, RatesForm) or (searchable and narrow):
+    if isinstance(metric.form, RatesForm):
         return Plan("bounds, and exact sums where the best can be", why)
     if form is None:
         return _plan_of_function(metric, rows, variance, why)

@@ -97,59 +97,6 @@ def above(typing, a, b):
 
 
 @intrinsic
-def larger(typing, a, b):
-    """The larger of the two."""
-
-    def generate(context, builder, signature, values):
-        return builder.select(builder.fcmp_ordered(">", *values), *values)
-
-    return a(a, b), generate
-
-
-@intrinsic
-def running(typing, lanes):
-    """Sums of the first, the first two, … lanes."""
-
-    def generate(context, builder, signature, values):
-        vector, (sums,) = signature.return_type.vector, values
-        zeros, step = ir.Constant(vector, None), 1
-        while step < vector.count:
-            before = [vector.count] * step + list(range(vector.count - step))
-            mask = ir.Constant(ir.VectorType(_ONE, vector.count), before)
-            sums = builder.fadd(sums, builder.shuffle_vector(sums, zeros, mask))
-            step *= 2
-        return sums
-
-    return lanes(lanes), generate
-
-
-@intrinsic
-def after(typing, x, lanes):
-    """The number x and all lanes but the last: what stands before each."""
-
-    def generate(context, builder, signature, values):
-        vector = signature.return_type.vector
-        none = ir.Constant(vector, ir.Undefined)
-        first = builder.insert_element(none, values[0], ir.Constant(_ONE, 0))
-        places = [0, *range(vector.count, 2 * vector.count - 1)]
-        mask = ir.Constant(ir.VectorType(_ONE, vector.count), places)
-        return builder.shuffle_vector(first, values[1], mask)
-
-    return lanes(types.float64, lanes), generate
-
-
-@intrinsic
-def last_lane(typing, lanes):
-    """The number in the last lane."""
-
-    def generate(context, builder, signature, values):
-        place = ir.Constant(_ONE, signature.args[0].width - 1)
-        return builder.extract_element(values[0], place)
-
-    return types.float64(lanes), generate
-
-
-@intrinsic
 def over_root(typing, x, squares):
     """x/√squares; 0 where the square is not above 0."""
 

@@ -2,7 +2,6 @@
 # ruff: noqa: F401
 
 from argmetric._expected.kernels.affine import affine_curves, smooth_curves
-from argmetric._expected.kernels.affine_search import best_of_affine
 from argmetric._expected.kernels.cells import (
     add_cells,
     cell_moments,
@@ -13,7 +12,6 @@ from argmetric._expected.kernels.cells import (
     trim_boxes,
 )
 from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
-from argmetric._expected.kernels.miss_search import best_of_misses
 from argmetric._expected.kernels.rates import best_of_rates
 from argmetric._expected.kernels.screen import (
     laws_at,
