@@ -413,8 +413,10 @@ class Command:
 
 
 COMMANDS = {
-    "decide": Command(("--label", "y"), "real", learns=False),
-    "evaluate": Command(("--label", "y", "--decision-column", "d"), "score", False),
+    "decide": Command(("--label", "y"), "actual.score", learns=False),
+    "evaluate": Command(
+        ("--label", "y", "--decision-column", "d"), "actual.score", False
+    ),
     "forecast": Command(("--known", "y", "--decision-column", "d"), "forecast", False),
     "tune": Command(("--label", "y"), "rules.0.optimism"),
     "calibrate": Command(("--label", "y"), "calibrator.draws"),

@@ -28,7 +28,7 @@ class Given:
     def has(self, name: str) -> bool:
         """Whether an option was given, with another value than its default."""
         value, default = getattr(self, name), self._defaults.get(name)
-        return value is not None and value != default
+        return value is not None and value is not False and value != default
 
     @property
     def names(self) -> list[str]:

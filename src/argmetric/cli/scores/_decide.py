@@ -316,7 +316,14 @@ def forecast(o: Given) -> int:
         elif given := layout.decided(rows, o):
             where, labels = given
         else:
-            labels = np.asarray(rows.decide(prior=o.prior, n_jobs=o.jobs).labels)
+            decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
+            labels, rows.notes = (
+                np.asarray(decision.labels),
+                [
+                    *rows.notes,
+                    *(_report.as_flags(decision.notes) if rows.way == "wide" else ()),
+                ],
+            )
             where = f"optimal for {rows.metric.name}"
         more = {} if rows.way == "classes" else o.only("overdispersion")
         more |= {} if known is None else {"known": known}

@@ -54,9 +54,7 @@ def asked(verb: str, o: Given, source: Input) -> bool:
         raise UsageError("--scheduler is about Dask: pass --engine dask too")
     if o.memory is not None:
         _limit(o)
-    forced = any(
-        map(o.has, ["engine", "on_error", "work_dir", "missing_groups", "resume"])
-    )
+    forced = any(map(o.has, _FORCING))
     if isinstance(source, tuple):
         many = in_pieces(source[0])
     else:

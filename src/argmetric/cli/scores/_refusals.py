@@ -121,6 +121,18 @@ REFUSALS = (
         "it names a column of the reference",
     ),
     Refusal(
+        "no pos_label",
+        "stream:neg_label stream:one_vs_rest",
+        "{} is about --pos-label: pass it too",
+        "it says which label the others are not",
+    ),
+    Refusal(
+        "no checkpoint",
+        "stream:resume",
+        "{} is about --checkpoint: pass the folder too",
+        "there is nothing to go on from",
+    ),
+    Refusal(
         "no scores",
         "decide:labels forecast:labels tune:labels calibrate:labels",
         "{} goes with --scores: pass the pattern of both",

@@ -121,7 +121,7 @@ def tune(o: Given) -> int:
             save(rule.report(), target)
     values = {
         **rows.described(),
-        **({} if way == "one" else {"labels": rows.names}),
+        **({} if way == "one" else _whole(rows, rules)),
         "rules": [rule.to_dict() for rule in rules],
         "output": targets,
     }
@@ -155,6 +155,19 @@ def _tuned(
     if rows.way == "one":
         return rules
     return [MultiLabelRule(one.rules, tuple(rows.names), one.average) for one in rules]
+
+
+def _whole(rows: Rows, rules: list[Any]) -> _report.Values:
+    """Return names and scores of rules that are made of several."""
+    scores = [
+        {
+            "metric": one.metric.name,
+            "score": one.score,
+            "out_of_fold_score": one.score - one.optimism,
+        }
+        for one in rules
+    ]
+    return {"labels": rows.names, "scores": scores}
 
 
 def _notes(rule: Any) -> list[str]:

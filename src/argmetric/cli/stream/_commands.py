@@ -14,12 +14,14 @@ from cyclopts.validators import Number
 from argmetric import _files as files
 from argmetric._files import blocks
 from argmetric.cli import _options as opt
+from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._examples import ENDINGS
 from argmetric.cli._judge import metric_named
 from argmetric.cli._learning import command_group
 from argmetric.cli._progress import reading
 from argmetric.cli.scores._page import require
+from argmetric.cli.scores._refusals import check, exclude
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
@@ -146,7 +148,7 @@ def stream_rows(
     """
     judge = metric_named(metric, zero_division)
     refuse_shared_output(output, json=json)
-    _check_options(locals())
+    _check_options(Given({}, locals()))
     _check_metric(judge, rule)
     if report is not None:
         require(report)
@@ -239,27 +241,17 @@ def stream_rows(
     return stopped.code or DONE
 
 
-def _check_options(options: dict[str, Any]) -> None:
+def _check_options(o: Given) -> None:
     """Refuse options that contradict each other or have nothing to act on."""
-    if options["learner"] in _OWN_DECISION and options["rule"] is not None:
-        raise UsageError(f"{options['learner']} carries its own decision: no --rule")
-    if options["features"] is not None and options["hash_bits"] is not None:
-        raise UsageError("--features and --hash-bits exclude each other")
-    if options["pos_label"] is None:
-        for name in ("neg_label", "one_vs_rest"):
-            if options[name]:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} is about --pos-label: pass it too")
-    if options["one_vs_rest"] and options["neg_label"] is not None:
-        raise UsageError("--one-vs-rest and --neg-label exclude each other")
-    if options["pos_label"] is not None and (
-        options["pos_label"] == options["neg_label"]
-    ):
+    if o.learner in _OWN_DECISION and o.rule is not None:
+        raise UsageError(f"{o.learner} carries its own decision: no --rule")
+    exclude(o, "features", "hash_bits")
+    there = [name for name in ("pos_label", "checkpoint") if o.has(name)]
+    check("stream", {*there}, o)
+    exclude(o, "one_vs_rest", "neg_label")
+    if o.pos_label is not None and o.pos_label == o.neg_label:
         raise UsageError("--pos-label and --neg-label are the same")
-    if options["checkpoint"] is None:
-        if options["resume"]:
-            raise UsageError("--resume is about --checkpoint: pass the folder too")
-    elif options["output"] == STANDARD_STREAM:
+    if o.checkpoint is not None and o.output == STANDARD_STREAM:
         raise UsageError(
             "standard output cannot be cut back to a checkpoint: -o FILE, or no "
             "--checkpoint"
