@@ -14,7 +14,6 @@ the best a, Σ_all n·r/(m + n·r) = n. ℓ(0) is 0 for every map.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -33,6 +32,7 @@ EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cel
 LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
+EVEN = np.linspace(0.0, 1.0, GRID_POINTS)
 FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
@@ -92,11 +92,11 @@ class ScoreTable:
     @classmethod
     def of(cls, reference: Reference, new: Floats) -> ScoreTable:
         """Cells between quantiles of the positives and of the negatives."""
-        level = np.linspace(0.0, 1.0, EDGES_OF_A_CLASS, endpoint=False)
-        quantiles = [
-            np.quantile(reference.scores[part], level, method="inverted_cdf")
-            for part in (reference.y, ~reference.y)
-        ]
+        quantiles = []
+        for part in (reference.y, ~reference.y):
+            scores = np.sort(reference.scores[part])
+            place = np.arange(EDGES_OF_A_CLASS) * scores.size - 1
+            quantiles.append(scores[np.maximum(place // EDGES_OF_A_CLASS, 0)])
         edges = np.unique(np.concatenate(quantiles))
         # Equal scores have themselves as their mean, to the last digit.
         base = _finite(np.concatenate([edges[:1], edges]))
@@ -164,10 +164,28 @@ class ShareLikelihood:
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:
-        """The likeliest θ of every map, and its ℓ."""
-        theta, level = self._zoomed(self.loglik, 0.0)
-        row, best = np.arange(level.shape[0]), level.argmax(axis=1)
-        return theta[row, best], level[row, best]
+        """The likeliest θ of every map, and its ℓ.
+
+        Three tables, each between the neighbours of the best point of the one before,
+        and a parabola through the best three points of the last.
+        """
+        row = np.arange(self.chances.shape[0])
+        low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
+        for _ in range(3):
+            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+            level = self.loglik(theta)
+            best = np.clip(level.argmax(axis=1), 1, GRID_POINTS - 2)
+            low, high = theta[row, best - 1], theta[row, best + 1]
+        before, top, after = (level[row, best + step] for step in (-1, 0, 1))
+        bend = before - 2.0 * top + after
+        inside = (level.argmax(axis=1) == best) & (bend < 0.0)
+        step = np.where(inside, 0.5 * (before - after) / np.where(inside, bend, 1.0), 0)
+        at = theta[row, best] + step * (high - low) / 2
+        ends = level.argmax(axis=1)
+        return (
+            np.where(inside, at, theta[row, ends]),
+            np.where(inside, top - 0.25 * (before - after) * step, level.max(axis=1)),
+        )
 
     def profile(self, coverage: float) -> tuple[Floats, Floats]:
         """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
@@ -186,29 +204,19 @@ class ShareLikelihood:
 
     def posterior(self) -> tuple[Floats, Floats]:
         """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
-        theta, level = self._zoomed(lambda x: self.loglik(x) - x**2 / 2, LIKELY)
-        weight = np.exp(level - level.max(axis=1, keepdims=True))
-        return theta, weight / weight.sum(axis=1, keepdims=True)
-
-    def _zoomed(
-        self, level_of: Callable[[Floats], Floats], depth: float
-    ) -> tuple[Floats, Floats]:
-        """A grid where a level is within `depth` of its largest value, and the level.
-
-        With depth 0 it is as narrow as it gets.
-        """
         row = np.arange(self.chances.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
         for _ in range(MOST_ZOOMS):
-            theta = np.linspace(low, high, GRID_POINTS, axis=1)
-            level = level_of(theta)
-            likely = level >= level.max(axis=1, keepdims=True) - depth
-            if depth and likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
+            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+            level = self.loglik(theta) - theta**2 / 2
+            likely = level >= level.max(axis=1, keepdims=True) - LIKELY
+            if likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
                 break
             first, last = likely.argmax(axis=1), likely[:, ::-1].argmax(axis=1)
             low = theta[row, np.maximum(first - 1, 0)]
             high = theta[row, np.minimum(GRID_POINTS - last, GRID_POINTS - 1)]
-        return theta, level
+        weight = np.exp(level - level.max(axis=1, keepdims=True))
+        return theta, weight / weight.sum(axis=1, keepdims=True)
 
 
 def estimate_share(

@@ -21,7 +21,7 @@ import numpy as np
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
 from argmetric._monitor._law import CERTAIN, Shift, score_law
-from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
+from argmetric._monitor._likelihood import likelihood_of
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
 
 def signed_root(old: Floats, new: Floats, chances: Floats) -> float:
     """√(2·max ℓ) with the sign of the likeliest θ, for one map."""
-    theta, level = likeliest_theta(likelihood_of(old, new, chances[None]))
+    (theta,), (level,) = likelihood_of(old, new, chances[None]).peaks
     return math.copysign(math.sqrt(2.0 * max(level, 0.0)), theta)
 
 
