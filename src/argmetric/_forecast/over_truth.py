@@ -41,7 +41,7 @@ def law_over_truth(
     law, positives = batch.law()
     if not law.values.size:
         return law, law, positives
-    p = Truth(calibrator).chances(cells, batch.prior, batch.n, MOVES)
+    p = Truth(calibrator).chances(cells, batch.prior, batch.n, draws=MOVES)
     sample = _Sample(batch, cells)
     centre = sample.mean(_own(batch, cells, calibrator)[:, 0])
     moves = [sample.mean(column) - centre for column in p.T]

@@ -56,6 +56,25 @@ class Cells:
         open_ = np.bincount(place, np.isnan(known), used.size)
         return cls(base + above, used % 2 == 1, count, open_.astype(np.float64), place)
 
+    @classmethod
+    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> Cells:
+        """Cells that are counted already.
+
+        Parameters
+        ----------
+        x : ndarray
+            Log-odds of cells of the score.
+        rows, open_ : ndarray
+            How many rows each has, and how many without a label: those called negative
+            and those called positive in two rows. `place` is for their places in these.
+        """
+        far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
+        used = np.flatnonzero(rows.ravel())
+        place = np.cumsum(rows.ravel() > 0) - 1
+        counts = (one.ravel()[used].astype(np.float64) for one in (rows, open_))
+        odds = np.clip(x, -far, far)[used % x.size]
+        return cls(odds, used >= x.size, *counts, place)
+
 
 def _bounds(x: Floats, far: float, calibrator: Calibrator) -> Floats:
     """Rising bounds of cells: a cell for each score, or MOST where there are more.

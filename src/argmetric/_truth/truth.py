@@ -78,8 +78,29 @@ class Truth:
             return max(fitted.n * (fitted.prevalence or 0.0), 1.0)
         return max(float(fitted.counts[2].sum()), 1.0)
 
+    @cached_property
+    def maps(self) -> int:
+        """Number of maps that the reference allows."""
+        return int(self._odds(np.zeros(1)).shape[1])
+
+    def _odds(self, x: Floats) -> Floats:
+        """Log-odds after every map, a column for each."""
+        return np.atleast_2d(self.calibrator._family._map(x)).T
+
+    @cached_property
+    def _says(self) -> tuple[Floats, Floats]:
+        """Chances of a positive and a negative in cells of the reference, by maps."""
+        fitted = self.calibrator.parts[0]._family
+        return from_log_odds(np.atleast_2d(fitted._map(self.reference[0])))
+
     def chances(
-        self, cells: Cells, prior: float | None = None, n: int = 0, draws: int = DRAWS
+        self,
+        cells: Cells,
+        prior: float | None = None,
+        n: int = 0,
+        *,
+        draws: int = DRAWS,
+        shift: Floats | None = None,
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
@@ -93,11 +114,16 @@ class Truth:
             Rows of the batch, with those that are certain negatives, for `prior`.
         draws : int
             How many; as many for every map.
+        shift : ndarray, optional
+            What is added to all log-odds after the map: rows of a value for each map.
         """
-        rng = np.random.default_rng(0)
-        p, q = from_log_odds(self.calibrator._family._map(cells.x).T)
-        shape = max(draws // p.shape[1], 1), p.shape[1]
-        p, q = (np.tile(one, shape[0]) for one in (p, q))
+        rng, x = np.random.default_rng(0), self._odds(cells.x)
+        if shift is None:
+            shape = max(draws // self.maps, 1), self.maps
+            p, q = (np.tile(one, shape[0]) for one in from_log_odds(x))
+        else:
+            shape = shift.shape
+            p, q = from_log_odds((x[:, None] + shift).reshape(x.shape[0], -1))
         sides = self._sides(cells)
         trust = self._trusts(sides, (rng.permutation(p.shape[1]) + 0.5) / p.shape[1])
         trust = trust.reshape(shape)
@@ -119,15 +145,14 @@ class Truth:
             there = np.flatnonzero(total)
             share = np.bincount(near, cells.rows * cells.called, x.size)
             called = np.interp(np.arange(x.size), there, share[there] / total[there])
-        fitted, sides = self.calibrator.parts[0], []
-        p, q = from_log_odds(np.atleast_2d(fitted._family._map(x)))
+        sides = []
         for here, part in ((cells.called, called), (~cells.called, 1.0 - called)):
             weight = rows * part
             total, known = float(weight.sum()), float(positives @ part)
             if total > 0.0:
-                says = [(one * weight).sum(axis=1) / total for one in (p, q)]
+                says = [(one * weight).sum(axis=1) / total for one in self._says]
             else:  # what the map says of the batch itself
-                own = from_log_odds(self.calibrator._family._map(cells.x[here]))
+                own = from_log_odds(self._odds(cells.x[here]).T)
                 weight = cells.rows[here] / max(cells.rows[here].sum(), 1e-300)
                 says = [(one * weight).sum(axis=1) for one in own]
             sides.append(_Side(here, *says, total, known))
