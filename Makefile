@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint warm docs bench clean
+.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint clean-tree warm docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,7 +32,13 @@ help: ## this list
 demo: $(if $(wildcard .venv/.ready),.venv/.ready,.venv/.ready-demo) ## decide and forecast on embedded data, and write a page about it
 	@$(BIN)/argmetric demo --report demo.html
 
-lint: .venv/.ready ## style, types and layers
+# Tries of the command line leave files in the root; without git nothing is checked.
+clean-tree: # no file or folder in the root that git does not know
+	@left=$$(git status --porcelain 2>/dev/null | sed -n 's|^?? \([^/]*/\{0,1\}\)$$|\1|p'); \
+		test -z "$$left" || { echo "git does not know these in the root:" $$left; \
+		echo "remove them, or git add them"; exit 1; }
+
+lint: .venv/.ready clean-tree ## style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Make some eighty mistakes on the command line and print the message of each.
+"""Make some ninety mistakes on the command line and print the message of each.
 
     python benchmarks/mistakes.py           # a Markdown table
     python benchmarks/mistakes.py metric    # mistakes with this word only
@@ -43,6 +43,11 @@ decide scores.csv --metric f1_weighted
 decide scores.csv --metric jacard
 decide scores.csv --metric auc
 decide scores.csv --metric banana
+decide scores.csv --metric ''
+decide scores.csv --decision-column ''
+decide scores.csv --memory 0
+decide scores.csv --rule twice.json
+decide scores.csv --rule huge.json
 decide scores.csv --scor p
 decide scores.csv --column p
 decide scores.csv --score proba
@@ -70,6 +75,7 @@ decide no_header.csv
 decide ragged.csv
 decide empty.csv
 decide header_only.csv
+decide zero_byte.csv
 decide latin.csv
 decide list.json
 decide model.pkl
@@ -78,7 +84,10 @@ forecast scores.csv --coverage 90
 forecast scores.csv --prior 5%
 evaluate scores.csv
 evaluate no_score.csv
+evaluate names.csv
 evaluate scores.csv --threshold 0,3
+monitor scores.csv --reference scores.csv --every 20 -o page.pdf
+monitor scores.csv --reference scores.csv --every 20 --append empty_folder
 evaluate scores.csv --threshold 30%
 tune scores.csv --threshold 0.3
 tune percent.csv
@@ -159,6 +168,10 @@ def make_files() -> None:
         "header_only.csv": "id,p\n",
         "list.json": '[{"p": 0.2}, {"p": 0.7}]\n',
         "other.json": '{"a": 1}\n',
+        "twice.json": '{"file": "argmetric rule", "n": 1, "n": 2}\n',
+        "huge.json": '{"file": "argmetric rule", "threshold": 1e400}\n',
+        "zero_byte.csv": "id,p\0\n1,0.2\n",
+        "names.csv": "label,decision\ncat,cat\ndog,bird\nbird,dog\n",
         "train.conll": tokens,
         "other.conll": tokens,
     }.items():

@@ -14,7 +14,8 @@ verdicts: whether what `calibration_check` says of a reference holds on new rows
 what its route is worth. classifier: whether the interval of `MetricClassifier.forecast`
 holds the actual score. share: the share of positives moved, and is given, estimated
 or not thought of; one split, some minutes. generated: what the default does to scores
-that are right already. stop: how soon commands end after a signal.
+that are right already. one_rule: the five scores of one rule, and what each says; half
+a minute. stop: how soon commands end after a signal.
 
 Every line is one JSON object. All choices were made on one half of the sets; figures
 are given for both. Models are fitted once, and their scores are kept in the temporary
@@ -35,6 +36,7 @@ SECTIONS = (
     "classifier",
     "share",
     "generated",
+    "one_rule",
     "stop",
 )
 

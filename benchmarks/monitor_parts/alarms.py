@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from harness import Target, emit
@@ -19,6 +19,8 @@ from scipy.special import xlogy
 
 import argmetric as am
 from argmetric._monitor._alarms import WINDOWS, critical_value, movements
+from argmetric._monitor._cells import rows_of
+from argmetric._monitor._readings import CANNOT_SAY, weigh_readings
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned
 from monitor_parts.shifts import by_share, drawn_reference
@@ -47,7 +49,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 continue
             chosen, other, cut = case
             share = float(pool.y.mean())
-            weeks = _weeks(rng, pool, other, [share] * (4 if quick else WEEKS))
+            weeks = weeks_of(rng, pool, other, [share] * (4 if quick else WEEKS))
             quiet.append(
                 pool.about
                 | {"alarm": first_alarm(_known(pool, chosen), pool.p[weeks], cut)}
@@ -111,7 +113,7 @@ def _known(pool: Pool, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return pool.y[chosen], pool.p[chosen]
 
 
-def _weeks(
+def weeks_of(
     rng: np.random.Generator,
     pool: Pool,
     other: np.ndarray,
@@ -123,25 +125,41 @@ def _weeks(
     return np.concatenate([other[one] for one in found if one is not None])
 
 
+class Alarm(NamedTuple):
+    """The week of an alarm, from 0 on, and which way the score moved."""
+
+    week: int
+    way: str
+
+
 def first_alarm(
     reference: tuple[np.ndarray, np.ndarray],
     p: np.ndarray,
     cut: float,
     n: int = N,
     true: Any = None,
-) -> int | None:
-    """The first week with an alarm on movement, from 0 on; as `monitor` says it.
+    ways: tuple[str, ...] = ("worse", "better"),
+) -> Alarm | None:
+    """The first alarm on movement, as `monitor` says it.
 
     Without the forecasts, which take most of its time; by another map, where one is
     given.
     """
     watch = am.monitor(p[:n], cut, reference=reference, every=n).watch
-    chances = watch.own if true is None else watch.cells.chances((true,))[0]
+    chances = watch.own if true is None else true.apply(watch.cells.scores)
     weeks = np.arange(p.size) // n
     tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    found = movements(list(tables), watch.old, chances, watch.metric)
-    return next((i for i, (z, _) in enumerate(found) if z > critical), None)
+    readings = (
+        weigh_readings(watch.old, rows_of(x), watch.maps.chances) for x in tables
+    )
+    known = np.array([one.verdict() != CANNOT_SAY for one in readings])
+    how = watch.old, chances, watch.metric, 0, known
+    for i, (z, _) in enumerate(movements(list(tables), *how)):
+        way = "worse" if z > 0 else "better"
+        if abs(z) > critical and way in ways:
+            return Alarm(i, way)
+    return None
 
 
 def _falls(
@@ -159,21 +177,21 @@ def _falls(
         if after is None:
             continue
         shares = [before] * FIRST_BAD + [after] * WATCHED
-        weeks = _weeks(rng, pool, other, shares, n)
+        weeks = weeks_of(rng, pool, other, shares, n)
         how = _known(pool, chosen), pool.p[weeks], cut, n
         alarms = {
-            "scores": first_alarm(*how),
-            "true map": first_alarm(*how, true),
+            "scores": first_alarm(*how, ways=("worse",)),
+            "true map": first_alarm(*how, true, ("worse",)),
             "all labels": labelled_alarm(pool.y[chosen], pool.y[weeks], n),
         }
         delays = {
-            seen: np.inf if alarm is None else alarm - FIRST_BAD + 1
+            seen: np.inf if alarm is None else alarm.week - FIRST_BAD + 1
             for seen, alarm in alarms.items()
         }
         yield pool.about | {"fall": fall, "n": n, "share": before} | delays
 
 
-def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> int | None:
+def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> Alarm | None:
     """The first week whose true share of positives is too low: a bound for scores.
 
     The same windows and critical value, and the root of the likelihood ratio of two
@@ -193,7 +211,7 @@ def labelled_alarm(y0: np.ndarray, y: np.ndarray, n_rows: int = N) -> int | None
         gain = level(k, n) + level(k0, n0) - level(k + k0, n + n0)
         root = np.sign(k0 / n0 - k / n) * np.sqrt(2 * np.maximum(gain, 0))
         if root.max() > critical:
-            return end - 1
+            return Alarm(end - 1, "worse")
     return None
 
 

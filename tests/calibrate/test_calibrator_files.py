@@ -94,6 +94,11 @@ def test_files_that_are_no_calibrators_are_refused(tmp_path):
     for changes in ({"slope": -1.0}, {"slope": "2"}, {"intercept": None}):
         with pytest.raises((TypeError, ValueError), match=next(iter(changes))):
             am.Calibrator.from_dict(values | changes)
+    spline = am.calibrate([0, 1] * 20, np.linspace(0.1, 0.9, 40), "spline").to_dict()
+    for name in ("knots", "values"):
+        text = [str(one) for one in spline[name]]
+        with pytest.raises(ValueError, match=rf"{name} has '.*', which is text: write"):
+            am.Calibrator.from_dict(spline | {name: text})
     with pytest.raises(ValueError, match="must rise"):
         IsotonicMap(np.array([0.5, 0.2]), np.array([0.1, 0.2]))
     with pytest.raises(TypeError, match="made by calibrate"):

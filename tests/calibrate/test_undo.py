@@ -36,11 +36,12 @@ def exact(p: float, factor: Fraction) -> float:
 
 @given(PROBABILITIES, FACTORS)
 def test_values_are_exact(p: float, factor: float) -> None:
-    f = Fraction(factor)
+    f, rate = Fraction(factor), min(factor, 1.0)
+    share = Fraction(rate)
     for found, wanted in (
-        (am.undo_sampling([p], rate=factor)[0], exact(p, f)),
+        (am.undo_sampling([p], rate=rate)[0], exact(p, share)),
         (am.undo_weights([p], ratio=factor)[0], exact(p, 1 / f)),
-        (am.undo_sampling([p], rate=factor, inverse=True)[0], exact(p, 1 / f)),
+        (am.undo_sampling([p], rate=rate, inverse=True)[0], exact(p, 1 / share)),
         (am.undo_weights([p], ratio=factor, inverse=True)[0], exact(p, f)),
     ):
         assert found == pytest.approx(wanted, rel=2e-15, abs=1e-323)
@@ -48,8 +49,8 @@ def test_values_are_exact(p: float, factor: float) -> None:
 
 @given(PROBABILITIES, FACTORS)
 def test_the_inverse_gives_p_back(p: float, factor: float) -> None:
-    there = am.undo_sampling([p], rate=factor)
-    back = am.undo_sampling(there, rate=factor, inverse=True)[0]
+    there = am.undo_weights([p], ratio=factor)
+    back = am.undo_weights(there, ratio=factor, inverse=True)[0]
     # A probability near 1 has lost digits of 1 - p, and one near 0 of p itself
     lost = 4e-16 * max(1.0, 1.0 / factor, factor)
     assert back == pytest.approx(p, rel=1e-14, abs=lost)
@@ -67,6 +68,8 @@ def test_shapes_stay_and_odd_rates_are_refused() -> None:
     assert am.undo_sampling(np.full((2, 3), 0.5), rate=0.25).tolist() == [[0.2] * 3] * 2
     with pytest.raises(ValueError, match="rate must be a positive number, not 0"):
         am.undo_sampling([0.5], rate=0)
+    with pytest.raises(ValueError, match=r"rate must be 1 or less, not 2: .* ratio="):
+        am.undo_sampling([0.5], rate=2)
     with pytest.raises(ValueError, match="ratio must"):
         am.undo_weights([0.5], ratio=float("inf"))
     with pytest.raises(ValueError, match="p is 2"):

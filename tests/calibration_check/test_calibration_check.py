@@ -182,7 +182,7 @@ def test_advice_names_the_route(route, how):
         assert check.advice[0].endswith(how)
     stays = made_up("decide")
     assert stays.fit_to_decide == "yes"
-    assert stays.advice[0] == "no other way to decide does better here in f1"
+    assert stays.advice[0] == "deciding with p as it stands is the advised way in f1"
 
 
 @pytest.mark.parametrize(
@@ -404,9 +404,8 @@ def test_a_map_is_advised_where_it_lowers_the_log_loss(metric, seed):
     gain = {one.name: one.gain for one in check.routes}
     assert check.loss == gain[check.route]
     if check.loss <= 0:
-        assert "no other way to decide does better" in check.advice[0] or (
-            check.fit_to_decide == "too few rows to say"
-        )
+        said = "gains nothing here", "is the advised way", "cannot detect a loss"
+        assert any(words in check.advice[0] for words in said)
 
 
 def test_a_better_score_that_is_not_advised_has_its_reason():
@@ -425,6 +424,48 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
         "not advised: on new rows a cut does no better"
     )
     assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
+
+
+def test_p_that_will_do_is_not_advised_against():
+    """The map lowers the log-loss and gains nothing: one verdict, one reason."""
+    check = replace(
+        made_up("recalibrate", gain=0.0),
+        routes=(
+            Route("recalibrate", 0.598, 0.01, -0.002, 0.002),
+            Route("decide", 0.6, 0.01, 0.0, 0.0),
+            Route("tune", 0.61, 0.01, 0.01, 0.02),
+            Route("half", 0.5, 0.01, -0.1, 0.02),
+        ),
+    )
+    assert check.fit_to_decide == "yes"
+    assert check.advice[0] == (
+        "decide, recalibrated, gains nothing here (-0.0020 ± 0.0020 of f1) and is "
+        "advised for its lower log-loss only"
+    )
+    lines = dict(check._lines())
+    assert lines["decide, recalibrated"].endswith(", advised")
+    assert lines["decide, as it stands"].endswith(
+        "as good here; the log-loss is higher"
+    )
+    page = check.report().render("md")
+    assert f"Decisions are reliable with p as given: {check.advice[0]}." in page
+    assert "0.600 |  | as good here; the log-loss is higher |" in page
+    assert "no other way" not in page
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_line_contradicts_the_verdict(seed):
+    """Whatever the figures: what is reliable is not advised against."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 2, 400)
+    y = rng.random(400) < p ** rng.choice([1.0, 1.15])
+    check = am.calibration_check(y, p, "f1", n_bootstrap=30)
+    for text in (repr(check), check.report().render("md")):
+        of_p = [line for line in text.splitlines() if "decide, " in line]
+        as_it_is = next(x for x in of_p if "stands  " in x or "p as given" in x)
+        assert ("not advised" in as_it_is) <= (check.fit_to_decide != "yes")
+        if "not advised" in as_it_is or "as good here" in as_it_is:
+            assert "the log-loss is higher" in as_it_is  # and no word on cuts
 
 
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.floats(0.01, 0.5))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+import argmetric as am
 from argmetric.metrics import class_metric_from_dict, get_class_metric
 
 PAIRS = {
@@ -21,6 +22,10 @@ PAIRS = {
     "quadratic_kappa": lambda y, z: sk.cohen_kappa_score(y, z, weights="quadratic"),
     "mcc": sk.matthews_corrcoef,
 }
+
+
+def costs(value):
+    return [[0, 1, 2], [1, 0, value], [1, 1, 0]]
 
 
 def table(y, z, count):
@@ -90,8 +95,35 @@ def test_a_saved_metric_scores_the_same(name):
         ({"metric": "mcc", "average": "weighted"}, "no mean over classes"),
         ({"zero_division": 0.5}, "zero_division"),
         ({"cost": [[0, 1]]}, "matrix of 3 x 3"),
+        ({"cost": costs(math.inf)}, "cost is inf at row 1, column 2; costs are finite"),
+        ({"cost": costs(math.nan)}, "cost is nan at row 1, column 2"),
+        ({"cost": [[0, 1, 2], [1, 0], [1, 1, 0]]}, "cost is ragged: row 1 has 2"),
+        ({"cost": [["a"] * 3] * 3}, "cost is not a number at row 0, column 0: 'a'"),
+        ({"cost": "abc"}, "cost must be an array of numbers, not str"),
     ],
 )
 def test_what_has_no_form_is_refused(options, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((TypeError, ValueError), match=words):
         get_class_metric(**{"metric": "f1", "n_classes": 3} | options)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_function_that_gives_no_number_is_refused(value):
+    def own(counts):
+        return value
+
+    p, words = np.full((4, 3), 1 / 3), rf"the metric own gives {value} for a table of 3"
+    calls = (
+        lambda: am.decide(p, own, one_label=True),
+        lambda: am.evaluate([0, 1, 2], [0, 1, 1], own, one_label=True),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_a_function_may_be_undefined_elsewhere():
+    def share(counts):
+        return counts[0, 0] / counts[0].sum() if counts[0, 0] > 1 else math.nan
+
+    assert am.evaluate([0, 0, 1], [0, 0, 1], share, one_label=True) == 1.0

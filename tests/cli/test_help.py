@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,3 +133,30 @@ def test_an_unknown_shell_is_asked_for(
         "argmetric: which shell is this (/bin/odd)? Pass --shell bash, zsh, fish or "
         "powershell\n"
     )
+
+
+PATTERN = re.compile(r"'[^'\s]*\*[^'\s]*'")  # such as 'p_*'
+
+
+@pytest.mark.parametrize("command", [name for name in EVERY if name])
+def test_help_shows_asterisks_and_every_choice_once(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = re.sub(r"[\s│]+", " ", run(*command.split(), "--help").out)
+    level = EVERY[command]
+    texts = [level.help or ""]
+    if level.default_command is not None:
+        texts += [
+            one.parameter.help or "" for one in level.assemble_argument_collection()
+        ]
+    written = Counter(PATTERN.findall(" ".join(texts)))
+    found = Counter(PATTERN.findall(shown))
+    assert not written - found
+    for choices in re.findall(r"choices: ([^\]]+)", shown):
+        names = choices.strip().split(", ")
+        assert len(names) == len(set(names))
+
+
+def test_asterisks_are_looked_for() -> None:
+    assert PATTERN.findall(EVERY["decide"].help)

@@ -165,7 +165,8 @@ def test_excel_needs_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     ended = run("decide", "scores.xlsx", "-o", "out.csv")
     assert ended.code == 1
     assert ended.err == (
-        "argmetric: Excel files need openpyxl: pip install 'argmetric[excel]'\n"
+        "argmetric: Excel files need openpyxl: pip install '.[excel]' in a "
+        "checkout of argmetric\n"
     )
     Path("scores.csv").write_text(csv_text())
     ended = run("decide", "scores.csv", "-o", "out.xlsx")
@@ -216,7 +217,7 @@ def test_scores_that_are_all_0_or_1(run: Run) -> None:
     Path("sure.csv").write_text("p\n0\n1\n1\n0\n")
     ended = run("decide", "sure.csv")
     assert [line[-1] for line in ended.out.splitlines()[1:]] == ["0", "1", "1", "0"]
-    assert "expected   1.0000" in ended.err
+    assert "forecast   1.0000" in ended.err
 
 
 @pytest.mark.parametrize("output", ["out.csv.gz", "out.jsonl.zst"])

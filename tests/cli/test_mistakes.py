@@ -23,6 +23,11 @@ from argmetric.cli._options import as_count
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
 from command import Ended, Run
 
+SIZED = [
+    f"{command} scores.csv --memory 0"
+    for command in ("decide", "forecast", "evaluate", "tune", "calibrate")
+]
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -98,6 +103,29 @@ from command import Ended, Run
          "COLUMN. See argmetric decide --help."),
         (["evaluate", "scores.csv", "--threshold", "0.3", "--decision-column", "id"],
          "--threshold and --decision-column exclude each other"),
+        (["decide", "scores.csv", "--metric", ""],
+         "--metric is empty: give it a value, or leave it out"),
+        (["tune", "scores.csv", "--metric="], "--metric is empty"),
+        (["decide", "scores.csv", "--decision-column", ""],
+         "--decision-column is empty: give it a value, or leave it out"),
+        (["decide", "scores.csv", "-o", "", "--force"], "-o is empty"),
+        (["decide", "scores.csv", "--rule", ""], "--rule is empty"),
+        (["decide", "scores.csv", "--report", ""], "--report is empty"),
+        (["decide", "scores.csv", "--scores", ""], "--scores is empty"),
+        (["decide", "scores.csv", "--encoding", ""], "--encoding is empty"),
+        (["decide", ""], "the name of a file is empty"),
+        (["train", "scores.csv", "-o", ""], "-o is empty"),
+        *((command.split(), message) for command in SIZED for message in (
+         "--memory must be a whole number ≥ 1, not 0",)),
+        (["decide", "scores.csv", "--memory", "1"],
+         "--memory must be at least 500 MB, not '1'"),
+        (["decide", "scores.csv", "--memory", "much"],
+         "--memory must be a size such as '2GB', not 'much'"),
+        (["monitor", "scores.csv", "--reference", "scores.csv", "--every", "4",
+         "--append", "/dev/full"],
+         "--append /dev/full is a device or a pipe: name a file, which may be new"),
+        (["monitor", "scores.csv", "--reference", "scores.csv", "--every", "4",
+         "--append", "."], "--append . is a folder: name a file, which may be new"),
         (["tag", "evaluate", "scores.csv", "other.csv"],
          "This command takes one file; leave 'other.csv' out. See argmetric tag "
          "evaluate --help."),
@@ -119,6 +147,11 @@ ROWS = "; rows are counted from 1, without the header"
     ("content", "arguments", "message"),
     [
         ("", [], "s.csv is empty"),
+        ("score\0\n0.5\n", [], "s.csv, line 1: a zero byte after 'score' (byte 6); the "
+         "file is damaged, or no text: tr -d '\\000' removes such bytes"),
+        ("id,score,na\0me\n1,0.5,x\n", [], "s.csv, line 1: a zero byte after "
+         "'id,score,na' (byte 12)"),
+        ("id,label,score\0\n", [], "s.csv, line 1: a zero byte after 'id,label,score'"),
         ("score\n", [], "s.csv has no rows"),
         ("score\n0.5\nnan\n", [],
          f"s.csv: column 'score', row 2: 'nan' is not a finite number{ROWS}"),
@@ -493,3 +526,45 @@ sys.exit(main())
     assert "another package" not in ended.stderr
     assert "divide by zero" not in ended.stderr
     assert "argmetric: note: this is ours: pass --logits\n" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["decide", "/dev/full"], "cannot read /dev/full: it is a device, not a file"),
+        (["decide", "scores.csv", "--rule", "/dev/zero"], "it is a device, not a file"),
+        (["decide", "scores.csv", "--calibrator", "/dev/zero"], "it is a device, not"),
+        (["predict", "/dev/zero", "scores.csv"], "it is a device, not a file"),
+        (["decide", "/dev/null"], "/dev/null is empty"),
+    ],
+)
+def test_a_device_is_not_read_until_memory_ends(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    write_csv()
+    ended = run(*arguments)
+    assert ended.code == 1
+    assert message in ended.err
+
+
+def test_a_scheduler_that_is_down(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    monkeypatch.setattr("argmetric.scale._executors.WAIT_FOR_SCHEDULER", "1s")
+    write_csv()
+    away = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
+    ended = run("decide", "scores.csv", *away, "-o", "out")
+    assert ended.code == 1
+    assert ended.err.startswith(
+        "argmetric: no Dask scheduler answers at tcp://127.0.0.1:9 ("
+    )
+    assert "start one with `dask scheduler`" in ended.err
+
+
+def test_class_names_are_shown_the_way_for_classes(run: Run) -> None:
+    Path("c.csv").write_text("y,decision\na,a\nb,b\nc,c\n")
+    ended = run("evaluate", "c.csv", "--label", "y")
+    assert ended.err.endswith(
+        "labels have two values; make a column with two of them first; argmetric "
+        "decide and evaluate take several classes with --one-label\n"
+    )
+    assert run("evaluate", "c.csv", "--label", "y", "--one-label").code == 0

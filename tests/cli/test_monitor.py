@@ -79,7 +79,8 @@ def same(found: Any, expected: am.Monitoring) -> None:
     assert [one["start"] for one in found] == [one.start for one in expected.periods]
     for one, other in zip(found, expected.periods, strict=True):
         for name, value in one.items():
-            right = getattr(other, name)
+            told = other.answer._asdict()
+            right = told[name] if name in told else getattr(other, name)
             if isinstance(right, float):
                 right = right if np.isfinite(right) else None
             assert value == right, name
@@ -285,6 +286,16 @@ def test_a_run_that_is_killed_changes_nothing(run: Run, weeks: list[str]) -> Non
     assert not [x for x in os.listdir(".") if x.endswith((".tmp", ".lock"))]
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"), [("x.md", "# Is the model"), ("x.TXT", "Is the model")]
+)
+def test_a_report_as_markdown_or_text(
+    run: Run, weeks: list[str], name: str, begins: str
+) -> None:
+    assert run("monitor", weeks[0], *OPTIONS, "-o", name).code in (0, 3)
+    assert Path(name).read_text().startswith(begins)
+
+
 def test_bad_input_is_refused_in_plain_words(run: Run, weeks: list[str]) -> None:
     def err(*arguments: str) -> str:
         ended: Ended = run("monitor", *arguments)
@@ -299,7 +310,8 @@ def test_bad_input_is_refused_in_plain_words(run: Run, weeks: list[str]) -> None
     assert "--every week needs --time COLUMN" in err(weeks[0], *timeless)
     assert "--every must be" in err(weeks[0], *OPTIONS, "--every", "soon")
     assert "exclude each other" in err(weeks[0], *OPTIONS, "--decision-column", "x")
-    assert "the ending must be" in err(weeks[0], *OPTIONS, "-o", "page.pdf")
+    ends = "-o page.pdf: the name of the file must end in .html, .md, .txt, .json or"
+    assert ends in err(weeks[0], *OPTIONS, "-o", "page.pdf")
     assert "no column 'labl'" in err(weeks[0], *OPTIONS, "--label", "labl")
     table = pq.read_table(weeks[0])
     pq.write_table(table.slice(0, 0), "none.parquet")

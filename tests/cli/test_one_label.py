@@ -134,11 +134,13 @@ def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
 def test_the_summary_is_for_people(run: Run) -> None:
     ended = run("decide", write(), *ASK, "--label", "kind", "-o", "o.csv")
     d = am.decide(P, classes=NAMES)
-    low, high = d.forecast().interval
+    f = d.forecast()
+    low, high = f.interval
     real = am.evaluate(Y, d.labels, one_label=True)
     told = " ".join(ended.err.split())
     assert "classes 3, one label per row metric macro f1; a class that is" in told
-    assert f"expected {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}" in told
+    assert f"expected {d.expected:.4f} forecast {f.mean:.4f}, 90 % inter" in told
+    assert f"% interval {low:.4f} to {high:.4f} most probable class" in told
     assert f"most probable class {d.most_probable:.4f} expected" in told
     assert f"actual score {float(real):.4f}" in told
     assert "class rows expected rows expected actual" in told

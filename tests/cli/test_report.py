@@ -70,7 +70,7 @@ def test_reference(run: Run) -> None:
     assert f"calibrated p ≥ {cut}" in text
     raw = short_threshold(P, wanted.threshold_raw)
     assert f"p ≥ {raw} as given" in text
-    assert f"(on calibrated p, {wanted.cut_half.n_positives} positives" in text
+    assert f"(p ≥ 0.5 as given, {wanted.cut_half.n_positives} positives" in text
     run("report", "scores.csv", "--reference", "known.csv", "-o", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Expected positives by calibrated probability" in page
@@ -235,5 +235,5 @@ def test_a_missing_extra_is_named_before_the_work(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     ended = run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html")
     assert ended.code == 1
-    assert "pip install 'argmetric[report]'" in ended.err
+    assert "pip install '.[report]' in a checkout" in ended.err
     assert not Path("out.csv").exists()

@@ -68,9 +68,9 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
         "metric f1 rule p >= ",
         f"score {rule.score:.4f} on these rows, "
         f"{100 * rule.positive_rate:.1f} % of them chosen",
-        f"new rows {rule.out_of_fold_score:.4f} "
-        f"(tuning overstates by {rule.optimism:.4f}), "
-        f"90 % interval {low:.4f} to {high:.4f}",
+        f"new rows {rule.out_of_fold_score:.4f} on 400 rows like these, "
+        f"90 % interval {low:.4f} to {high:.4f} "
+        f"(tuning overstates by {rule.optimism:.4f})",
         f"as good any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
         "written: rule.json",
     ):
@@ -209,10 +209,10 @@ def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
     assert ended.code == 0
     assert column("out.csv", "decision") == [str(x) for x in rule.apply(NEW).tolist()]
     chosen = rule.applies(NEW)
-    f = am.forecast(NEW, chosen, "f1")
+    f = am.forecast(NEW, chosen, "f1", reference=(Y, P))
     shown = words(ended.err)
     assert f"({'r.json'}, tuned on 400 rows, f1 {rule.score:.4f})" in shown
-    assert f"expected {f.mean:.4f}, 90 % interval" in shown
+    assert f"forecast {f.mean:.4f}, 90 % interval" in shown
     assert f"positives {chosen.sum()} (" in shown
     found = json.loads(run("decide", "val.parquet", "--rule", "r.json", "--json").out)
     assert found["threshold"] == rule.threshold
@@ -236,7 +236,7 @@ def test_decide_by_a_rule_with_a_map_in_it(run: Run) -> None:
     assert column("out.csv", "decision") == [str(x) for x in rule.apply(NEW)]
     assert "rule calibrated p >= " in words(ended.err)
     mean = am.forecast(NEW, rule.applies(NEW), "f1", calibrator=rule.calibrator).mean
-    assert f"expected {mean:.4f}" in words(ended.err)
+    assert f"forecast {mean:.4f}" in words(ended.err)
     assert "recalibrated by spline on 400 labelled rows" in ended.err
 
 
@@ -249,8 +249,8 @@ def test_rule_on_margins(run: Run) -> None:
     assert column("out.parquet", "decision") == rule.apply(Z).tolist()
     assert "note: no forecast: the rule was tuned on scores" in ended.err
     ended = run("decide", *arguments, "--logits", "-o", "out.parquet")
-    mean = am.forecast(Z, rule.applies(Z), "f1", logits=True).mean
-    assert f"expected {mean:.4f}" in words(ended.err)
+    f = am.forecast(Z, rule.applies(Z), "f1", logits=True, reference=(Y, Z))
+    assert f"forecast {f.mean:.4f}" in words(ended.err)
     ended = run("forecast", *arguments)
     assert ended.code == 1
     assert "pass --reference to make them probabilities, or --logits" in ended.err
@@ -260,7 +260,7 @@ def test_forecast_of_a_rule(run: Run) -> None:
     run("tune", "val.parquet", "--label", "y", "-m", "f2", "-o", "r.json")
     rule = am.Rule.load("r.json")
     found = json.loads(run("forecast", "new.csv", "--rule", "r.json", "--json").out)
-    mean = am.forecast(NEW, rule.applies(NEW), "f2").mean
+    mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
     assert found["metric"] == "f2"
     assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
     arguments = ["new.csv", "--rule", "r.json", "--reference", "val.parquet", "--json"]
@@ -347,7 +347,8 @@ def test_decide_with_a_reference(run: Run) -> None:
     assert "threshold calibrated p >= " in shown
     assert "assumes: probabilities recalibrated by spline on 400 labelled rows" in shown
     assert shown.count("recalibrated by spline") == 1
-    assert f"expected {d.expected:.4f}" in shown
+    assert f"forecast {d.forecast().mean:.4f}, 90 % interval" in shown
+    assert f"expected {d.expected:.4f} is what was maximised" in shown
 
 
 def test_a_map_and_a_reference_give_the_same(run: Run) -> None:

@@ -31,9 +31,6 @@ GROUPS, SIZES = (1, 2, 15, 16, 17, 18, 40), (1, 1, 2, 3, 5, 12, 63, 64, 65)
 EXACT = 1 << 22  # pairs of a sum and a value that are looked at one by one
 RARE = 1e-15  # chances of sums that are left out
 CELLS = 1 << 15
-# Not met yet, all of them means over short groups beside groups of some 64 rows: the
-# cdf is off by .005 to .015 at more than .02 deviations; mean and deviation hold.
-NOT_MET = {1945: ["cdf"], 2634: ["cdf"], 3292: ["cdf", "held"], 4317: ["cdf"]}
 
 
 def case(seed):
@@ -66,7 +63,10 @@ def case(seed):
         options["overdispersion"] = float(rng.choice([0.1, 0.5, 2.0]))
     if not alone:
         options["groups"] = np.repeat(np.arange(len(sizes)), sizes)
-    return str(rng.choice(NAMES)), p, labels, options
+    name = str(rng.choice(NAMES))
+    if "known" in options and "overdispersion" in options and rng.random() < 0.5:
+        options["known"] = 1.0 - options["known"]  # the effect lies far off
+    return name, p, labels, options
 
 
 def moved_to(prior, p):
@@ -81,8 +81,8 @@ def law_of_group(name, p, rest, labels, known, zd, deviation):
     seen = ~np.isnan(known)
     rows, weights = np.where(seen, known, p)[None], np.ones(1)
     if deviation:
-        z = np.linspace(-9 - deviation, 9 + deviation, 201)
         centre = centre_log_odds(p, rest, deviation)
+        z = dense_effects(centre, known, deviation)
         chance = expit(centre + deviation * z[:, None])
         rows = np.where(seen, known, chance)
         with np.errstate(divide="ignore"):
@@ -104,6 +104,18 @@ def law_of_group(name, p, rest, labels, known, zd, deviation):
     values = oracle.values(name, tp.ravel(), k, (tp + r).ravel(), p.size, zd)
     atoms, mass, missing = oracle.merge_atoms(values, joint.ravel().astype(oracle.REAL))
     return atoms.astype(float), (mass * (1 - missing)).astype(float), float(missing)
+
+
+def dense_effects(centre, known, deviation):
+    """Effects around the likeliest, wherever known labels put it."""
+    seen = ~np.isnan(known) & np.isfinite(centre)
+    sign, x = np.where(known[seen] == 1, 1.0, -1.0), centre[seen]
+
+    def pull(z):
+        return deviation * (sign * expit(-sign * (x + deviation * z))).sum() - z
+
+    most = deviation * seen.sum() + 1.0
+    return brentq(pull, -most, most) + np.linspace(-9 - deviation, 9 + deviation, 201)
 
 
 def plain_law(p):
@@ -169,28 +181,36 @@ def merged(parts):
 
 
 def on_grid(laws):
-    """Sums of values on a fine grid, each split between two cells, by count."""
+    """Sums of values on a fine grid, each split between two cells, by count.
+
+    Where none is left out there is one count, and room for finer cells.
+    """
     laws = [(*merged([(v, c)]), missing) for v, c, missing in laws]
     low = min(v[0] for v, _, _ in laws if v.size)
     high = max(v[-1] for v, _, _ in laws if v.size)
-    step = (high - low) / (CELLS // len(laws) - 2)  # both ends lie on cells
-    spectra = np.zeros((len(laws) + 1, CELLS // 2 + 1), dtype=complex)
+    all_in = all(missing == 0.0 for _, _, missing in laws)
+    cells = 8 * CELLS if all_in else CELLS
+    step = (high - low) / (cells // len(laws) - 2)  # both ends lie on cells
+    counts = np.array([len(laws)]) if all_in else np.arange(len(laws) + 1)
+    spectra = np.zeros((counts.size, cells // 2 + 1), dtype=complex)
     spectra[0] = 1.0
     for values, chances, missing in laws:
         place = (values - low) / step
         cell = np.floor(place).astype(int)
         rest = place - cell
-        mass = np.bincount(cell, chances * (1 - rest), CELLS)
-        mass += np.bincount(cell + 1, chances * rest, CELLS)
+        mass = np.bincount(cell, chances * (1 - rest), cells)
+        mass += np.bincount(cell + 1, chances * rest, cells)
+        if all_in:
+            spectra *= np.fft.rfft(mass)
+            continue
         more = spectra[:-1] * np.fft.rfft(mass)
         spectra *= missing
         spectra[1:] += more
-    mass = np.fft.irfft(spectra, CELLS, axis=1)
-    counts = np.arange(1.0, len(laws) + 1)[:, None]
-    values = low + step * np.arange(CELLS) / counts
-    likely = mass[1:] > 1e-16
+    mass = np.fft.irfft(spectra, cells, axis=1)[counts > 0]
+    values = low + step * np.arange(cells) / counts[counts > 0, None]
+    likely = mass > 1e-16
     order = np.argsort(values[likely])
-    chances = mass[1:][likely][order]
+    chances = mass[likely][order]
     return (
         values[likely][order],
         chances / chances.sum(),
@@ -198,9 +218,8 @@ def on_grid(laws):
     )
 
 
-def wrong(seed):
+def wrong(name, p, labels, options):
     """What of a forecast differs from the twin's; empty where nothing does."""
-    name, p, labels, options = case(seed)
     zd, known = options["zero_division"], options.get("known", np.full(p.size, NAN))
     ids = options.get("groups", np.zeros(p.size, dtype=int))
     sides = moved_to(options["prior"], p) if "prior" in options else (p, 1 - p)
@@ -264,5 +283,27 @@ def central(values, mass, coverage):
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_laws_at_random(block):
     seeds = range(block * LAWS, (block + 1) * LAWS)
-    found = {seed: faults for seed in seeds if (faults := wrong(seed))}
-    assert found == {seed: NOT_MET[seed] for seed in seeds if seed in NOT_MET}
+    assert {seed: faults for seed in seeds if (faults := wrong(*case(seed)))} == {}
+
+
+# Means over short groups beside groups of some 64 rows: their sums lie on steps of a
+# few hundredths of a deviation.
+@pytest.mark.parametrize("seed", [1945, 2634, 3292, 4317])
+def test_laws_on_narrow_steps(seed):
+    assert wrong(*case(seed)) == []
+
+
+@pytest.mark.parametrize("groups", [1, 3, 20])
+@pytest.mark.parametrize(
+    ("prior", "deviation", "name"),
+    [(0.9, 0.5, "f1"), (0.999, 0.5, "accuracy"), (0.98, 0.3, "mcc"), (0.01, 1, "f1")],
+)
+def test_known_labels_put_the_effect_far_off(groups, prior, deviation, name):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 1, 60 * groups)
+    known = np.where(np.arange(p.size) % 60 < 50, float(prior < 0.5), NAN)
+    options = {"known": known, "prior": prior, "overdispersion": deviation}
+    options["zero_division"] = 0.0
+    if groups > 1:
+        options["groups"] = np.repeat(np.arange(groups), 60)
+    assert wrong(name, p, p > 0.4, options) == []

@@ -136,7 +136,8 @@ def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():
     y = rng.random(4000) < expit(x)
     hard = rng.normal(-0.5, 0.5, 2000)  # all of them near the cut
     labels = hard > -0.5
-    f = am.forecast(expit(hard), labels, reference=(y, expit(x)))
+    with pytest.warns(UserWarning, match="the scores moved since the reference"):
+        f = am.forecast(expit(hard), labels, reference=(y, expit(x)))
     alone = am.forecast(expit(hard), labels)
     assert f.mean == pytest.approx(alone.mean, abs=0.03)
 
@@ -259,9 +260,9 @@ def test_long_groups_where_nothing_is_predicted_move_too():
 def test_scores_that_all_become_0():
     y, p = reference(300)
     x = np.log(p / (1 - p))
-    f = am.forecast(
-        np.full(1000, -900.0), np.zeros(1000, int), reference=(y, x), logits=True
-    )
+    new, labels = np.full(1000, -900.0), np.zeros(1000, int)
+    with pytest.warns(UserWarning, match="the scores moved since the reference"):
+        f = am.forecast(new, labels, reference=(y, x), logits=True)
     assert f.mean == 0.0
 
 

@@ -78,10 +78,17 @@ HELD_BY = {
         "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
         "test_the_expected_score_is_that_of_all_truths": "sums_of",
     },
-    "draws": {"test_the_law_is_that_of_all_truths": "draw_tables"},
+    "draws": {
+        "test_laws_are_those_of_all_truths": "all_tables",
+        "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
+    },
     "exact": {
         "test_the_best_of_all_labels_is_found": "climb_exact",
         "test_the_expected_score_is_that_of_all_truths": "exact_values",
+    },
+    "means": {
+        "test_accuracy_has_the_law_of_a_count": "count_law",
+        "test_expected_scores_are_exact_to_rounding": "ratio_means",
     },
     "limits": {"test_limits_are_kept": "pull_rows push_rows"},
     "affine": {

@@ -3,8 +3,11 @@
 import ast
 import importlib
 import importlib.util
+import os
 import re
 import runpy
+import shutil
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -58,6 +61,60 @@ def test_folders_of_tests_are_those_of_the_package():
     rooms = {room.strip("_") for room in DRAWING["read_imports"](ROOT)}
     folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in TEST_FILES}
     assert folders - rooms == {"browser", "house"}
+
+
+IN_THE_ROOT = {
+    *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "Makefile"),
+    "pyproject.toml",
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    *("SECURITY.md", "benchmarks", "conftest.py", "docs", "examples", "src", "tests"),
+}
+
+
+def git(*arguments, folder=ROOT):
+    """What git says; the test is skipped where there is none, or no clone."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("this is no clone")
+    return done.stdout
+
+
+def test_the_root_holds_nothing_that_a_try_left():
+    if Path(git("rev-parse", "--show-toplevel").strip()) != ROOT:
+        pytest.skip("this is no clone")
+    known = {line.partition("/")[0] for line in git("ls-files").splitlines()}
+    assert known == IN_THE_ROOT
+
+
+def test_lint_refuses_files_in_the_root_that_git_does_not_know(tmp_path):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    (tmp_path / "Makefile").write_text(text_of("Makefile"))
+    check = ["make", "--no-print-directory", "-C", str(tmp_path), "clean-tree"]
+    none = {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
+
+    def checked():
+        return subprocess.run(
+            check, capture_output=True, text=True, check=False, env=os.environ | none
+        )
+
+    assert checked().returncode == 0  # without git
+    git("init", "--quiet", folder=tmp_path)
+    git("add", "Makefile", folder=tmp_path)
+    assert (checked().returncode, checked().stdout) == (0, "")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "new.py").write_text("")
+    git("add", "src", folder=tmp_path)
+    (tmp_path / "src" / "newer.py").write_text("")  # one is at work on it
+    assert checked().returncode == 0
+    (tmp_path / "out.csv").write_text("p\n0.5\n")
+    (tmp_path / "decided").mkdir()
+    (tmp_path / "decided" / "part.csv").write_text("p\n0.5\n")
+    assert checked().returncode != 0
+    assert "git does not know these in the root: decided/ out.csv" in checked().stdout
 
 
 def test_one_version():

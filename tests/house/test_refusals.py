@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import argmetric as am
 from argmetric import sequence
-from argmetric._input.sparse import check_features
+from argmetric._input.features import check_features
 from argmetric.search import Costing, Parser, Summarizer, Tagger
 
 NAN = math.nan

@@ -1,6 +1,7 @@
 """Compiling: a changed callee makes cached code old, and a long wait is explained."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -27,7 +28,11 @@ import argmetric._jit
 from caller import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
 """
-LINE = "argmetric: compiling for this machine, once; later runs start at once\n"
+LINES = (
+    r"argmetric: compiling for this machine, the first time\n"
+    r"argmetric: compiled in \d+ s, and kept in the cache: later runs start at once\n"
+)
+NOT_KEPT = r"argmetric: compiling, which every run will do, .* set NUMBA_CACHE_DIR .*\n"
 MANY = "(inner(x) + inner(0) + inner(3))"
 NO_STAMP = "argmetric._jit._stamp = lambda dispatcher, folder: False"
 
@@ -82,36 +87,44 @@ def test_a_kernel_is_compiled_once_for_constants_and_variables(tmp_path):
     assert done.stdout.split() == ["22", "1"]  # 2·(6 + 1 + 4)
 
 
-@pytest.mark.parametrize(
-    ("own", "patience", "said"),
-    [
-        (True, 0.0, [LINE, ""]),
-        (True, 1e9, [""]),
-        (False, 0.0, [""]),
-        pytest.param(False, 1e9, ["", ""], marks=pytest.mark.slow),
-    ],
-)
-def test_a_line_says_once_that_our_kernels_are_compiled(tmp_path, own, patience, said):
-    """Not where nothing is compiled, where it is quick, or where it is not ours."""
+def said_by(tmp_path, kernel, patience=0.0, before=""):
+    """What a process says on stderr that calls a kernel twice."""
+    program = (
+        f"import argmetric._jit\nargmetric._jit._PATIENCE = {patience}\n{before}\n"
+        f"{kernel}\nimport numpy as np\nmix(np.uint64(1)), mix(np.uint64(2))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+
+
+OURS = "from argmetric._jit.hashing import mix"
+THEIRS = "from theirs import mix"
+
+
+def test_one_line_for_each_cache_says_that_our_kernels_are_compiled(tmp_path):
+    first = said_by(tmp_path, OURS)
+    assert re.fullmatch(LINES, first)
+    assert said_by(tmp_path, OURS) == ""  # nothing is compiled
+    another = f"{OURS}, absorb\nimport numpy as np\nabsorb(np.uint64(3), np.uint64(4))"
+    assert said_by(tmp_path, another) == ""  # something is, and it was said before
+    (tmp_path / "cache").rename(tmp_path / "old")
+    assert re.fullmatch(LINES, said_by(tmp_path, OURS))
+
+
+def test_what_is_quick_or_not_ours_needs_no_line(tmp_path):
     (tmp_path / "theirs.py").write_text(
         "import numba\n\n@numba.njit(cache=True)\ndef mix(x):\n    return x\n"
     )
-    ours = "from argmetric._jit.hashing import mix\n"
-    program = (
-        f"import argmetric._jit\nargmetric._jit._PATIENCE = {patience}\n"
-        f"{ours if own else 'from theirs import mix'}\n"
-        "import numpy as np\nmix(np.uint64(1)), mix(np.uint64(2))"
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    errors = [
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stderr
-        for _ in said
-    ]
-    assert errors == said
+    assert said_by(tmp_path, OURS, patience=1e9) == ""
+    assert said_by(tmp_path, THEIRS) == ""
+
+
+def test_a_line_says_why_every_run_compiles(tmp_path):
+    for _ in range(2):
+        assert re.fullmatch(NOT_KEPT, said_by(tmp_path, OURS, before=NO_STAMP))

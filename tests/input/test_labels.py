@@ -11,8 +11,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
+from argmetric import stream
 
 TRUE = [1, 0, 1, 1, 0, 0]
 PRED = [1, 1, 0, 1, 0, 0]
@@ -150,3 +152,88 @@ def test_the_place_of_a_label_that_ends_with_a_zero_byte_is_found():
 def test_a_dict_is_no_label_and_its_row_is_named():
     with pytest.raises(TypeError, match=r"y_true has no label at row 1: \{\}"):
         am.evaluate([1, {}, 0], [1, 1, 0])
+
+
+COLUMN = np.array([0, 1, 2, 1])[:, None]
+P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.4, 0.5, 0.1]])
+TWO = np.array([[0], [1], [1], [0]])
+ONE_COLUMN = {
+    "y_true": lambda: am.evaluate(COLUMN, [0, 1, 1, 2], one_label=True),
+    "y_pred": lambda: am.evaluate([0, 1, 1, 2], COLUMN, one_label=True),
+    "classes": lambda: am.evaluate([0, 1], [0, 1], classes=[[0, 1]], one_label=True),
+    "known": lambda: am.decide(P3, one_label=True).forecast(known=COLUMN),
+    "labels": lambda: am.forecast(P3, COLUMN, classes=[0, 1, 2]),
+    "y": lambda: am.calibration_check(COLUMN, P3, one_label=True),
+    "y, tuned": lambda: am.tune(TWO, [0.1, 0.8, 0.6, 0.3]),
+    "y, a surface": lambda: am.MetricSurfaceDisplay.from_data(
+        np.arange(4.0)[:, None], pd.DataFrame({"y": [0, 1, 1, 0]})
+    ),
+    "y_true, a stream": lambda: stream.ProgressiveScore("f1").update(TWO, TWO),
+    "y_true, a display": lambda: stream.StreamDisplay.from_predictions(TWO, TWO),
+    "y, a scorer": lambda: am.optimal_scorer("f1")(
+        LogisticRegression().fit(np.arange(4.0)[:, None], TWO.ravel()),
+        np.arange(4.0)[:, None],
+        TWO,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_COLUMN)
+def test_a_column_where_labels_are_needed_is_refused_by_name(name):
+    word = name.partition(",")[0]
+    with pytest.raises(ValueError, match=rf"^{word} must hold one label for each row"):
+        ONE_COLUMN[name]()
+
+
+MASKED = np.ma.masked
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: am.decide([0.5, MASKED]), "p has NaN at row 1"),
+        (lambda: am.decide(np.ma.array([0.5, 0.4], mask=[0, 1])), "p has NaN at row 1"),
+        (lambda: am.evaluate([1, MASKED], [1, 0]), "y_true has no label at row 1"),
+        (lambda: am.decide([[0.5, MASKED], [0.2, 0.1]], average="samples"), "column 1"),
+        (
+            lambda: am.decide(
+                [np.ma.array([0.5, 0.4], mask=[0, 1]), [0.1, 0.2]], average="samples"
+            ),
+            "p has NaN at row 0, column 1",
+        ),
+        (
+            lambda: am.decide([P3[0], np.ma.array(P3[1], mask=True)], one_label=True),
+            "p has NaN at row 1, column 0",
+        ),
+        (
+            lambda: am.decide([P3[0], MASKED], one_label=True),
+            "p is ragged: row 1 is missing or masked; drop or fill it first",
+        ),
+        (
+            lambda: am.decide([P3[0].tolist(), None], one_label=True),
+            "p is ragged: row 1 is missing or masked",
+        ),
+    ],
+)
+def test_a_masked_row_is_told(call, words):
+    with pytest.raises(ValueError, match=words):  # warnings are errors, too
+        call()
+
+
+def test_a_masked_label_of_known_rows_is_a_missing_one():
+    given = am.forecast([0.5, 0.4], [1, 0], known=[1, MASKED])
+    assert given.mean == am.forecast([0.5, 0.4], [1, 0], known=[1, None]).mean
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: am.evaluate(list("abc"), list("abb")),
+        lambda: am.evaluate(list("abc"), list("abb"), pos_label="a"),
+        lambda: am.evaluate([0, 1, 2], [0, 1, 1], groups=[1, 1, 2], average="groups"),
+        lambda: am.FBeta().score([0, 1, 2], [0, 1, 1]),
+    ],
+)
+def test_names_of_classes_are_shown_the_way_for_classes(call):
+    with pytest.raises(ValueError, match="or call evaluate with one_label=True"):
+        call()

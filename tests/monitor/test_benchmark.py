@@ -109,9 +109,13 @@ def test_the_first_alarm_is_that_of_monitor(part, moved):
     reference, new = (y[:2000], p[:2000]), p[2000:][np.concatenate(weeks)]
     periods = am.monitor(new, 0.3, reference=reference, every=n).periods
     told = next((i for i, one in enumerate(periods) if one.alarm), None)
-    assert part("alarms").first_alarm(reference, new, 0.3) == told
     own = am.calibrate(*reference)
-    assert part("alarms").first_alarm(reference, new, 0.3, n, own) == told
+    for more in ((), (n, own)):
+        found = part("alarms").first_alarm(reference, new, 0.3, *more)
+        assert (None if found is None else found.week) == told
+        assert found is None or found.way in periods[told].alarm
+        ways = (n, own, ("better",))
+        assert part("alarms").first_alarm(reference, new, 0.3, *ways) is None
     assert (told is not None) == moved
 
 
@@ -134,7 +138,7 @@ def test_an_alarm_by_labels_needs_a_share_that_fell(part):
     weeks = [np.arange(n) < k for k in (100, 100, 100, 60, 60)]
     same = np.arange(2000) < 200
     # 60 of 1,000 after 500 of 5,000: the root of the likelihood ratio is 4.0
-    assert part("alarms").labelled_alarm(same, np.concatenate(weeks)) == 3
+    assert part("alarms").labelled_alarm(same, np.concatenate(weeks)).week == 3
     assert part("alarms").labelled_alarm(same, np.concatenate(weeks[:3])) is None
     rising = [np.arange(n) < k for k in (100, 100, 200)]
     assert part("alarms").labelled_alarm(same, np.concatenate(rising)) is None

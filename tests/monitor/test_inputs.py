@@ -248,6 +248,16 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         watch(**options)
 
 
+def test_the_reference_is_read_with_the_label_that_is_positive() -> None:
+    names = np.where(Y[:400] == 1, "yes", "no")
+    plain = watch()
+    named = watch(reference=(names, P[:400]), pos_label="yes")
+    assert repr(named) == repr(plain)
+    assert repr(watch(pos_label="yes")) == repr(plain)  # 0 and 1 need no name
+    with pytest.raises(ValueError, match=r"pass pos_label='yes' or pos_label='no'$"):
+        watch(reference=(names, P[:400]))
+
+
 def test_labels_go_with_no_rule_and_a_rule_without_labels() -> None:
     made = watch(labels=(NEW > 0.3).astype(int))
     with pytest.raises(ValueError, match="labels are needed"):

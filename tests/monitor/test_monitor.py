@@ -37,8 +37,9 @@ def watched() -> am.Monitoring:
 def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) -> None:
     verdicts = [one.verdict for one in watched.periods]
     assert verdicts == ["fine"] * 6 + ["share moved"] * 2
-    assert [one.alarm for one in watched.periods[:7]] == [""] * 7
-    assert watched.periods[7].alarm.startswith("moved")
+    assert [one.alarm for one in watched.periods[:6]] == [""] * 6
+    assert watched.periods[6].alarm == "moved for the better"
+    assert watched.periods[7].alarm.startswith("moved for the worse")
     share = np.array([y.mean() for y, _ in YEAR])
     low, high = (
         np.array([getattr(one, name) for one in watched.periods])

@@ -289,3 +289,29 @@ def test_a_run_that_stopped_goes_on(files, tmp_path, monkeypatch):
     found = decide_classes(folder, output=tmp_path / "out", resume=True, **HOW)
     labels = am.decide(p, "f1", classes=NAMES).rule.apply(p)
     assert read_back(found.output)["decision"].to_pylist() == labels.tolist()
+
+
+@pytest.mark.parametrize("large", [2**70, 10**400])
+def test_classes_that_no_column_can_hold_are_refused_at_once(large, tmp_path):
+    pq.write_table(pa.table({"a": [0.2, 0.9], "b": [0.8, 0.1]}), tmp_path / "p.parquet")
+    with pytest.raises(
+        ValueError, match=r"classes has \d+…?, which no column of a file"
+    ):
+        decide_classes(
+            tmp_path / "p.parquet",
+            output=tmp_path / "out",
+            scores=["a", "b"],
+            classes=[1, large],
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_classes_that_are_large_floats_are_written_as_such(tmp_path):
+    pq.write_table(pa.table({"a": [0.2, 0.9], "b": [0.8, 0.1]}), tmp_path / "p.parquet")
+    decide_classes(
+        tmp_path / "p.parquet",
+        output=tmp_path / "out",
+        scores=["a", "b"],
+        classes=[1e300, 2e300],
+    )
+    assert pq.read_table(tmp_path / "out")["decision"].to_pylist() == [2e300, 1e300]

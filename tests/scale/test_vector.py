@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
+from argmetric._calibrate.maps import IsotonicMap, PlattMap
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import _vector as vector_stage
@@ -181,3 +182,16 @@ def test_a_cut_that_is_not_carried_out_is_noticed(laws, tmp_path, monkeypatch):
     monkeypatch.setattr(vector_stage, "cut_between", lambda *ends: real(*ends) + 0.1)
     with pytest.raises(ValueError, match="other positives were written"):
         in_pieces(folder, tmp_path / "out")
+
+
+def test_the_cut_at_half_is_on_the_scores_as_given(laws, tmp_path):
+    """Also where the map has steps, or falls."""
+    folder, p = laws["skewed"]
+    steps = IsotonicMap(
+        np.array([0.2, 0.45, 0.55, 0.9]), np.array([0.1, 0.3, 0.3, 0.7])
+    )
+    for map_ in (PlattMap(0.8, -1.5), steps, lambda p: 0.8 - 0.6 * p):
+        found = in_pieces(folder, tmp_path / "out", calibrator=map_)
+        wanted = am.decide(p, calibrator=map_).cut_half
+        assert found.n_half == wanted.n_positives == (p >= 0.5).sum()
+        assert found.expected_half == pytest.approx(wanted.expected, rel=1e-12)

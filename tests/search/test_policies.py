@@ -302,6 +302,51 @@ def test_a_wide_beam_finds_the_best_path_of_all(form):
     assert [totals[path] <= totals[best] for path in found] == [True] * 3
 
 
+class Matching(Task):
+    """Each row of a square takes a column of its own; the last one is forced."""
+
+    def start(self, x):
+        return ()
+
+    def actions(self, x, state):
+        return [column for column in range(len(x)) if column not in state]
+
+    def step(self, x, state, action):
+        return (*state, action)
+
+    def action_features(self, x, state, action):
+        return [("gain", x[len(state)][action])]
+
+    def output(self, x, state):
+        return state
+
+    def loss(self, y, output):
+        return sum(a != b for a, b in zip(y, output, strict=False))
+
+
+def best_matching(x):
+    return max(
+        itertools.permutations(range(len(x))),
+        key=lambda columns: sum(row[c] for row, c in zip(x, columns, strict=True)),
+    )
+
+
+@pytest.mark.parametrize("prediction", ["draw", "mean"])
+def test_a_forced_step_has_its_raw_score(prediction):
+    X = np.random.default_rng(0).normal(size=(120, 5, 5)).tolist()
+    Y = [best_matching(x) for x in X]
+    searn = Searn(
+        Matching(),
+        beta=1.0,
+        iterations=1,
+        beam=120,
+        beam_scores="raw",
+        prediction=prediction,
+    ).fit(X[:20], Y[:20])
+    # Columns are taken once each: all paths have the same biases in sum.
+    assert searn.predict(X[20:]) == Y[20:]
+
+
 class Garden(Task):
     """The first letter is told by the last one, which only then can be seen."""
 

@@ -123,6 +123,14 @@ def test_bad_scores_are_refused(arguments, message):
         LinearChainCRF(*arguments)
 
 
+@pytest.mark.parametrize(
+    "labels", [memoryview(np.zeros((2, 2))), np.array(2), {"a", "b"}, 2]
+)
+def test_labels_that_are_no_list_are_refused(labels):
+    with pytest.raises(TypeError, match="labels must be a list of names, not"):
+        LinearChainCRF(np.zeros((2, 2)), np.zeros((2, 2)), labels)
+
+
 def test_bad_sequences_are_refused():
     crf = LinearChainCRF(np.zeros((2, 2)), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="label 2 at row 1; the model knows 0 to 1"):

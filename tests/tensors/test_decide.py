@@ -155,6 +155,41 @@ def test_log_odds(name):
     agree(decision, plain.group_expected, plain.labels, counts)
 
 
+NEARLY_CERTAIN = {
+    "all 0": lambda n: np.zeros(n),
+    "all 1": lambda n: np.ones(n),
+    "0 and 1": lambda n: (np.arange(n) % 7 == 0) * 1.0,
+    "one of 1e-20": lambda n: np.eye(1, n)[0] * 1e-20,
+    "up to 1e-300": lambda n: np.linspace(0.1, 1.0, n) * 1e-300,
+    "up to 1e-14": lambda n: np.linspace(0.1, 1.0, n) * 1e-14,
+    "up to 1e-6": lambda n: np.linspace(0.1, 1.0, n) * 1e-6,
+    "near 0 and 1": lambda n: np.where(np.arange(n) % 9 > 6, 1 - 1e-9, 1e-9),
+}
+
+
+@every_library
+@pytest.mark.parametrize("case", NEARLY_CERTAIN)
+@pytest.mark.parametrize("metric", [am.MCC(), am.Kappa(), am.MCC(zero_division=1)])
+@pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
+def test_long_rows_that_are_nearly_certain(metric, case, name):
+    for n in (1025, 1400):
+        p = NEARLY_CERTAIN[case](n)
+        plain, decision = both(p, metric, name)
+        agree(decision, plain.expected, plain.labels, plain.n_positives)
+        relative = pytest.approx(plain.expected, rel=1e-9, abs=0)
+        assert float(decision.expected) == relative
+
+
+@pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
+def test_nearly_certain_rows_beside_others():
+    n = 1500
+    other = np.random.default_rng(0).beta(1, 5, n)
+    P = np.stack([np.zeros(n), np.ones(n), other, np.full(n, 1e-15)])
+    plain, decision = both(P, "mcc", average="samples")
+    counts = plain.group_n_positives
+    agree(decision, plain.group_expected, plain.labels, counts)
+
+
 @pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "kappa", "recall"])
 @pytest.mark.parametrize("size", [1023, 1025, 3000])
 def test_long_rows(metric, size):

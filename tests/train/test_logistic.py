@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import subprocess
 import sys
@@ -311,7 +312,9 @@ def test_no_convergence_is_said_once():
         ({"objective": "hard"}, "objective must be one of"),
         ({"metric": "f-one"}, "unknown metric"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"class_weight": {0: -1, 1: 1}}, "class_weight must not be negative"),
+        ({"class_weight": {0: -1, 1: 1}}, "class_weight of 0 must be 0 or a positive"),
+        ({"class_weight": {1: math.nan}}, "class_weight of 1 must be 0 or a positive"),
+        ({"class_weight": {7: 1}}, "class_weight names the class 7, which is not"),
         ({"metric": "mcc", "objective": "expected"}, 'objective="soft"'),
     ],
 )
@@ -424,3 +427,24 @@ def test_a_surface_of_sure_margins_has_no_warnings():
 def test_a_penalty_beyond_floats_is_refused():
     with pytest.raises(ValueError, match="C must be 1e-100 or more"):
         am.MetricLogisticRegression(C=5e-324).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("depth", [1, 5000])
+@pytest.mark.parametrize("of", [lambda one: one, lambda one: {0: one}])
+def test_weights_of_classes_that_are_no_numbers(depth, of):
+    nested: list[object] = []
+    for _ in range(depth):
+        nested = [nested]
+    X, y = np.arange(8.0)[:, None], [0, 1] * 4
+    with pytest.raises(TypeError, match=r"class_weight (of 0 )?must be"):
+        MetricLogisticRegression(class_weight=of(nested)).fit(X, y)
+
+
+def test_weights_of_classes_may_name_others_where_both_are_named():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3 == 0
+    how = {"max_iter": 5, "random_state": 0}
+    some = MetricLogisticRegression(class_weight={False: 1, True: 3}, **how)
+    more = MetricLogisticRegression(class_weight={0: 1, 1: 3, 2: 9}, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert (some.fit(X, y).coef_ == more.fit(X, y).coef_).all()

@@ -155,6 +155,15 @@ def damaged(rule, **changes):
         ({"threshold": None}, "where a number belongs"),
         ({"threshold": "nan"}, "threshold must be a number"),
         ({"threshold": "high"}, "'high' where a number belongs"),
+        ({"threshold": "0.5"}, "'0.5' where a number belongs"),
+        ({"score_interval": [0.4, "0.5"]}, "'0.5' where a number belongs"),
+        ({"score_interval": [2, 1]}, "score_interval must begin with its lower end"),
+        ({"threshold_interval": [0.4, 0.3]}, "threshold_interval must begin with its"),
+        ({"plateau": [0.4, 0.3]}, "plateau must begin with its lower end"),
+        ({"n": "3"}, "'3' where a number belongs"),
+        ({"coverage": 7}, "coverage must lie strictly between 0 and 1, not 7"),
+        ({"neg_label": 1}, "pos_label and neg_label are both 1"),
+        ({"choice": "worst"}, "choice must be one of"),
         ({"n": "many"}, "'many' where a number belongs"),
         ({"n": 1.5}, "1.5 where a count belongs"),
         ({"coverage": "most"}, "'most' where a number belongs"),
@@ -307,6 +316,57 @@ def test_a_rule_by_hand():
         am.Rule("f1", NAN)
     mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
     assert mixed.apply([0.1, 0.9]).tolist() == [0, "yes"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"pos_label": 0}, "pos_label and neg_label are both 0"),
+        ({"pos_label": "a", "neg_label": "a"}, "both 'a': a rule tells two labels"),
+        ({"score_interval": (2, 1)}, "score_interval must begin .* not 2 to 1"),
+        ({"plateau": (1, 0)}, "plateau must begin with its lower end"),
+        ({"threshold_interval": "ab"}, "threshold_interval must be two numbers or"),
+        ({"score_interval": (0.1, "x")}, "score_interval must be a number, not 'x'"),
+        ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
+        ({"score": "0.5"}, "score must be a number"),
+        ({"coverage": 0}, "coverage must lie strictly between 0 and 1"),
+        ({"n": -4}, "n must be a whole number"),
+        ({"choice": "zz"}, "choice must be one of"),
+    ],
+)
+def test_a_rule_by_hand_that_contradicts_itself(facts, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        am.Rule(**{"metric": "f1", "threshold": 0.3} | facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"classes": ("a", "a")}, "classes has a class twice: 'a', 'a'"),
+        ({"score_interval": (2, 1)}, "score_interval must begin with its lower end"),
+        ({"coverage": 2}, "coverage must lie strictly"),
+    ],
+)
+def test_a_rule_of_classes_that_contradicts_itself(facts, message):
+    plain = {"classes": ("a", "b"), "weights": [1.0, 2.0], "metric": am.FBeta(1)}
+    with pytest.raises(ValueError, match=message):
+        am.MultiClassRule(**plain | facts)
+
+
+@pytest.mark.parametrize("load", [am.Rule.load, am.Calibrator.load, am.Monitoring.load])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"file": 1, "a": {"b": 1, "b": 2}}', "the key 'b' stands there twice"),
+        ('{"file": 1, "a": [1e400]}', "the number 1e400 is beyond all floats"),
+        ('{"file": 1, "a": -1e999}', "the number -1e999 is beyond all floats"),
+    ],
+)
+def test_a_file_that_can_be_read_in_two_ways(load, text, message, tmp_path):
+    path = tmp_path / "saved.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"saved\.json is no \w+: {message}"):
+        load(path)
 
 
 def test_the_printed_form_fits_one_screen(all_rules):

@@ -17,7 +17,12 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import check_scores, read_scores, to_floats
 from argmetric._results.display import Lines, Result
 from argmetric._results.pictures import draw_map
-from argmetric._results.saving import Saved, check_version, plain
+from argmetric._results.saving import (
+    Saved,
+    check_version,
+    plain,
+    refuse_spelled_numbers,
+)
 
 FORMAT = 3  # of the saved form; 1 had neither reach nor draws, 2 no counts
 SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
@@ -197,6 +202,11 @@ class Calibrator(Saved["Calibrator"], Result):
         return (self,)
 
     @property
+    def _rises(self) -> bool:
+        """Whether it is known never to fall: a function of the user's own may."""
+        return not any(isinstance(one, FunctionMap) for one in self.parts)
+
+    @property
     def summary(self) -> str:
         """Method and reference in a few words."""
         return f"{self.method} on {self.n:,} labelled rows"
@@ -237,6 +247,8 @@ class Calibrator(Saved["Calibrator"], Result):
         if values.get("format", FORMAT) < FORMAT:
             values = dict.fromkeys({"reach", "draws", "counts"} & wanted) | values
         given = {key: x for key, x in values.items() if key not in _HEADER}
+        for key in given.keys() - {"classes"}:
+            refuse_spelled_numbers(given[key], key)
         if set(given) != wanted:
             odd = sorted(set(given) ^ wanted)
             raise ValueError(

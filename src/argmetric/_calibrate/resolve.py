@@ -9,26 +9,35 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from argmetric._input.arguments import check_share, shown
 from argmetric._input.label_words import listed
-from argmetric._input.labels import binary_labels, plain_label
+from argmetric._input.labels import (
+    binary_labels,
+    distinct,
+    label_array,
+    plain_label,
+    refuse_missing,
+    usual_pair,
+)
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import is_frame_like
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.kept import ScoreCells
     from argmetric._calibrate.reference import Reference
 
+_Y = "the y of reference=(y, p)"
 PriorShare = float | Literal["estimate"]
 
 
 class FittedReference(NamedTuple):
     """A map, and the labelled rows that it was fitted on where these are at hand.
 
-    Passed as `reference=` it is taken as it is.
+    Passed as `reference=` it is taken as it is. A rule keeps the rows in cells.
     """
 
     calibrator: Calibrator | None
-    rows: Reference | None
+    rows: Reference | ScoreCells | None
 
 
 def resolve_calibrator(
@@ -47,7 +56,7 @@ def resolve_reference(
     ----------
     calibrator : Calibrator, callable or object with `apply`, optional
         A map, or a function from probabilities to probabilities.
-    reference : pair (y, p), optional
+    reference : pair (y, p), or `Rule.reference`, optional
         Labels (0/1, booleans or -1/1) and their scores, on which a map is fitted.
     logits : bool, default=False
         Whether the scores of the reference are log-odds.
@@ -177,7 +186,7 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
 
-    labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
+    labels = binary_labels(y, name=_Y, naming=_as_calibrator)
     if is_multi_class(labels.positive, p):
         raise ValueError(
             "the reference has one label per row but a matrix of scores: labels and "
@@ -186,6 +195,22 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
     return FittedReference(fit_map(rows, DEFAULT), rows)
+
+
+def with_positives(reference: Any, pos_label: Any) -> Any:
+    """A reference whose y says which rows are positive, for a verb with `pos_label`.
+
+    The verb's other labels may have names where those of the reference are 0 and 1.
+    """
+    if reference is None or isinstance(reference, FittedReference):
+        return reference
+    y, p = _pair(reference)
+    array = label_array(y, _Y)
+    refuse_missing(array, _Y)
+    found = distinct(array)
+    if pos_label not in found and usual_pair(found) is not None:
+        pos_label = None
+    return binary_labels(array, pos_label, name=_Y).positive, p
 
 
 def _pair(reference: Any) -> tuple[Any, Any]:

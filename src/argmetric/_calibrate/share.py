@@ -22,14 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.kept import LARGEST_LOGIT as LARGEST_LOGIT
+from argmetric._calibrate.kept import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.types import Floats
+from argmetric._input.types import Floats, Integers
 
-EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
-LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
 EVEN = np.linspace(0.0, 1.0, GRID_POINTS)
@@ -37,6 +37,7 @@ FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
 MOST_STEPS = 50  # of Newton's method
+MOST_LINES = 40  # by which an end is looked for
 BINOMIAL_ATOMS = 9
 CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
@@ -90,33 +91,19 @@ class ScoreTable:
     logits: bool
 
     @classmethod
-    def of(cls, reference: Reference, new: Floats) -> ScoreTable:
+    def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
         """Cells between quantiles of the positives and of the negatives."""
-        quantiles = []
-        for part in (reference.y, ~reference.y):
-            scores = np.sort(reference.scores[part])
-            place = np.arange(EDGES_OF_A_CLASS) * scores.size - 1
-            quantiles.append(scores[np.maximum(place // EDGES_OF_A_CLASS, 0)])
-        edges = np.unique(np.concatenate(quantiles))
-        # Equal scores have themselves as their mean, to the last digit.
-        base = _finite(np.concatenate([edges[:1], edges]))
-        count, above = np.zeros((2, 2, base.size))
-        for i, scores in enumerate((reference.scores, new)):
-            cell = np.searchsorted(edges, scores, side="right")
-            count[i] = np.bincount(cell, minlength=base.size)
-            above[i] = np.bincount(cell, _finite(scores) - base[cell], base.size)
-        used = count.sum(axis=0) > 0
-        mean = (base + above.sum(axis=0) / np.maximum(count.sum(axis=0), 1.0))[used]
-        return cls(mean, count[0, used], count[1, used], reference.logits)
+        cells = ScoreCells.of(reference)
+        count, above = cells.counted(new)
+        both = cells.count + count
+        used = both > 0
+        mean = cells.base + (cells.above + above) / np.maximum(both, 1.0)
+        return cls(mean[used], cells.count[used], count[used], cells.logits)
 
     def chances(self, calibrator: Calibrator) -> Floats:
         """Chance of a positive in each cell under a map."""
         mapped = calibrated_scores(calibrator, self.scores, logits=self.logits)
         return from_log_odds(mapped)[0] if self.logits else mapped
-
-
-def _finite(scores: Floats) -> Floats:
-    return np.clip(scores, -LARGEST_LOGIT, LARGEST_LOGIT)
 
 
 @dataclass(frozen=True)
@@ -189,18 +176,35 @@ class ShareLikelihood:
 
     def profile(self, coverage: float) -> tuple[Floats, Floats]:
         """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
-        depth = NormalDist().inv_cdf((1.0 + coverage) / 2) ** 2 / 2
+        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
         peak, level = self.peaks
         ends = []
         for side in (-1.0, 1.0):
+            # The root of the fall is nearly linear in θ: lines between both ends of
+            # a bracket meet it soon, and halves where an end has stayed.
             inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
-            for _ in range(40):
-                middle = (inner + outer) / 2
-                inside = self.loglik(middle[:, None])[:, 0] >= level - depth
-                inner = np.where(inside, middle, inner)
-                outer = np.where(inside, outer, middle)
-            ends.append(inner)
+            low, high = np.full(peak.size, -root), self._fall(outer, level) - root
+            for _ in range(MOST_LINES):
+                part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
+                middle = inner + part * (outer - inner)
+                found = self._fall(middle, level) - root
+                inside = found <= 0.0
+                inner, outer = (
+                    np.where(inside, middle, inner),
+                    np.where(inside, outer, middle),
+                )
+                low, high = (
+                    np.where(inside, found, low / 2),
+                    np.where(inside, np.where(high > 0.0, high / 2, high), found),
+                )
+                if (np.abs(found) <= 1e-9).all() or (high <= 0.0).all():
+                    break
+            ends.append(middle)
         return ends[0], ends[1]
+
+    def _fall(self, theta: Floats, level: Floats) -> Floats:
+        """√(2·Δ), by how much ℓ is below the level of each map."""
+        return np.sqrt(2.0 * np.maximum(level - self.loglik(theta[:, None])[:, 0], 0.0))
 
     def posterior(self) -> tuple[Floats, Floats]:
         """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
@@ -221,7 +225,7 @@ class ShareLikelihood:
 
 def estimate_share(
     calibrator: Calibrator,
-    reference: Reference,
+    reference: Reference | ScoreCells,
     scores: Floats,
     n: int,
     coverage: float = 0.9,
@@ -236,8 +240,8 @@ def estimate_share(
     ----------
     calibrator : Calibrator
         A map that was fitted on the reference.
-    reference : Reference
-        The labelled rows.
+    reference : Reference or ScoreCells
+        The labelled rows, or what was kept of them.
     scores : ndarray
         Scores of the new rows, on the same scale, before the map.
     n : int
@@ -260,7 +264,7 @@ def estimate_share(
 
 def _from_table(
     calibrator: Calibrator,
-    reference: Reference,
+    reference: Reference | ScoreCells,
     table: ScoreTable,
     n: int,
     coverage: float,
@@ -304,11 +308,16 @@ def _drawn(theta: Floats, weight: Floats) -> Floats:
 
 
 def moved_note(
-    calibrator: Calibrator, reference: Reference, scores: Floats, n: int
+    calibrator: Calibrator,
+    reference: Reference | ScoreCells,
+    scores: Floats,
+    n: int,
+    codes: Integers | None = None,
 ) -> str | None:
     """What to say where scores moved as a new share of positives would move them.
 
-    None where chance may have moved them, and where it hardly matters.
+    None where chance may have moved them, and where it hardly matters. Rows with the
+    same of `codes` belong together, and count as fewer rows where they are alike.
     """
     if not scores.size:
         return None
@@ -316,8 +325,23 @@ def moved_note(
     theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
+    if codes is not None:
+        mapped = calibrated_scores(calibrator, scores, logits=table.logits)
+        chance = from_log_odds(mapped)[0] if table.logits else mapped
+        if 2.0 * level[0] <= CRITICAL * _design_effect(chance, codes):
+            return None
     share, _ = _from_table(calibrator, reference, table, n, 0.9)
     return (
         "the scores moved since the reference: if only the share of positives did, it "
         f'is now {share}; prior="estimate" takes it into account'
     )
+
+
+def _design_effect(values: Floats, codes: Integers) -> float:
+    """By how much the variance of a mean grows as rows of a group are alike (Kish)."""
+    off = values - values.mean()
+    spread = float(off @ off)
+    if spread <= 0.0:
+        return 1.0
+    sums = np.bincount(codes, off)
+    return max(1.0, float(sums @ sums) / spread)

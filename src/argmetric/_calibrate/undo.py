@@ -32,7 +32,8 @@ def undo_sampling(
         Probabilities of the model, of any shape.
     rate : float
         Share of the negatives that was kept. Where positives were repeated f times it
-        is 1/f; where a share s of the positives was kept it is 1/s.
+        is 1/f; where a share s of the positives was kept, call
+        `undo_weights(p, ratio=s)`.
     inverse : bool, default=False
         Whether to go the other way: what the model gives for true probabilities.
     logits : bool, default=False
@@ -50,6 +51,12 @@ def undo_sampling(
     array([0.011 , 0.0909, 0.4737])
     """
     rate = check_number(rate, "rate", low=0.0, strict=True)
+    if rate > 1.0:
+        raise ValueError(
+            f"rate must be 1 or less, not {rate:g}: it is the share of the negatives "
+            "that was kept. Where a share of the positives was kept, pass it as ratio= "
+            "to undo_weights"
+        )
     return _times(p, rate, inverse, logits)
 
 

@@ -9,7 +9,7 @@ from argmetric._calibration_check._class_result import (
 from argmetric._calibration_check._plot import CalibrationCostDisplay
 from argmetric._calibration_check._result import CalibrationCheck
 from argmetric._calibration_check._routes import Route, RouteName
-from argmetric._calibration_check._verdicts import reworded
+from argmetric._calibration_check._verdicts import marked, reworded
 
 __all__ = [
     "CalibrationCheck",
@@ -20,5 +20,6 @@ __all__ = [
     "Route",
     "RouteName",
     "calibration_check",
+    "marked",
     "reworded",
 ]

@@ -191,13 +191,6 @@ class ClassCalibrationCheck(CheckedRoutes):
         text = f"{wrong:,} rows had p = 0 for their own class: the log-loss is infinite"
         return (text,)
 
-    def _why_not(self, route: Route) -> str:
-        reasons = {
-            "decide": ": the log-loss is higher",
-            "weights": ": not clearly better",
-        }
-        return f"not advised{reasons.get(route.name, '')}"
-
     def _class_lines(self) -> Lines:
         verdicts = [one.reliable for one in self.per_class]
         counts = f"{verdicts.count('yes')} of {len(verdicts)}"

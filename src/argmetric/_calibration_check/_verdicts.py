@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._calibration_check._routes import IN_WORDS, Route, RouteName
 from argmetric._results.discrete import dot
 from argmetric._results.display import Lines, Result
 from argmetric._results.saving import shown_number
@@ -29,6 +29,19 @@ HOW = {
     "half": "cut at 0.5",
     "weights": "take the weights of tune(y, p)",
     "most_probable": "take the most probable class",
+}
+FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
+    "recalibrate": "for its lower log-loss",
+    "tune": "as it does better than recalibrating",
+    "weights": "as it does better than recalibrating",
+}
+AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
+    "recalibrate": "the log-loss is higher",
+    "decide": "the log-loss is higher",
+    "tune": "on new rows a cut does no better",
+    "half": "on new rows a cut does no better",
+    "weights": "not clearly better",
+    "most_probable": "it does not aim at the metric",
 }
 
 
@@ -62,9 +75,25 @@ def decides(check: CheckedRoutes) -> tuple[Verdict, str]:
         return "too few rows to say", (
             f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
         )
-    if check.route == "decide" or loss <= 0.0:
-        return "yes", f"no other way to decide does better here in {name}"
+    if check.route == "decide":
+        return "yes", f"deciding with p as it stands is the advised way in {name}"
+    if loss <= 0.0:
+        return "yes", (
+            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.4f} ± {error:.4f} "
+            f"of {name}) and is advised {FOR[check.route]} only"
+        )
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
+
+
+def marked(check: CheckedRoutes, route: Route) -> str:
+    """What the verdict says of a way: advised; why not, where it scored better."""
+    if route.name == check.route:
+        return "advised"
+    if not route.gain > check.loss:
+        return ""
+    if route.name == "decide" and check.fit_to_decide == "yes":
+        return f"as good here; {AGAINST['decide']}"
+    return f"not advised: {AGAINST[route.name]}"
 
 
 def forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
@@ -245,19 +274,6 @@ class CheckedRoutes(Result):
         """Log-loss of `p` as it stands."""
         return self.as_is.log_loss
 
-    def _mark(self, route: Route) -> str:
-        """Whether a route is advised; why not, where it scored better than that one."""
-        if route.name == self.route:
-            return "advised"
-        if not route.gain > self._route(self.route).gain:
-            return ""
-        if route.name == "recalibrate":
-            return "not advised: the log-loss is higher"
-        return self._why_not(route)
-
-    def _why_not(self, route: Route) -> str:
-        return "not advised: on new rows a cut does no better"
-
     def _verdict_lines(self) -> Lines:
         return [
             ("reliable for decisions?", self.fit_to_decide),
@@ -267,7 +283,7 @@ class CheckedRoutes(Result):
     def _route_lines(self) -> Lines:
         expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
         lines = [
-            (one.words, _route_line(one, expected.get(one.name), self._mark(one)))
+            (one.words, _route_line(one, expected.get(one.name), marked(self, one)))
             for one in self.routes
         ]
         if self.forecast is not None:

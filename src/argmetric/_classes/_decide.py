@@ -114,7 +114,7 @@ def _told(
         codes=codes,
         classes=batch.classes,
         expected=score,
-        is_exact=expected.exact and not expected.absences,
+        is_exact=expected.exact,
         most_probable=float(usual.groups.mean()),
         upper_bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from argmetric._classes._prepare import codes_of
+from argmetric._input.classes import given_classes
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.labels import (
     distinct,
     label_array,
+    one_per_row,
     plain_label,
     refuse_missing,
 )
@@ -20,7 +22,13 @@ from argmetric._input.validation import check_length
 from argmetric._results.display import metric_title, table
 from argmetric._results.pictures import drawing
 from argmetric._results.saving import plain, shown_number
-from argmetric.metrics import ClassMetric, ClassRatio, MetricLike, get_class_metric
+from argmetric.metrics import (
+    ClassFunction,
+    ClassMetric,
+    ClassRatio,
+    MetricLike,
+    get_class_metric,
+)
 
 COVERAGE = 0.9
 DRAWS = 2000  # of the shares of the cells, for the interval
@@ -166,8 +174,8 @@ def evaluate_classes(
     cost: Any = None,
 ) -> ActualClassScore:
     """Score labels; parameters as for `evaluate` with `one_label=True`."""
-    truth = label_array(y_true, "y_true")
-    said = label_array(y_pred, "y_pred")
+    truth = one_per_row(label_array(y_true, "y_true"), "y_true")
+    said = one_per_row(label_array(y_pred, "y_pred"), "y_pred")
     check_length(said, "y_pred", truth.size, "y_true")
     if truth.size == 0:
         raise ValueError("y_true has no rows: there is nothing to score")
@@ -177,7 +185,7 @@ def evaluate_classes(
         found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
         names = sorted_classes(found, "y_true and y_pred")
     else:
-        names = tuple(map(plain_label, label_array(classes, "classes")))
+        names = tuple(map(plain_label, given_classes(classes)))
     of_metric = get_class_metric(
         metric,
         average=average,
@@ -212,10 +220,12 @@ def score_of_counts(
 ) -> ActualClassScore:
     """The score of a table of counts; the mean over groups where there are some."""
     confusion = counts.astype(np.float64)
-    if of_groups is None:
-        value = float(metric.score(confusion))
-    else:
+    if of_groups is not None:
         value = float(of_groups.mean()) if of_groups.size else float("nan")
+    elif isinstance(metric, ClassFunction):
+        value = metric.defined(confusion)
+    else:
+        value = float(metric.score(confusion))
     result = ActualClassScore(value)
     result.metric, result.classes, result.confusion = metric, classes, confusion
     result.n_groups = None if of_groups is None else int(of_groups.size)

@@ -1,8 +1,8 @@
 """forecast for one label per row: the law of the score of given labels.
 
-True classes are drawn from p and the labels scored against them. The spread of the map
-and an allowance for its form are added where p was recalibrated on a reference. A
-G-mean is 0 if one class has no hit, so that its allowance is made class by class.
+Where p was recalibrated on a reference the law is mixed over maps, with an allowance
+for their form. A G-mean is 0 if one class has no hit, so that its allowance is made
+class by class.
 """
 
 from __future__ import annotations
@@ -14,6 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._classes._climb import Rows
+from argmetric._classes._laws import (
+    drawn_law,
+    drawn_scores,
+    exact_law,
+    law_over_maps,
+    weighed,
+)
 from argmetric._classes._prepare import ClassBatch, codes_of, read_call
 from argmetric._classes._values import expected_metric
 from argmetric._expected import plan
@@ -25,12 +32,12 @@ from argmetric._results.pictures import draw_law, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import ClassGMean, ClassMetric, MetricLike
 
-DRAWS = 1000
-FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
+DRAWS = 1000  # of a G-mean, over all maps
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
 # The same for one class, in units of log p: of a class with no rows in the reference;
 # as many rows as halve its variance; and draws of it for every other map.
 CLASS_ALLOWANCE, HALVING_ROWS, CLASS_DRAWS = 0.7, 10.0, 3
+RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the given one
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,9 +47,9 @@ class ClassForecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        Expected score.
+        Expected score; with a calibrator, as if it were exact.
     interval : tuple of two floats
-        Central interval that contains the score with probability `coverage`.
+        Central interval that contains the score with probability `coverage` or more.
     interval_given_map : tuple of two floats, or None
         The interval if the calibrator were exact; None without one.
     coverage : float
@@ -50,7 +57,7 @@ class ClassForecast(Result, ScoreLaw):
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
-        Drawn scores, ascending, and their probabilities.
+        Scores that the labels can have, ascending, and their probabilities.
     metric : ClassMetric
         What is forecast, with its convention for absent classes.
     classes : tuple
@@ -63,6 +70,12 @@ class ClassForecast(Result, ScoreLaw):
         Conditions under which the forecast is valid.
     notes : tuple of str
         What was done to p.
+    mean_error : float
+        Standard error of `mean`: 0 where it is exact.
+    n_draws : int
+        Drawn truths that the law rests on: 0 where it is exact, as of a few rows and
+        of accuracy. The probability of the interval has a standard error of at most
+        1/(2·√n_draws).
     """
 
     mean: float
@@ -78,6 +91,8 @@ class ClassForecast(Result, ScoreLaw):
     n_groups: int | None
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    mean_error: float = 0.0
+    n_draws: int = 0
 
     _check: ClassVar[str] = "calibration_check(y, p, one_label=True)"
 
@@ -113,6 +128,8 @@ class ClassForecast(Result, ScoreLaw):
             "interval_given_map": None if given is None else list(given),
             "coverage": self.coverage,
             "std": self.std,
+            "mean_error": self.mean_error,
+            "n_draws": self.n_draws,
             "n": self.n,
             "n_groups": self.n_groups,
             "assumptions": list(self.assumptions),
@@ -171,39 +188,43 @@ def forecast_batch(
         truth = codes_of(known, batch.classes, batch.p.shape[0], "known", partial=True)
     rows = _with_known(batch, batch.p, truth)
     labels = batch.grouped(codes)
-    values = drawn_scores(rows, metric, labels, random_state)
-    left_out = np.isnan(values)
-    if left_out.all():
+    expected = expected_metric(rows, metric, labels)
+    mean = float(expected.groups.mean()) if expected.exact else None
+    law = exact_law(rows, metric, labels)
+    if law is None:
+        law = drawn_law(rows, metric, labels, random_state, mean)
+    if not law.values.size:
         raise ValueError(f"{metric.name} is undefined in every outcome")
-    values = values[~left_out]
-    mean = _mean(rows, metric, labels, values)
-    values = values - values.mean() + mean
+    error = law.mean_error(metric) if mean is None else 0.0
+    mean = law.mean if mean is None else mean
     assumptions = ["rows are independent", "p is right"]
     given = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
-        given = _interval(values, coverage, metric)
+        given = law.interval(coverage)
         if isinstance(metric, ClassGMean):
-            values = _drawn_by_class(batch, truth, metric, codes, random_state)
-            values *= mean / max(float(values.mean()), 1e-300)
+            law = weighed(
+                _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
+            )
         else:
             spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
-            values = _widened(values, spread, random_state)
-    values = np.sort(_within(values, metric))
+            law = law_over_maps(rows, metric, labels, random_state, mean, spread)
     return ClassForecast(
         mean=mean,
-        interval=_interval(values, coverage, metric),
+        interval=law.interval(coverage),
         interval_given_map=given,
         coverage=coverage,
-        std=float(values.std()),
-        values=values,
-        probabilities=np.full(values.size, 1.0 / values.size),
+        std=law.std,
+        values=law.values,
+        probabilities=law.probabilities,
         metric=metric,
         classes=batch.classes,
         n=rows.p.shape[0],
         n_groups=None if batch.groups is None else batch.groups.count,
         assumptions=tuple(assumptions),
         notes=batch.notes,
+        mean_error=error,
+        n_draws=law.draws,
     )
 
 
@@ -217,12 +238,6 @@ def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> Rows:
     return ClassBatch(p, batch.classes, batch.groups).rows()
 
 
-def _mean(rows: Rows, metric: ClassMetric, labels: Integers, drawn: Floats) -> float:
-    """The exact expectation where there is one, else the mean of the draws."""
-    expected = expected_metric(rows, metric, labels)
-    return float(expected.groups.mean()) if expected.exact else float(drawn.mean())
-
-
 def _map_spread(
     batch: ClassBatch, truth: Integers | None, metric: ClassMetric, labels: Integers
 ) -> float:
@@ -230,7 +245,8 @@ def _map_spread(
     means = []
     for p in batch.alternatives():
         rows = _with_known(batch, p, truth)
-        means.append(float(np.nanmean(expected_metric(rows, metric, labels).groups)))
+        expected = expected_metric(rows, metric, labels, roughly=True)
+        means.append(float(np.nanmean(expected.groups)))
     return float(np.std(means)) if len(means) > 1 else 0.0
 
 
@@ -240,99 +256,38 @@ def _drawn_by_class(
     metric: ClassMetric,
     codes: Integers,
     seed: int,
+    mean: float,
 ) -> Floats:
     """Scores against truths drawn under other maps, wrong for some classes.
 
     In each draw of a map, p of class a in the rows given b is multiplied by e^(σ_a·z),
-    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m).
+    z normal. With m rows of the class in the reference σ_a² is 0.7²·10/(10 + m). Noise
+    lowers the mean: log-odds that labels are right rise until it is the given one.
     """
-    rng = np.random.default_rng(seed)
     seen = np.zeros(len(batch.classes))
     if getattr(batch.calibrator, "shares", None) is not None:
         seen = batch.calibrator.n * batch.calibrator.shares
     sd = CLASS_ALLOWANCE * np.sqrt(HALVING_ROWS / (HALVING_ROWS + seen))
     times = CLASS_DRAWS if plan.draws_every_row(codes.size) else 1
-    maps = max(len(batch.calibrator.alternatives), 1)
-    draws = math.ceil(DRAWS / (maps * times))
-    found = []
-    for p in batch.alternatives() if maps > 1 else (batch.p,):
-        for _ in range(times):
+    maps = [*batch.alternatives()]
+    maps = maps if len(maps) > 1 else [batch.p]
+    draws = math.ceil(DRAWS / (len(maps) * times))
+    labels = batch.grouped(codes)
+
+    def scores_at(rise: float) -> Floats:
+        rng = np.random.default_rng(seed)
+        found = []
+        for p in maps * times:
             factors = np.exp(sd * rng.standard_normal((sd.size, sd.size)))
-            moved = p * factors[codes]
+            moved = p * (factors * np.exp(rise * np.eye(sd.size)))[codes]
             moved /= moved.sum(axis=1, keepdims=True)
             rows = _with_known(batch, moved, truth)
             state = int(rng.integers(2**31))
-            labels = batch.grouped(codes)
             found.append(drawn_scores(rows, metric, labels, state, draws))
-    values = np.concatenate(found)
-    return values[~np.isnan(values)]
+        return np.concatenate(found)
 
-
-def _widened(values: Floats, spread: float, seed: int) -> Floats:
-    """Values with normal noise of this spread, evenly spaced and shuffled."""
-    from scipy.special import ndtri
-
-    places = (np.arange(values.size) + 0.5) / values.size
-    noise = np.random.default_rng(seed).permutation(ndtri(places))
-    return np.asarray(values + spread * noise)
-
-
-def _within(values: Floats, metric: ClassMetric) -> Floats:
-    low, high = metric.range
-    return np.clip(values, low, high)
-
-
-def _interval(
-    values: Floats, coverage: float, metric: ClassMetric
-) -> tuple[float, float]:
-    tail = (1.0 - coverage) / 2.0
-    low, high = np.quantile(_within(values, metric), (tail, 1.0 - tail)).tolist()
-    return low, high
-
-
-def drawn_scores(
-    rows: Rows, metric: ClassMetric, labels: Integers, seed: int, draws: int = DRAWS
-) -> Floats:
-    """Scores of the labels against drawn truths: means over the groups."""
-    from argmetric._classes.kernels.draws import draw_tables
-
-    count = rows.p.shape[1]
-    total, defined = np.zeros(draws), np.zeros(draws)
-    tables = np.empty((draws, count, count))
-    every_row = plan.draws_every_row(rows.p.shape[0])
-    rng = np.random.default_rng(seed)
-    state = rng.integers(2**63, size=1).astype(np.uint64)
-    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
-        tables[:] = 0.0
-        if every_row:
-            draw_tables(rows.p, first, last, labels, state, tables)
-        else:
-            _normal_tables(rows.p[first:last], labels[first:last], rng, tables)
-        scores = metric.score(tables)
-        there = ~np.isnan(scores)
-        total += np.where(there, scores, 0.0)
-        defined += there
-    return np.where(defined > 0, total / np.maximum(defined, 1), math.nan)
-
-
-def _normal_tables(
-    p: Floats, labels: Integers, rng: np.random.Generator, tables: Floats
-) -> None:
-    """Counts of many rows: normal with the mean and the covariance of drawn ones.
-
-    The few rows of a small cell are a binomial count of the same mean and variance.
-    """
-    for c in range(p.shape[1]):
-        own = p[labels == c]
-        mean = own.sum(axis=0)
-        covariance = np.diag(mean) - own.T @ own
-        drawn = rng.multivariate_normal(
-            mean, covariance, tables.shape[0], check_valid="ignore"
-        )
-        tables[:, :, c] = np.maximum(drawn, 0.0)
-        few = np.flatnonzero((mean > 0.0) & (mean < FEW))
-        share = np.maximum(1.0 - np.diagonal(covariance)[few] / mean[few], 1e-9)
-        trials = np.maximum(np.round(mean[few] / share), 1.0)
-        share = np.minimum(mean[few] / trials, 1.0)
-        size = tables.shape[0], few.size
-        tables[:, few, c] = rng.binomial(trials.astype(np.int64), share, size)
+    scores = scores_at(0.0)
+    low, high = (float(np.nanmean(one)) for one in (scores, scores_at(RISE)))
+    if low >= mean or high <= low:
+        return scores
+    return scores_at(min((mean - low) / (high - low), MOST_RISES) * RISE)

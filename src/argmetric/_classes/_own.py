@@ -38,9 +38,9 @@ def decide_own(rows: Rows, metric: ClassFunction) -> Integers:
 def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
     labels = p.argmax(axis=1)
     table = expected_table(p, labels)
-    value = float(metric.score(table))
+    value = metric.defined(table)
     for _ in range(ROUNDS):
-        gains = p @ _slopes(metric, table)
+        gains = p @ slopes_of(metric, table)
         rows = np.arange(labels.size)
         target = gains.argmax(axis=1)
         rise = gains[rows, target] - gains[rows, labels]
@@ -63,7 +63,7 @@ def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
     return np.asarray(labels, dtype=np.int64)
 
 
-def _slopes(metric: ClassFunction, table: Floats) -> Floats:
+def slopes_of(metric: ClassFunction, table: Floats) -> Floats:
     """Central differences of the metric in every cell of the table."""
     step = STEP * max(float(table.sum()), 1.0)
     count = table.size

@@ -17,7 +17,12 @@ from argmetric._input.classes import (
 )
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.label_words import listed
-from argmetric._input.labels import label_array, missing_labels, plain_label
+from argmetric._input.labels import (
+    label_array,
+    missing_labels,
+    one_per_row,
+    plain_label,
+)
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_length
 from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
@@ -187,7 +192,7 @@ def codes_of(
     labels: Any, classes: tuple[Any, ...], n: int, name: str, *, partial: bool = False
 ) -> Integers:
     """The column of every label; -1 for a missing one where `partial`."""
-    array: AnyArray = label_array(labels, name)
+    array = one_per_row(label_array(labels, name), name)
     check_length(array, name, n)
     missing = missing_labels(array)
     if missing.any() and not partial:

@@ -9,8 +9,8 @@ import numpy as np
 
 from argmetric._input.layout import Layout
 from argmetric._input.likely_slips import warn_user
-from argmetric._input.odds import logit
-from argmetric._input.types import Floats
+from argmetric._input.odds import expit, logit
+from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import is_sparse, to_numpy
 
 if TYPE_CHECKING:
@@ -41,31 +41,35 @@ def at_share(
 ) -> AtShare:
     """The map that scores go through so that their mean is the asked share.
 
-    Without a prior it is the map as it was fitted, and a note says where the scores
-    moved since. Where scores of the reference look as after sampling, a warning and
-    another note say so, unless the share is given.
+    Without a prior it is the map as it was fitted, and a warning and a note say where
+    the scores moved since. Where scores of the reference look as after sampling,
+    others say so, unless the share is given.
     """
     found, rows = fitted
     n = int(layout.sizes.sum())
     notes: tuple[str, ...] = ()
+    if prior is None and (found is None or rows is None):
+        return AtShare(found, None, ())
     if rows is not None and prior in (None, "estimate"):
+        from argmetric._calibrate.reference import Reference
+        from argmetric._calibrate.share import estimate_share, moved_note
         from argmetric._calibrate.undo import warn_of_resampling
 
-        notes = tuple(filter(None, [warn_of_resampling(rows)]))
-    if prior is None:
-        if found is None or rows is None:
-            return AtShare(found, None, ())
-        from argmetric._calibrate.share import moved_note
-
-        note = moved_note(found, rows, layout.scores, n)
-        return AtShare(found, None, notes if note is None else (note, *notes))
-    if prior == "estimate":
-        from argmetric._calibrate.share import estimate_share
-
-        assert found is not None  # `check_prior` asks for a reference
-        assert rows is not None
-        shift, share = estimate_share(found, rows, layout.scores, n, coverage)
-        return AtShare(found.then(shift), share, notes)
+        assert found is not None  # it was fitted on the rows
+        if isinstance(rows, Reference):
+            notes = tuple(filter(None, [warn_of_resampling(rows)]))
+        scores = layout.scores
+        if rows.logits != logits:  # of a rule, which may know the other scale
+            scores = expit(scores) if logits else logit(scores)
+        if prior == "estimate":
+            shift, share = estimate_share(found, rows, scores, n, coverage)
+            return AtShare(found.then(shift), share, notes)
+        note = moved_note(found, rows, scores, n, _belonging(layout))
+        if note is not None:
+            warn_user(note)
+            notes = (note, *notes)
+        return AtShare(found, None, notes)
+    assert isinstance(prior, float)  # `check_prior` asks for a reference otherwise
     from argmetric._calibrate.prior import shift_to_share
     from argmetric._calibrate.resolve import calibrated_scores
 
@@ -74,6 +78,17 @@ def at_share(
     scores = calibrated_scores(found, layout.scores, logits=logits)
     shift = shift_to_share(scores, prior, n, logits=logits)
     return AtShare(found.then(shift), None, ())
+
+
+def _belonging(layout: Layout) -> Integers | None:
+    """Number of the group, or of the row of a matrix, of every item; None: of none."""
+    if layout.coded is not None:
+        return layout.coded.codes
+    if len(layout.shape) == 1 or layout.sparse:
+        return None
+    rows, columns = layout.shape
+    row = np.repeat(np.arange(rows), columns).reshape(layout.shape)
+    return np.asarray(layout.select(row))
 
 
 def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:

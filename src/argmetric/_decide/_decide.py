@@ -202,14 +202,14 @@ def decide(
         the mean of p equals it. "estimate" estimates the share by comparing the scores
         with those of `reference`; the result has it as `share`. The estimate assumes
         that each class still has the scores it had in the reference. Without `prior` a
-        note says if the scores moved.
+        warning and a note say if the scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional
         Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
         of p, or an object with a method `apply`. `threshold` then refers to calibrated
         p, and `threshold_raw` to `p` as given.
-    reference : pair (y, p), optional
+    reference : pair (y, p), or `Rule.reference`, optional
         Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
         and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
     method : {"auto", "windows", "reference"}, default="auto"
@@ -386,7 +386,7 @@ def decide(
     if found is not None:
         note = f"{calibration_note(found)}; thresholds refer to these"
         notes = (note, *moved, *decision.notes)
-        decision = replace(decision, notes=notes, share=share)
+        decision = replace(decision, notes=notes, share=share, _moved=moved)
         remember_map(decision)
     if undefined:
         raise NeverDefinedError(metric, decision)

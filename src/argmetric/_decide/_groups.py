@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._decide._one import cut_at_half
 from argmetric._decide._question import (
     OFTEN_EMPTY,
     Question,
@@ -89,6 +90,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)
     totals = Totals.empty(count)
+    from_half = None if question.raw is None else question.from_half
 
     def work(block: tuple[int, int]) -> None:
         first, last = block
@@ -100,6 +102,9 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         none = totals.none[part]
         bounds = segments.indptr, question.half
         kernels.count_and_chance(key, segments.q, *bounds, n_half, none)
+        if from_half is not None:
+            reached = np.concatenate([[0], np.cumsum(from_half[order])])
+            n_half[:] = np.diff(reached[segments.indptr])
         choice, _ = question.choose(segments, low, high, n_half)
         kernels.mark(order, segments.indptr, choice.best, labels)
         totals.best[part], totals.expected[part] = choice.best, choice.expected
@@ -118,7 +123,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
     often = float((totals.none >= OFTEN_EMPTY).mean())
     notes = convention_note(question, float(totals.none.mean()), often)
     notes += error_note(error)
-    half = Cut(question.half, int(totals.n_half.sum()), mean_defined(totals.at_half))
+    half = int(totals.n_half.sum()), mean_defined(totals.at_half)
     return Decision(
         labels=layout.restore(labels),
         n_positives=int(totals.best.sum()),
@@ -133,8 +138,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         group_ids=layout.ids,
         group_n_positives=totals.best,
         group_expected=totals.expected,
-        cut_half=half,
         notes=tuple(notes),
+        _cut_half=cut_at_half(question, *half),
         _best_cut=lambda: _best_single_cut(question),
         _curve_of=_curve_of(question),
         _cuts=lambda: _single_cuts(question),

@@ -27,7 +27,7 @@ from argmetric._decide._question import (
     scores_at,
     threshold_between,
 )
-from argmetric._decide._result import Cut, Decision
+from argmetric._decide._result import Cut, Decision, forecast_of
 from argmetric._expected import (
     MOST_COUNTS,
     Array,
@@ -100,14 +100,32 @@ def decide_one(question: Question) -> Decision:
         group_ids=None,
         group_n_positives=None,
         group_expected=None,
-        cut_half=Cut(question.half, count.n_half, count.at_half),
         notes=tuple(notes),
+        _cut_half=cut_at_half(question, count.n_half, count.at_half),
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
         _cuts=lambda: (found.key(), found.curve()),
         _plan=found.plan,
         _asked=question.asked,
     )
+
+
+def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[], Cut]:
+    """The cut at one half of the scores as given; `expected` is that of the top.
+
+    A function of the user's own need not rise: what is one half or more before it need
+    not be at the top after it.
+    """
+    found = question.asked["calibrator"]
+    if found is None or found._rises:
+        return lambda: Cut(question.half, n_half, expected)
+
+    def of_function() -> Cut:
+        labels = question.layout.restore(question.from_half.astype(np.int64))
+        law = forecast_of(question.asked, labels, question.metric)
+        return Cut(question.half, n_half, law.mean)
+
+    return of_function
 
 
 def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
@@ -130,7 +148,10 @@ def decide_sorted(question: Question) -> Found:
     key, segments = sorted_segment(question)
     low, high = allowed_range(question, segments)
     refuse_empty_range(question, low, high, segments, 0)
-    at_half = np.searchsorted(-key, [-question.half], side="right")
+    if question.raw is None:
+        at_half = np.searchsorted(-key, [-question.half], side="right")
+    else:
+        at_half = np.array([np.count_nonzero(question.from_half)])
     choice, curve_of = question.choose(segments, low, high, at_half)
     k = int(choice.best[0])
     count = BestCount(
@@ -172,7 +193,10 @@ def decide_short(question: Question) -> Found | None:
         floor *= min(max(min(mean, n - mean), 0.0), 1.0)
     values, in_order = curve.tolist(), ascending.tolist()
     k = choose_of_few(question, values, limits.least, high, floor)
-    n_half = len(in_order) - bisect_left(in_order, question.half)
+    if question.raw is None:
+        n_half = len(in_order) - bisect_left(in_order, question.half)
+    else:
+        n_half = int(np.count_nonzero(question.from_half))
     count = BestCount(
         k, values[k], error_of(values), n_half, values[n_half], *scores_at(key, k)
     )
@@ -228,7 +252,8 @@ def decide_by_histogram(question: Question) -> Found | None:
     plain = question.method == "auto" and not question.logits and not layout.sparse
     if not plain or not is_long(layout.scores.size):
         return None
-    count = best_of_items(Array(layout.scores), question.metric, question.limits)
+    items = Array(layout.scores, question.raw)
+    count = best_of_items(items, question.metric, question.limits)
     if count is None:
         return None
 

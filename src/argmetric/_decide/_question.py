@@ -24,7 +24,7 @@ from argmetric._input.arguments import check_count, check_fraction
 from argmetric._input.layout import Layout
 from argmetric._input.odds import from_log_odds
 from argmetric._input.segments import Method, Segments
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
 
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
@@ -77,6 +77,11 @@ class Question(NamedTuple):
     def half(self) -> float:
         """A probability of one half, on the scale of the scores."""
         return 0.0 if self.logits else 0.5
+
+    @property
+    def from_half(self) -> Booleans:
+        """Which scores are one half or more as they were given, before a map."""
+        return (self.layout.scores if self.raw is None else self.raw) >= self.half
 
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
         """Segments of scores that descend within each of them."""

@@ -48,9 +48,13 @@ class Decision(Result):
         The same cut on the scores that were given: `p >= threshold_raw` gives these
         labels. Without a map it is `threshold`; a tie that only the map made has one.
     scale : {"p", "logit", "calibrated p", "calibrated logit"}
-        What `threshold`, `cut_half` and `best_cut` are compared with.
+        What `threshold` and `best_cut` are compared with.
     expected : float
-        Expected metric of these labels; the mean over segments where there are some.
+        What was maximised: the expected metric of these labels under the probabilities
+        that they were decided with; the mean over segments where there are some. With
+        a calibrator or a reference the map counts as certain. What to expect of the
+        score is `forecast().mean`, which is taken over all maps that the reference
+        allows, and has an interval.
     error : float
         Bound or estimate of the numerical error of `expected`.
     metric : Metric
@@ -61,8 +65,6 @@ class Decision(Result):
         How segments are combined.
     group_ids, group_n_positives, group_expected : ndarray or None
         Per segment: its name, how many labels are 1, and the expected metric.
-    cut_half : Cut
-        The cut at one half.
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
     share : EstimatedShare or None
@@ -86,8 +88,8 @@ class Decision(Result):
     group_ids: npt.NDArray[Any] | None
     group_n_positives: Integers | None
     group_expected: Floats | None
-    cut_half: Cut
     notes: tuple[str, ...]
+    _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]
     _curve_of: Callable[[int], Floats]
     _cuts: Callable[[], tuple[Floats, Floats]]
@@ -95,11 +97,13 @@ class Decision(Result):
     _asked: dict[str, Any] = field(default_factory=dict)
     share: EstimatedShare | None = None
     gap: float = 0.0
+    _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""
-        known = {"best_cut": self.best_cut, "curve": self.curve, "plan": self.plan}
-        makers = ("_best_cut", "_curve_of", "_cuts", "_plan")
+        names = ("cut_half", "best_cut", "curve", "plan")
+        known = {name: getattr(self, name) for name in names}
+        makers = ("_cut_half", "_best_cut", "_curve_of", "_cuts", "_plan")
         forgotten = dict.fromkeys(makers, _forgotten)
         return self.__dict__ | known | forgotten | {"_asked": {}}
 
@@ -131,6 +135,14 @@ class Decision(Result):
         '4 rows, 64 or fewer: table of all counts'
         """
         return str(self._plan())
+
+    @cached_property
+    def cut_half(self) -> Cut:
+        """The cut at one half of the scores as they were given, before any map.
+
+        Its expected metric is taken under the same probabilities as `expected`.
+        """
+        return self._cut_half()
 
     @cached_property
     def best_cut(self) -> Cut:
@@ -182,7 +194,7 @@ class Decision(Result):
             lines.append(("share", str(self.share)))
         lines.append(("expected", f"{self.expected:.{decimals}f}"))
         cut = self.cut_half
-        of_half = f"{scale} >= {cut.threshold:g}, " if calibrated else ""
+        of_half = f"{given} >= {cut.threshold:g}, " if calibrated else ""
         lines.append(
             (
                 "cut at 0.5",
@@ -281,7 +293,9 @@ class Decision(Result):
         """Forecast the score of these labels as they were decided.
 
         Probabilities, groups, metric and the calibrator or reference are those of the
-        decision. Without a map, `forecast(p, labels)` says the same.
+        decision. Without a map, `forecast(p, labels)` says the same, and its mean is
+        `expected`. With a reference the mean is taken over all maps that it allows,
+        and is mostly lower than `expected`, which was maximised under one of them.
 
         Parameters
         ----------
@@ -307,21 +321,11 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        from argmetric._forecast.forecast import forecast
-
-        return forecast(
-            asked["p"],
-            self.labels,
-            self.metric,
-            coverage,
-            groups=asked["groups"],
-            average=asked["average"],
-            logits=asked["logits"],
-            calibrator=asked["calibrator"],
-            known=known,
-            prior=prior,
-            overdispersion=overdispersion,
-        )
+        given = {"known": known, "prior": prior, "overdispersion": overdispersion}
+        found = forecast_of(asked, self.labels, self.metric, coverage=coverage, **given)
+        if prior is not None or not self._moved:
+            return found
+        return replace(found, notes=(*self._moved, *found.notes))
 
     def report(
         self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9
@@ -348,12 +352,24 @@ class Decision(Result):
         return report_decision(self, y, pos_label=pos_label, coverage=coverage)
 
 
+def forecast_of(
+    asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
+) -> Any:
+    """The forecast for labels of the rows that were decided, through the same map."""
+    from argmetric._forecast.forecast import forecast
+
+    names = ("groups", "average", "logits", "calibrator")
+    given = {name: asked[name] for name in names}
+    return forecast(asked["p"], labels, metric, **given, **options)
+
+
 def without_rows(decision: Decision) -> Decision:
     """A copy without the labels and curves, which are as long as the rows."""
-    best, route = decision.best_cut, decision._plan()
+    half, best, route = decision.cut_half, decision.best_cut, decision._plan()
     return replace(
         decision,
         labels=None,
+        _cut_half=lambda: half,
         _best_cut=lambda: best,
         _curve_of=_forgotten,
         _cuts=_forgotten,

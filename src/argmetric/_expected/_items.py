@@ -59,6 +59,10 @@ class Items(ABC):
     def n_possible(self) -> int:
         """How many are no certain negatives."""
 
+    def from_half(self) -> Items | None:
+        """Those whose score as given is one half or more; None: whose p is."""
+        return None
+
     def moments(self, low: float, scale: float, bins: int) -> Floats:
         """Moments 0…3 of the places within the bins, from -1/2 to 1/2."""
         count, coarse, fine, square, cube = self.sums(low, scale, bins).T.astype(float)
@@ -69,8 +73,9 @@ class Items(ABC):
 class Array(Items):
     """A vector in memory."""
 
-    def __init__(self, p: Floats) -> None:
+    def __init__(self, p: Floats, given: Floats | None = None) -> None:
         self.p, self.size = p, p.size
+        self.given = given  # the scores before a map, where there is one
 
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         return sums_in_bins(self.p, low, scale, bins)
@@ -95,6 +100,9 @@ class Array(Items):
 
     def n_possible(self) -> int:
         return int(np.count_nonzero(self.p))
+
+    def from_half(self) -> Array | None:
+        return None if self.given is None else Array(self.p[self.given >= 0.5])
 
 
 @dataclass(frozen=True)

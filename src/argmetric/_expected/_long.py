@@ -291,12 +291,18 @@ class HistogramSearch:
 def value_at_half(
     search: HistogramSearch, items: Items, edges: Edges
 ) -> tuple[int, float] | None:
-    """How many p are one half or more, and what it is worth to choose these."""
-    at = int(np.flatnonzero(edges.at == 0.5)[0])
+    """How many scores are one half or more, and what it is worth to choose these."""
+    chosen, least = items.from_half(), 0.0
+    if chosen is None:
+        chosen, least = items, 0.5
+    else:
+        moments = chosen.moments(*FIRST_BINS)
+        edges = bin_edges(moments, 0.0, float(BINS), search.evaluator.terms)
+    at = int(np.flatnonzero(edges.at == least)[0])
     n_half, sums = int(edges.k[at]), edges.sums[:, [at]]
     few = None
     if n_half <= FEW_HITS and not search.evaluator.valid(edges.k[[at]], sums)[0]:
-        few = items.counted(0.5, 2.0, n_half).part(0, n_half)
+        few = chosen.counted(least, 2.0, n_half).part(0, n_half)
     value = search.value(n_half, few, sums)
     return None if value is None else (n_half, value)
 

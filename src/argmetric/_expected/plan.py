@@ -84,6 +84,16 @@ SEARCHED_CELLS = 1000
 # 0.55 s and 0.03 s, and ends of intervals at most 0.002 apart; at 4,000 rows 0.06 s
 # and 0.02 s, 0.003 apart.
 DRAWN_ROWS = 40_000
+# Products that exact expectations of means over classes may take, all groups together:
+# 40 ms. That is about 5,000 rows of 10 classes; a quadrature with 8 nodes comes above.
+CLASS_STEPS = float(1 << 26)
+# Cells of the tables of all truths up to which the law of a score is summed over them:
+# 7 rows of 4 classes, 16 of 2; 30 ms. A function of one's own is called for each.
+TRUTH_CELLS, FUNCTION_TRUTHS = 1 << 18, 1000
+# Pairs of values of two laws up to which a mean over groups is summed: 5 ms.
+GROUP_ATOMS = 1 << 16
+# Draws of true classes: of few rows more, until they take 60 ms.
+LEAST_DRAWS, MOST_DRAWS, DRAWN_CELLS = 1000, 4000, 1 << 21
 
 
 class Plan(NamedTuple):
@@ -235,6 +245,30 @@ def climbs_exactly(rows: float) -> bool:
 def searches_classes(cells: int) -> bool:
     """Whether labels of a batch are searched from several starts."""
     return cells <= SEARCHED_CELLS
+
+
+def class_steps(groups: int) -> float:
+    """Products that the exact expectation of one of so many groups may take."""
+    return CLASS_STEPS / groups
+
+
+def sums_truths(truths: float, classes: int, function: bool) -> bool:
+    """Whether the law of a score is a sum over all truths, not over drawn ones."""
+    most = FUNCTION_TRUTHS if function else TRUTH_CELLS / classes**2
+    return truths <= most
+
+
+def sums_groups(pairs: int) -> bool:
+    """Whether the law of a mean over groups is summed over all pairs of values."""
+    return pairs <= GROUP_ATOMS
+
+
+def class_draws(rows: int, classes: int, groups: int, function: bool) -> int:
+    """How often the true classes of a batch are drawn for the law of its score."""
+    if function:
+        return LEAST_DRAWS
+    cells = rows + groups * classes**2
+    return min(max(DRAWN_CELLS // cells, LEAST_DRAWS), MOST_DRAWS)
 
 
 def draws_every_row(rows: int) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import IO, Any, NamedTuple, NoReturn
 
 from argmetric._files._formats import DataError, Format
+from argmetric._input.extras import install
 
-INSTALL = "Excel files need openpyxl: pip install 'argmetric[excel]'"
+INSTALL = f"Excel files need openpyxl: {install('excel')}"
 
 
 def read_excel(data: bytes) -> Any:

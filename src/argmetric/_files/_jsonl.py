@@ -108,7 +108,7 @@ def _columns_of_mixed_types(lines: Any, name: str) -> Any:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines.to_pylist(), start=1):
         try:
-            row = parsed(line)
+            row = parsed(line, rows=True)
         except ValueError as error:
             raise DataError(f"{name}, line {number}: not JSON: {error}") from None
         if not isinstance(row, dict):

@@ -24,7 +24,10 @@ from argmetric._input.label_words import (
 from argmetric._input.labels import Classes, classes_of
 
 _WHOLE = re.compile(r"-?\d+\.0+")
-_TWO_OF_THEM = "make a column with two of them first"
+_TWO_OF_THEM = (
+    "make a column with two of them first; argmetric decide and evaluate take several "
+    "classes with --one-label"
+)
 
 
 def labels(

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from io import StringIO
-from pathlib import Path
 from typing import Any, get_args
 
 from argmetric._files._binary import BINARY
@@ -32,6 +31,7 @@ from argmetric._files._formats import (
 )
 from argmetric._files._table import Table
 from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
+from argmetric._results.whole_files import read_whole
 
 _CSV_BLOCK_BYTES = 1 << 23
 _SHOWN_CHARACTERS = 40
@@ -133,7 +133,7 @@ def _all_bytes(path: str) -> bytes:
             if sys.stdin is None:
                 raise DataError("standard input is closed")
             return sys.stdin.buffer.read()
-        return Path(path).read_bytes()
+        return read_whole(path)
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; pass a file") from None
     except OSError as error:

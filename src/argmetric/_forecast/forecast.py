@@ -159,8 +159,8 @@ def forecast(
         rule gives for a change of prevalence.) "estimate" estimates the share by
         comparing the scores with those of `reference`; the result has it as `share`,
         and the interval includes its uncertainty. The estimate assumes that each class
-        still has the scores it had in the reference. Without `prior` a note says if
-        the scores moved.
+        still has the scores it had in the reference. Without `prior` a warning and a
+        note say if the scores moved.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
         share (all rows of a group, where there are groups). It widens the interval;

@@ -15,6 +15,7 @@ from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
     effects,
+    likeliest_effects,
     mixed_law,
     settle,
     tells_of_effect,
@@ -124,13 +125,16 @@ class JudgedGroups:
             yield self.certain(), np.zeros(1), np.ones((1, self.size))
             return
         rows, known = self.rows, self.known
+        group = np.repeat(np.arange(self.size), rows.lengths)
         centre = centre_log_odds(rows.p, rows.q, self.deviation)
         longest = int(rows.lengths.max(initial=1))
         step = 2.0 / (self.deviation * math.sqrt(longest))
-        points, weights = effects(
-            self.deviation, min(step, effect_step(self.deviation))
-        )
-        chances = self._chances(centre, points, weights)
+        points, _ = effects(self.deviation, min(step, effect_step(self.deviation)))
+        # Known labels move the effect of their group: its points go along.
+        middle = likeliest_effects(centre, self.deviation, known, group, self.size)
+        middle = np.rint(middle / (points[1] - points[0])) * (points[1] - points[0])
+        centre = centre + self.deviation * middle[group]
+        chances = self._chances(centre, points, middle)
         shifts = self.deviation * points
         # A count of n labels has a standard deviation of at most √n/2.
         apart = 2.0 * LONGEST_TILT / math.sqrt(longest)
@@ -143,9 +147,12 @@ class JudgedGroups:
             here = Segments(p, q, rows.indptr, rows.sizes)
             yield here, shifts[part] - anchor, chances[part]
 
-    def _chances(self, centre: Floats, points: Floats, weights: Floats) -> Floats:
-        """Chance of every effect in every group, given the known labels."""
-        level = np.log(np.maximum(weights, 1e-300))[:, None] + np.zeros(self.size)
+    def _chances(self, centre: Floats, points: Floats, middle: Floats) -> Floats:
+        """Chance of every effect in every group, given the known labels.
+
+        Effects are the points off the middle of the group, which its centres contain.
+        """
+        level = -((points[:, None] + middle) ** 2) / 2
         arrived = tells_of_effect(centre, self.known)
         if arrived.any():
             sign = np.where(self.known == 1.0, 1.0, -1.0)

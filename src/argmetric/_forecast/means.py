@@ -44,11 +44,13 @@ FEW_COUNTS, STEADY = 3.0, 0.03
 RARELY = 1e-9  # any value is left out so rarely that their number does not vary
 BROAD = 1.5  # ranges of a group in a deviation from which the law of a ratio is read
 LUMP = 0.01  # a probability that stands out of a smooth law
-GRID = 1 << 14
+GRID, PERIOD = 1 << 14, 1 << 16  # cells of sums, and of those that are transformed
 GRID_OF_COUNTS = 1 << 17  # cells of all likely counts together
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
-FINE, FINER = 24.0, 128.0  # cells per standard deviation of a smooth law, of another
+# Cells per standard deviation: at 96 steps of .02 deviations are seen and are not taken
+# for a smooth law; the others have cells on which common fractions fall.
+FINE, FINER = 96.0, 128.0
 FIRST = 128  # groups at least whose transforms are multiplied at once
 WORK = 1 << 23  # products of masses and roots of unity that are not too many
 BLOCK = 1 << 19  # cells of groups that are laid out at once
@@ -250,7 +252,7 @@ class _Sum(Moments):
     def _spectrum(self, cells: GroupCells, reach: float) -> Spectrum | None:
         """That of the sum; None where it would take too long."""
         period = 1 << math.ceil(math.log2(reach / cells.step + cells.count))
-        if period > GRID:
+        if period > PERIOD:
             return None
         spectrum, size = Spectrum(period), max(FIRST, BLOCK // cells.count)
         for first in range(0, self.groups.size, size):

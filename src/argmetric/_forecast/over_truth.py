@@ -15,11 +15,15 @@ from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.parts import table_moments
 from argmetric._input.odds import from_log_odds
 from argmetric._input.segments import Segments
-from argmetric._input.types import Floats
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._truth.cells import Cells
 from argmetric._truth.truth import COUNTS, DRAWS, Truth, drawn_counts, matched
+from argmetric.metrics import Metric
 
-SHORT, LONG = 2000, 32  # segments that are looked at in every draw
+SHORT, LONG = (
+    2000,
+    32,
+)  # groups, of up to 64 rows and longer, that are looked at in every draw
 QUANTILES = 32  # of hits and of misses of a long segment
 WHOLE = 25.0  # variance of a count below which its quantiles are whole numbers
 MOVES = 96  # draws that a mean over segments is moved by
@@ -42,10 +46,17 @@ def law_over_truth(
     if not law.values.size:
         return law, law, positives
     p = Truth(calibrator).chances(cells, batch.prior, batch.n, draws=MOVES)
-    sample = _Sample(batch, cells)
-    centre = sample.mean(_own(batch, cells, calibrator)[:, 0])
-    moves = [sample.mean(column) - centre for column in p.T]
-    return _moved(law, moves, sample.range()), law, positives
+    sample = _sample_of(batch, cells)
+    centre = sample.moments(_own(batch, cells, calibrator)[:, 0])[0]
+    moves = [sample.moments(column)[0] - centre for column in p.T]
+    return _moved(law, moves, sample.ends()), law, positives
+
+
+def _sample_of(batch: Batch, cells: Cells) -> GroupSample:
+    layout = batch.layout
+    rows = layout.segment_rows(0, layout.sizes.size)
+    of_rows = (one[rows] for one in (cells.place, batch.selected, batch.known))
+    return GroupSample(batch.metric, *of_rows, layout.indptr, layout.sizes)
 
 
 def _own(batch: Batch, cells: Cells, calibrator: Calibrator) -> Floats:
@@ -74,47 +85,70 @@ def _moved(base: ValueLaw, moves: list[float], ends: tuple[float, float]) -> Val
     return combine([*parts, (np.full(1, math.nan), np.full(1, base.p_undefined))])
 
 
-class _Sample:
-    """Some segments: what a draw does to a mean over all shows on them."""
+class GroupSample:
+    """Some groups: what a draw does to the mean over all of them shows on these.
 
-    def __init__(self, batch: Batch, cells: Cells) -> None:
-        layout, rng = batch.layout, np.random.default_rng(0)
-        lengths = np.diff(layout.indptr)
+    Parameters
+    ----------
+    metric : Metric
+        What is computed in every group.
+    place, selected, known : ndarray
+        Of every row, group by group: its cell, whether it was called positive, and its
+        label, nan where unknown.
+    indptr, sizes : ndarray
+        Where each group begins; and its rows, with those that are certain negatives.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        place: Integers,
+        selected: Booleans,
+        known: Floats,
+        indptr: Integers,
+        sizes: Integers,
+    ) -> None:
+        lengths, rng = np.diff(indptr), np.random.default_rng(0)
         chosen, weight = [], []
         for kind, most in (
             (lengths <= TABLE_LIMIT, SHORT),
             (lengths > TABLE_LIMIT, LONG),
         ):
             members = np.flatnonzero(kind)
-            taken = rng.permutation(members)[:most]
+            taken = np.sort(rng.permutation(members)[:most])
             chosen.append(taken)
             weight.append(np.full(taken.size, members.size / max(taken.size, 1)))
-        segments = np.concatenate(chosen)
-        lengths = lengths[segments]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        first = np.repeat(layout.indptr[segments] - indptr[:-1], lengths)
-        rows = layout.segment_rows(0, layout.sizes.size)[np.arange(indptr[-1]) + first]
-        self.weight = np.concatenate(weight)  # segments that each stands for
-        self.n_short = chosen[0].size
-        self.indptr, self.sizes = indptr, layout.sizes[segments]
-        self.place, self.known = cells.place[rows], batch.known[rows]
-        self.selected, self.metric = batch.selected[rows], batch.metric
-        self.tables = Tables(batch.metric)
+        groups = np.concatenate(chosen)
+        lengths = lengths[groups]
+        self.indptr = np.concatenate([[0], np.cumsum(lengths)])
+        first = np.repeat(indptr[groups] - self.indptr[:-1], lengths)
+        rows = np.arange(self.indptr[-1]) + first
+        self.weight = np.concatenate(weight)  # groups that each stands for
+        self.n_short, self.sizes = chosen[0].size, sizes[groups]
+        self.place, self.known = place[rows], known[rows]
+        self.selected, self.metric = selected[rows], metric
+        self.tables = Tables(metric)
 
-    def mean(self, chances: Floats) -> float:
-        """Expected mean over all segments, from the chance in every cell."""
+    def moments(self, chances: Floats) -> tuple[float, float]:
+        """Expected mean over all groups, from the chance in every cell; and its sd."""
         known = ~np.isnan(self.known)
         p = np.where(known, self.known, chances[self.place])
         rows = Segments(p, 1.0 - p, self.indptr, self.sizes)
         sizes = by_size(rows, TABLE_LIMIT)
-        moments = table_moments(self.tables, rows, self.selected, sizes)[:, :2]
+        raw = table_moments(self.tables, rows, self.selected, sizes)[:, :3]
         if self.n_short < self.sizes.size:
-            moments[self.n_short :] = self._moments_of_long(p)
-        share, first = self.weight @ moments
-        return float(first / share) if share > 0.0 else 0.0
+            raw[self.n_short :] = self._moments_of_long(p)
+        share, first, second = raw.T
+        total = float(self.weight @ share)
+        if not total > 0.0:
+            return 0.0, 0.0
+        mean = float(self.weight @ first) / total
+        apart = first - mean * share
+        square = second - 2.0 * mean * first + mean**2 * share - apart**2
+        return mean, math.sqrt(max(float(self.weight @ square), 0.0)) / total
 
     def _moments_of_long(self, p: Floats) -> Floats:
-        """Per long segment P(defined) and E[value; defined].
+        """Per long group P(defined), E[value] and E[value²] where it is defined.
 
         From quantiles of hits and of misses by three cumulants, the series of Cornish
         and Fisher: only differences between draws are used.
@@ -139,28 +173,27 @@ class _Sample:
         missed, hits = np.moveaxis(counts, 1, 0)
         hits = hits[:, :, None]
         size = sizes[:, None, None].astype(np.float64)
-        values = self.metric.value(hits, rows[:, 1:], hits + missed[:, None], size)
-        there = ~np.isnan(values)
-        values = np.where(there, values, 0.0)
-        return np.stack([one.mean(axis=(1, 2)) for one in (there, values)], axis=1)
+        value = self.metric.value(hits, rows[:, 1:], hits + missed[:, None], size)
+        there = ~np.isnan(value)
+        value = np.where(there, value, 0.0)
+        return np.stack([one.mean(axis=(1, 2)) for one in (there, value, value**2)], 1)
 
-    def range(self) -> tuple[float, float]:
-        """Least and largest mean that counts at the ends of their ranges give."""
-        lengths = np.diff(self.indptr)
-        segment = np.repeat(np.arange(lengths.size), lengths)
-        k = np.bincount(segment, self.selected, lengths.size)
-        values = np.stack(
-            [
-                self.metric.value(a * k, k, a * k + r * (lengths - k), self.sizes)
-                for a in (0.0, 1.0)
-                for r in (0.0, 1.0)
-            ]
-        )
-        low, high = (
-            np.where(np.isnan(values), other, values) for other in (math.inf, -math.inf)
-        )
-        low, high = low.min(axis=0), high.max(axis=0)
-        defined = np.isfinite(low)
-        if not defined.any():
+    def ends(self) -> tuple[float, float]:
+        """Least and largest mean, at the ends of what the counts can be."""
+        group = np.repeat(np.arange(self.sizes.size), np.diff(self.indptr))
+        open_, n = np.isnan(self.known), self.sizes.size
+        k = np.bincount(group, self.selected, n)
+        values = []
+        for hit, miss in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)):
+            labels = np.where(self.selected, hit, miss)
+            labels = np.where(open_, labels, self.known)
+            hits = np.bincount(group, labels * self.selected, n)
+            t = np.bincount(group, labels, n)
+            values.append(self.metric.value(hits, k, t, self.sizes.astype(np.float64)))
+        low = np.where(np.isnan(values), math.inf, values).min(axis=0)
+        high = np.where(np.isnan(values), -math.inf, values).max(axis=0)
+        there = np.isfinite(low)
+        if not there.any():
             return math.inf, -math.inf
-        return float(low[defined].mean()), float(high[defined].mean())
+        weight = self.weight[there] / self.weight[there].sum()
+        return float(weight @ low[there]), float(weight @ high[there])

@@ -22,7 +22,8 @@ class Forecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        Expected score.
+        What is forecast: the expected score, with a reference over all maps that it
+        allows. `Decision.expected` is under one of them.
     interval : tuple of two floats
         Central interval that contains the score with probability `coverage` or more:
         with 90 %, the score is below it with a probability of at most 5 %, and above

@@ -117,6 +117,7 @@ def added(a: GridLaws, b: GridLaws) -> GridLaws:
 RARE = 1e-16  # masses at the ends of the law of a group that are left out
 GONE = 1e-32  # square of what is left of a frequency that no longer counts
 LAWS_BEFORE_A_CUT = 64  # laws after which few frequencies of a smooth sum are left
+LAWS_TRANSFORMED = 64  # the first laws of a sum, while all frequencies are left
 SMOOTH = 1e-6  # a law with less at the highest frequencies can be read between cells
 FINEST = 1 << 14  # cells of a law that is read between its cells
 
@@ -136,11 +137,22 @@ class Spectrum:
         """Laws of more values, a row each and a column for each cell; False where that
         would take more products than `work`.
         """
-        if self.left * np.count_nonzero(mass[:LAWS_BEFORE_A_CUT] > RARE) > work:
+        now = 0
+        if self.last == 0:
+            now = min(mass.shape[0], LAWS_TRANSFORMED)
+            if now * self.period > work:
+                return False
+            product = np.fft.rfft(mass[0], self.period)
+            for row in mass[1:now]:
+                product *= np.fft.rfft(row, self.period)
+            self.real, self.imaginary = product.real.copy(), -product.imag
+        later = mass[now:]
+        if self.left * np.count_nonzero(later[:LAWS_BEFORE_A_CUT] > RARE) > work:
             return False
-        compiled().multiply_spectrum(
-            mass, self.cosines, self.sines, RARE, GONE, self.real, self.imaginary
-        )
+        if later.shape[0]:
+            compiled().multiply_spectrum(
+                later, self.cosines, self.sines, RARE, GONE, self.real, self.imaginary
+            )
         self.mean += dot(mass.sum(axis=0), np.arange(float(mass.shape[1])))
         self.last += mass.shape[0] * (mass.shape[1] - 1)
         return True

@@ -10,7 +10,12 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, check_number, shown
 from argmetric._input.label_words import listed, one_class
-from argmetric._input.labels import label_array, plain_label, refuse_missing
+from argmetric._input.labels import (
+    label_array,
+    one_per_row,
+    plain_label,
+    refuse_missing,
+)
 from argmetric._input.layout import column_names
 from argmetric._input.sparse import is_sparse
 from argmetric._input.types import Floats, Integers
@@ -47,7 +52,7 @@ def class_codes(
     numbered : bool, default=False
         Whether whole numbers from 0 that do not cover all columns number the columns.
     """
-    array = label_array(y)
+    array = one_per_row(label_array(y), "y")
     refuse_missing(array, "y")
     check_length(array, "y", scores.shape[0])
     if array.dtype.kind == "O":
@@ -94,12 +99,14 @@ def class_names(p: Any, count: int, given: Any) -> tuple[Any, ...]:
     return tuple(range(count)) if names is None else tuple(map(plain_label, names))
 
 
-def given_classes(given: Any, count: int) -> list[Any]:
-    """The class of each column, each once."""
+def given_classes(given: Any, count: int | None = None) -> list[Any]:
+    """The class of each column, each once; `count` is the number of columns."""
     array = label_array(given, "classes")
     refuse_missing(array, "classes")
+    if count is None:
+        array = one_per_row(array, "classes")
     names: list[Any] = array.tolist()
-    if array.ndim != 1 or len(names) != count:
+    if count is not None and (array.ndim != 1 or len(names) != count):
         raise ValueError(
             f"classes must name the {count} columns of p, one by one, not "
             f"{shown(given)}"

@@ -71,6 +71,8 @@ def too_many(
     sides = " and ".join(f"{part} == {shown(one)}" for part in name.split(" and "))
     problem = f"{name} {_holds(name)} {listed(found)}{hint}; labels have two values"
     way_out = f"pass {sides} for {shown(one)} against the rest"
+    if name.startswith("y_"):  # y_true and y_pred
+        way_out += ", or call evaluate with one_label=True for a score of all classes"
     return LabelError("many", problem, f"{way_out}{_if_scores(found)}")
 
 
@@ -107,13 +109,17 @@ def neither(label: Any, negative: Any, positive: Any) -> str:
 
 def listed(labels: Sequence[Any]) -> str:
     """The first few labels."""
-    words = ", ".join(_clipped(label) for label in labels[:MOST_LISTED])
+    words = ", ".join(clipped(label) for label in labels[:MOST_LISTED])
     more = len(labels) - MOST_LISTED
     return f"{words} and {more} more values" if more > 0 else words
 
 
-def _clipped(label: Any) -> str:
-    text = repr(label)
+def clipped(label: Any) -> str:
+    """One label, or its beginning."""
+    try:
+        text = repr(label)
+    except ValueError:  # an int of 5,000 digits
+        return shown(label)
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 

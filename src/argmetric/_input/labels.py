@@ -140,6 +140,18 @@ def _refuse_unhashable(array: AnyArray, name: str) -> None:
     raise TypeError(f"{name} has no label at {place(i, array.shape)}: {shown(flat[i])}")
 
 
+def one_per_row(array: AnyArray, name: str) -> AnyArray:
+    """Labels of one dimension; a matrix is refused with the way out."""
+    if array.ndim == 1:
+        return array
+    is_column = array.shape == (array.size, 1)
+    way_out = f"; pass {name} as one column, such as {name}[:, 0]" * is_column
+    raise ValueError(
+        f"{name} must hold one label for each row, not be of shape {array.shape}"
+        f"{way_out}"
+    )
+
+
 def missing_labels(array: AnyArray) -> Booleans:
     """Where there is no label: nan, None and their like."""
     if array.dtype.kind in "fc":
@@ -162,10 +174,10 @@ def refuse_missing(array: AnyArray, name: str) -> None:
 
 
 def plain_label(value: Any) -> Any:
-    """A label as Python's own value; a whole number as an int."""
+    """A label as Python's own value; a whole number as an int, where it is exact."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     return value
 

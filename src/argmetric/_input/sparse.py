@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -35,47 +34,6 @@ def check_structure(matrix: Any, name: str) -> None:
             )
     elif matrix.format in ("csr", "csc", "bsr"):
         _check_compressed(matrix, name)
-
-
-def check_features(X: Any) -> None:
-    """Refuse features that scikit-learn would fail on: a matrix with parts that do not
-    fit, or objects among which is Decimal('sNaN') or a whole number beyond all floats.
-    """
-    check_structure(X, "X")
-    # A lazy frame, which has no shape, would read its source to tell its types
-    is_frame = hasattr(X, "shape") and hasattr(X, "columns")
-    columns = getattr(X, "dtypes", ()) if is_frame else ()
-    kinds = [getattr(X, "dtype", None), *columns]
-    if not isinstance(X, list | tuple) and not any(
-        kind == np.dtype(object) for kind in kinds
-    ):
-        return
-    try:
-        cells = np.asarray(X, dtype=object)
-        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
-            cells.astype(np.float64)
-    except (TypeError, ValueError):  # text, say, which some estimators take
-        _refuse_signalling_nan(cells)
-    except OverflowError:
-        huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
-        place = ", ".join(
-            f"{axis} {index}"
-            for axis, index in zip(("row", "column"), next(huge), strict=False)
-        )
-        raise ValueError(
-            f"X has a whole number at {place} that is beyond all floats, about "
-            f"{sys.float_info.max:.2g}; divide it by a constant first"
-        ) from None
-
-
-def _refuse_signalling_nan(cells: npt.NDArray[Any]) -> None:
-    """Refuse the nan of Decimal that raises an error when it is compared."""
-    try:
-        np.not_equal(cells, cells)
-    except ArithmeticError:
-        raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
-    except (TypeError, ValueError):
-        pass  # NA of pandas has no truth value either, but some estimators take it
 
 
 def to_dense(matrix: Any, name: str) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_choice as check_choice
 from argmetric._input.arguments import check_fraction as check_fraction
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import is_sized, shown
 from argmetric._input.sparse import is_sparse as is_sparse
 from argmetric._input.types import Floats
 
@@ -56,6 +56,8 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
 def _plain_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
     if isinstance(values, list | tuple):
         _refuse_matrices(values, name)
+        if "numpy.ma" in sys.modules:
+            values = _without_masks(values)
     elif isinstance(values, bytearray):
         raise TypeError(f"{name} must be {kind}, not bytearray")
     try:
@@ -74,6 +76,27 @@ def _unmasked(values: Any) -> npt.NDArray[Any]:
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None
     return array
+
+
+def _without_masks(values: Any, depth: int = 2) -> Any:
+    """A list whose masked values are None, or nan in rows of floats.
+
+    numpy warns of a masked number in a list, and drops the mask of a row.
+    """
+    kinds = set(map(type, values))
+    odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
+    rows = {list, tuple} & kinds if depth > 1 else set()
+    if not odd and not rows:
+        return values
+
+    def plain(one: Any) -> Any:
+        if one is np.ma.masked:
+            return None
+        if isinstance(one, np.ma.MaskedArray):
+            return _unmasked(one)
+        return _without_masks(one, depth - 1) if type(one) in rows else one
+
+    return [plain(one) for one in values]
 
 
 def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
@@ -121,11 +144,13 @@ def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
 
 def _uneven_row(rows: Any) -> str:
     """The first row whose length is not that of row 0, in words."""
-    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+    lengths = [len(row) if is_sized(row) else 1 for row in rows]
     uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
     if not uneven:
         return "its rows have different lengths"
-    i = uneven[0]
+    i = next((i for i, row in enumerate(rows) if is_missing(row)), uneven[0])
+    if is_missing(rows[i]):
+        return f"row {i} is missing or masked; drop or fill it first"
     return f"row {i} has {lengths[i]} values but row 0 has {lengths[0]}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import hashlib
 import inspect
@@ -21,6 +23,11 @@ _PLAIN = {"nogil": True, "no_cfunc_wrapper": True}  # C code never calls a kerne
 _OPTIONS = _PLAIN | {"fastmath": {"contract"}}
 _UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 _SHARED = Path(__file__).parent
+_NOTED = "argmetric-compiles"  # a file in the cache: it was said that this takes long
+_NOT_KEPT = (
+    "argmetric: compiling, which every run will do, as no folder can be written to: "
+    "set NUMBA_CACHE_DIR to one"
+)
 _PATIENCE = 2.0  # seconds of compiling after which a line says why it takes so long
 
 
@@ -112,8 +119,21 @@ def _text_hash(folder: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
+def _folder_of_cache(dispatcher: Any) -> Path | None:
+    """The folder that all kernels of a cache share; None where nothing is kept."""
+    path = dispatcher._cache.cache_path
+    if path is None:
+        return None
+    # Beside the sources, or below one folder for all libraries
+    beside = Path(path).is_relative_to(_SHARED.parent)
+    return _SHARED / "__pycache__" if beside else Path(path).parent
+
+
 class _Notice(event.Listener):  # type: ignore[misc]
-    """Says once on stderr that kernels are being compiled, if that takes long.
+    """Says on stderr that kernels are being compiled, if that takes long.
+
+    It is said once for each cache, in which a file of no content notes it, and when the
+    process ends, how many seconds it took.
 
     Kernels compile those that they call: the time is that of the outermost ones.
     Meanwhile Python collects no garbage: it finds next to none among the many objects
@@ -132,24 +152,41 @@ class _Notice(event.Listener):  # type: ignore[misc]
             self.collected = gc.isenabled()
             gc.disable()
         self.depth += 1
-        self._look(time.perf_counter() - self.began)
+        self._look(time.perf_counter() - self.began, event)
 
     def on_end(self, event: Any) -> None:
         if not _is_ours(event):
             return
         self.depth -= 1
         now = time.perf_counter() - self.began
-        self._look(now)
+        self._look(now, event)
         if self.depth == 0:
             self.spent += now
             if self.collected:
                 gc.enable()
 
-    def _look(self, now: float) -> None:
-        if not self.given and self.spent + now > _PATIENCE:
-            self.given = True
+    def _look(self, now: float, event: Any) -> None:
+        if self.given or self.spent + now <= _PATIENCE:
+            return
+        self.given = True
+        folder = _folder_of_cache(event.data["dispatcher"])
+        if folder is None:
+            print(_NOT_KEPT, file=sys.stderr)
+            return
+        noted = folder / _NOTED
+        if noted.exists():
+            return
+        with contextlib.suppress(OSError):
+            noted.touch()
+        print("argmetric: compiling for this machine, the first time", file=sys.stderr)
+        if not hasattr(sys, "ps1"):  # of a prompt, which ends when nobody asks any more
+            atexit.register(self._say_seconds)
+
+    def _say_seconds(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
             print(
-                "argmetric: compiling for this machine, once; later runs start at once",
+                f"argmetric: compiled in {self.spent:.0f} s, and kept in "
+                "the cache: later runs start at once",
                 file=sys.stderr,
             )
 

@@ -7,7 +7,10 @@ from argmetric._monitor._period import Period
 from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import read_times as read_times
+from argmetric._monitor._readings import CANNOT_SAY as CANNOT_SAY
 from argmetric._monitor._readings import VERDICTS as VERDICTS
 from argmetric._monitor._result import Monitoring
+from argmetric._monitor._words import BETTER as BETTER
+from argmetric._monitor._words import notes_of as notes_of
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]

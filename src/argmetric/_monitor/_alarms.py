@@ -1,8 +1,10 @@
 """Alarms with a stated rate of false ones.
 
-On movement: the signed root of 2·max ℓ for the last 1, 2, 4 and 8 periods together,
-against the reference and all periods before them. Residuals against the past are
-independent of each other, so one critical value holds whatever the sizes are.
+On movement, for the worse and for the better: the signed root of 2·max ℓ for the last
+1, 2, 4 and 8 periods together, against the reference and all periods before them.
+Residuals against the past are independent of each other, so one critical value holds
+whatever the sizes are. A map that is wrong costs power alone: ℓ asks whether two
+samples of scores differ along it.
 
 On a floor: (floor - mean)/sd of the expected score of the last 4 periods together. The
 error of the map is common to all periods: with ρ, its part of the variance, the largest
@@ -20,7 +22,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Shift, score_law
+from argmetric._monitor._law import CERTAIN, Maps, Shift, score_law
 from argmetric._monitor._likelihood import likelihood_of
 from argmetric.metrics import Metric
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4
-YEARS = 20_000  # that are simulated
+OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
+YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
 NO_STEP = 1e-6  # difference of the score that counts as none
@@ -54,7 +57,7 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
     rng = np.random.default_rng(0)
     total = np.cumsum(rng.standard_normal((YEARS, length + 1)), axis=1)
     rows = np.arange(1.0, length + 2.0)
-    largest = np.full(YEARS, -math.inf)
+    largest = np.zeros(YEARS)
     for window in WINDOWS:
         if window > length:
             continue
@@ -62,7 +65,7 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
         n_past = rows[:-window]
         gap = (end - past) / window - past / n_past
         z = gap / np.sqrt(1.0 / window + 1.0 / n_past)
-        largest = np.maximum(largest, z.max(axis=1))
+        largest = np.maximum(largest, np.abs(z).max(axis=1))
     return float(np.quantile(largest, quiet))
 
 
@@ -129,9 +132,10 @@ def movements(
     first: int = 0,
     known: Booleans | None = None,
 ) -> list[tuple[float, float]]:
-    """Statistics on movement of every period from `first` on; large is bad.
+    """Statistics on movement of every period from `first` on.
 
-    The one of the alarm, and the root of the period against the reference alone.
+    The one of the alarm, and the root of the period against the reference alone. They
+    are positive where the score moved for the worse.
 
     Parameters
     ----------
@@ -161,15 +165,15 @@ def movements(
             if w <= end
         ]
         against = signed_root(old, sums[end] - sums[end - 1], chances)
-        worst = max(-side * one for one in roots)
-        found.append((worst, -side * against) if side else (math.nan, math.nan))
+        furthest = -side * max(roots, key=abs)
+        found.append((furthest, -side * against) if side else (math.nan, math.nan))
     return found
 
 
 def floor_statistic(
     tables: Sequence[Integers],
     old: Floats,
-    chances: Floats,
+    maps: Maps,
     metric: Metric | MeanOverGroups,
     shift: Shift,
     floor: float,
@@ -182,16 +186,14 @@ def floor_statistic(
     ----------
     tables : sequence of ndarray
         Counts of the periods that are taken together.
-    old, chances : ndarray
-        Rows of the reference in each cell, and chances, a row for every map.
-    metric, shift
+    old, maps, metric, shift
         As for `score_law`.
     floor : float
         The score that is still good enough.
     """
     pooled = np.sum(tables, axis=0)
-    mean, deviation = score_law(pooled, old, chances, metric, shift).mixed.level()
-    quiet = score_law(pooled, old, chances, metric, "none").mixed.level()[1]
+    mean, deviation = score_law(pooled, old, maps, metric, shift).mixed.level()
+    quiet = score_law(pooled, old, maps, metric, "none").mixed.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
     if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.resolve import resolve_reference
+from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._input.arguments import (
     check_choice,
     check_flag,
@@ -32,11 +32,12 @@ from argmetric._monitor._periods import check_every
 from argmetric._monitor._result import Monitoring
 from argmetric._monitor._watch import Watch
 from argmetric._tune import Rule
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, get_metric
 
 FEW_POSITIVES = 8  # of a reference, below which intervals have not been tried
 FEWEST_OF_A_SEGMENT = (200, 8)  # rows and rows of each class, for a map of its own
 LOOKED_FOR = 200  # scores of the reference that are looked for among the rows
+FLOOR_ROWS = 24  # of the tables on which the range of a metric is looked at
 OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
@@ -121,7 +122,8 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The one of `labels` and `known` that counts as positive.
+        The one of `labels`, `known` and the y of the reference that counts as
+        positive.
     logits : bool, default=False
         Whether the scores are log-odds, those of the reference included.
 
@@ -157,8 +159,9 @@ def monitor(
         names, reference = reference[2], reference[:2]
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
+    reference = with_positives(reference, pos_label)
     fitted = resolve_reference(None, reference, logits=logits)
-    if fitted.rows is None or fitted.calibrator is None:
+    if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")
     if min(fitted.rows.counts) < FEW_POSITIVES:
         few = int(min(fitted.rows.counts))
@@ -180,7 +183,7 @@ def monitor(
         every=check_every(every, with_time=time is not None),
         shift=shift,
         coverage=check_share(coverage, "coverage"),
-        floor=None if floor is None else check_number(floor, "floor"),
+        floor=None if floor is None else _check_floor(floor, found),
         false_alarms=check_share(false_alarms, "false_alarms"),
         average=how,
         columns=scores.shape[1] if scores.ndim == 2 else 0,
@@ -212,6 +215,31 @@ def monitor(
 
     described = read_features(features, fitted.rows.n, scores.size)
     return made._with_features(fitted.rows, *described)
+
+
+def _check_floor(floor: Any, metric: Metric) -> float:
+    """The argument `floor`: a score that the metric can have.
+
+    Metrics of shares of rows are looked at on all tables of FLOOR_ROWS rows. One that
+    is larger for twice the counts has no range that is known.
+    """
+    value = check_number(floor, "floor")
+    steps = np.arange(FLOOR_ROWS + 1)
+    tp, fp, fn = (one.ravel() for one in np.meshgrid(steps, steps, steps))
+    there = tp + fp + fn <= FLOOR_ROWS
+    tp, fp, fn = tp[there], fp[there], fn[there]
+    once, twice = (
+        metric.value(k * tp, k * (tp + fp), k * (tp + fn), float(k * FLOOR_ROWS))
+        for k in (1, 2)
+    )
+    if not np.allclose(once, twice, equal_nan=True):
+        return value
+    low, high = np.nanmin(once), np.nanmax(once)
+    if not low <= value <= high:
+        raise ValueError(
+            f"floor is {value:g}, but {metric.name} lies between {low:g} and {high:g}"
+        )
+    return value
 
 
 def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:

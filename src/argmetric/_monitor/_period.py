@@ -12,23 +12,38 @@ import numpy as np
 from argmetric._input.types import Floats, Integers
 from argmetric._monitor._alarms import (
     FLOOR_WINDOW,
+    OWN_MOVE,
     critical_value,
     floor_critical_value,
     floor_statistic,
     movements,
 )
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside, rows_of
-from argmetric._monitor._law import score_law
+from argmetric._monitor._law import Maps, score_law
 from argmetric._monitor._likelihood import population_share
-from argmetric._monitor._readings import VERDICTS, Readings
+from argmetric._monitor._readings import (
+    BELOW,
+    CANNOT_SAY,
+    FINE,
+    KNOWN,
+    Readings,
+)
 from argmetric._monitor._watch import PeriodCounts, Watch
+from argmetric._monitor._words import (
+    BETTER,
+    WORSE,
+    Answer,
+    answer_of,
+    lines_of_period,
+)
+from argmetric._results.display import Result
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
 
 
-@dataclass(frozen=True)
-class Period:
+@dataclass(frozen=True, repr=False)
+class Period(Result):
     """One period.
 
     Attributes
@@ -39,7 +54,8 @@ class Period:
         Rows, predicted positives, and rows whose true label is known; of a matrix its
         cells.
     expected, low, high : float
-        Expected score and its interval.
+        Expected score and its interval, all readings mixed. The interval holds unless
+        the verdict is "cannot say without labels"; `answer` says so.
     share, share_low, share_high : float
         Share of positives among the rows, and its interval.
     population_low, population_high : float
@@ -49,7 +65,9 @@ class Period:
         Probabilities of the three readings: nothing happened, other rows came, the
         share of positives moved.
     verdict : str
-        "fine", "share moved" or "cannot say without labels".
+        "fine", "share moved" or "cannot say without labels". A period that moved itself
+        is not fine where there is an alarm on movement. Where all labels are known they
+        decide: "fine" or "below the floor", and without a floor "all labels known".
     if_share, if_share_low, if_share_high : float
         Expected score and interval if the share of positives moved.
     if_other_rows, if_other_rows_low, if_other_rows_high : float
@@ -62,12 +80,14 @@ class Period:
         over groups or samples takes those all of whose labels are known.
     z, z_reference, z_floor : float
         Statistics of the alarms: movement against the past, movement against the
-        reference, and the floor. Large is bad; that of the floor is infinite where all
-        labels are known.
+        reference, and the floor. Large is bad. The first two are negative where the
+        score moved for the better; that of the floor is infinite where all labels are
+        known.
     critical, critical_floor : float
-        Values that they must exceed for an alarm.
+        Values that z, in absolute value, and z_floor must exceed for an alarm.
     alarm : str
-        "", "moved", "below the floor" or "moved, below the floor".
+        "", or "moved for the worse", "moved for the better" and "below the floor",
+        with a comma between two. A score that improves without a cause is suspect.
     n_outside : int
         Rows whose scores lie outside of those of the reference.
     """
@@ -110,19 +130,36 @@ class Period:
     critical_floor: float = math.nan
     alarm: str = ""
 
+    @property
+    def labelled(self) -> bool:
+        """Whether the true labels of all rows are known."""
+        return self.n_known == self.n
+
+    @property
+    def answer(self) -> Answer:
+        """The score and its interval in words, as every surface gives them."""
+        return answer_of(self)
+
+    def _title(self) -> str:
+        return f"Period {self.start} to {self.end}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return lines_of_period(self)
+
 
 def values_of(period: Period) -> dict[str, Any]:
-    """What a period tells, by name."""
-    return {key: value for key, value in vars(period).items() if key != "rho"}
+    """What a period tells, by name; score and interval are words."""
+    values = {key: value for key, value in vars(period).items() if key != "rho"}
+    return values | period.answer._asdict()
 
 
 def period_of(
-    counts: PeriodCounts, watch: Watch, weighted: Floats | None = None
+    counts: PeriodCounts, watch: Watch, weighted: Maps | None = None
 ) -> Period:
     """All that a period tells by itself; `weighted` as for `score_law`."""
     table = counts.table
     score = watch.score([counts])
-    law = score_law(table, watch.old, watch.chances, score, watch.shift, weighted)
+    law = score_law(table, watch.old, watch.maps, score, watch.shift, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -191,18 +228,30 @@ def with_alarms(
 ) -> list[Period]:
     """Periods with the statistics of the alarms, from the first that changed on."""
     tables = [one.table for one in counts]
-    known = np.array([one.verdict != VERDICTS[2] for one in periods])
+    known = np.array([one.verdict != CANNOT_SAY for one in periods])
     reference = watch.old, watch.own
     found = movements(tables, *reference, watch.metric, first, known)
     for i, (z, against) in enumerate(found, first):
         changes: dict[str, Any] = {"z": z, "z_reference": against}
-        if watch.floor is not None:
+        if watch.floor is not None and periods[i].labelled:
+            changes |= {"z_floor": _known_floor(periods[i].actual, watch), "rho": 0.0}
+        elif watch.floor is not None:
             last = slice(max(i + 1 - FLOOR_WINDOW, 0), i + 1)
             how = watch.score(counts[last]), watch.shift, watch.floor
-            stat = floor_statistic(tables[last], watch.old, watch.chances, *how)
+            stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods
+
+
+def _known_floor(actual: float, watch: Watch) -> float:
+    """Statistic of the floor for a score that is known: infinite."""
+    assert watch.floor is not None
+    if math.isnan(actual):
+        return math.nan
+    short = watch.floor - actual
+    below = short > 0.0 if watch.metric.greater_is_better else short < 0.0
+    return math.inf if below else -math.inf
 
 
 class FoundPeriods:
@@ -241,26 +290,19 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     level = watch.false_alarms / n_segments
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
-    alarms = ["moved"] if period.z > critical else []
+    moved = abs(period.z) > critical
+    alarms = [WORSE if period.z > 0.0 else BETTER] if moved else []
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
-        alarms += ["below the floor"] if period.z_floor > below else []
+        alarms += [BELOW] if period.z_floor > below else []
+    own = math.copysign(period.z_reference, period.z * period.z_reference)
+    verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
+    if period.labelled:
+        verdict = KNOWN if watch.floor is None else BELOW if BELOW in alarms else FINE
     return replace(
         period,
-        verdict=readings.verdict(n_segments),
+        verdict=verdict,
         critical=critical,
         critical_floor=below,
         alarm=", ".join(alarms),
     )
-
-
-def told(one: Period) -> tuple[str, ...]:
-    """A period in the cells of a printed line."""
-    interval = f"{one.expected:.3f} ({one.low:.3f} to {one.high:.3f})"
-    if one.verdict == VERDICTS[2]:
-        interval = f"{one.if_other_rows:.3f} or {one.if_share:.3f}"
-    actual = "" if math.isnan(one.actual) else f"actual {one.actual:.3f}"
-    alarm = f"ALARM: {one.alarm}" if one.alarm else ""
-    share = f"share {one.share:.3f}"
-    cells = (f"{one.n:>7,} rows", interval, share, one.verdict, actual, alarm)
-    return tuple(cell for cell in cells if cell)

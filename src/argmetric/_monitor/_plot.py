@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
     from argmetric._monitor._result import Monitoring
 
-COLOURS = dict(zip(VERDICTS, ("C0", "C1", "0.6"), strict=True))
+COLOURS = dict(zip(VERDICTS, ("C0", "C2", "C1", "0.6", "C3"), strict=True))
 
 
 def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:

@@ -18,21 +18,28 @@ With S = diag(V) + 1, the 1 for a constant that is free:
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from argmetric._input.types import Floats
 
-Verdict = Literal["fine", "share moved", "cannot say without labels"]
-VERDICTS: tuple[Verdict, ...] = ("fine", "share moved", "cannot say without labels")
+Verdict = Literal[
+    "fine",
+    "all labels known",
+    "share moved",
+    "cannot say without labels",
+    "below the floor",
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # from good to bad
+FINE, KNOWN, SHARE_MOVED, CANNOT_SAY, BELOW = VERDICTS
 BINS = 20
 PRIOR = np.array([0.4, 0.2, 0.4])  # of the three readings
 SIZES = (0.25, 0.5, 1.0)  # σ of a smooth change of density
 LENGTHS = (0.15, 0.4, 1.0)  # λ, in parts of all bins
 THETAS = np.linspace(-3.0, 3.0, 61)
-FINE = 0.1  # probability of no change that is enough
-SHARE_MOVED = 0.8  # probability of the share among the two changes that is enough
+ENOUGH_FOR_FINE = 0.1  # probability of no change
+ENOUGH_FOR_SHARE = 0.8  # probability of the share among the two changes
 
 
 class Readings(NamedTuple):
@@ -42,17 +49,17 @@ class Readings(NamedTuple):
     other_rows: float
     share: float
 
-    def verdict(self, n_segments: int = 1) -> Verdict:
+    def verdict(self, n_segments: int = 1, *, alarmed: bool = False) -> Verdict:
         """What to say of the period, where it is one of so many segments.
 
         The odds of no change are multiplied by the number of segments, as a level is
-        divided by the number of tests.
+        divided by the number of tests. What raised an alarm on movement is not fine.
         """
         fine = n_segments * self.nothing
         moved = self.share + self.other_rows
-        if fine >= FINE * (fine + moved):
-            return "fine"
-        return VERDICTS[1 if self.share >= SHARE_MOVED * moved else 2]
+        if not alarmed and fine >= ENOUGH_FOR_FINE * (fine + moved):
+            return FINE
+        return SHARE_MOVED if self.share >= ENOUGH_FOR_SHARE * moved else CANNOT_SAY
 
 
 def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:

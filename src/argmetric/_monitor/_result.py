@@ -20,12 +20,13 @@ from argmetric._monitor._period import (
     Period,
     judged,
     period_of,
-    told,
+    values_of,
 )
 from argmetric._monitor._periods import Bounds, Every
 from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._rows import NO_ROWS, GroupTable, Rows, read_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
+from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
 from argmetric._results.display import Result, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, plain, restored
 from argmetric.metrics import Metric
@@ -35,13 +36,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
-SHOWN = 10  # periods that are printed
-MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
+TOLD = ("start", "verdict", "alarm", "score", "interval")  # of a saved period
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
-CANNOT_SAY = (
-    "where the verdict is 'cannot say without labels' the score is given for the case "
-    "that other rows came, and that the share of positives moved; no interval holds"
-)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -252,15 +248,15 @@ class Monitoring(Saved["Monitoring"], Result):
         self, reference: Reference, old: AnyArray, new: AnyArray
     ) -> Monitoring:
         """With the periods of the last call computed for rows such as theirs."""
-        from argmetric._monitor._features import domain_weights, weighted_chances
+        from argmetric._monitor._features import domain_weights, weighted_maps
 
         rows, found = self._kept or NO_ROWS, {}
         before = self._found.of(self.counts, self.watch)
         for one, plain_one in zip(self.counts, before, strict=True):
             weight = domain_weights(old, new[rows.number == one.number])
-            chances = weighted_chances(reference, self.watch.cells, weight)
+            maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
-            made = period_of(one, self.watch, chances)
+            made = period_of(one, self.watch, maps)
             found[one.number] = replace(made, **alarm)
         return replace(self, _found=FoundPeriods(found))
 
@@ -341,7 +337,7 @@ class Monitoring(Saved["Monitoring"], Result):
         return plan_labelling(
             n,
             counts.table,
-            watch.chances,
+            watch.maps.chances,
             watch.metric,
             watch.coverage,
             (places, scores, rows.selected[places], cell),
@@ -365,6 +361,10 @@ class Monitoring(Saved["Monitoring"], Result):
         for name in names:
             values = [getattr(x, name) for _, one in parts for x in one.periods]
             columns[name] = self._typed(name, values)
+        for name in Answer._fields:
+            columns[name] = [
+                getattr(x.answer, name) for _, one in parts for x in one.periods
+            ]
         return as_frame(columns, backend)
 
     def _typed(self, name: str, values: list[Any]) -> Any:
@@ -386,6 +386,10 @@ class Monitoring(Saved["Monitoring"], Result):
             ],
             "periods": [
                 plain(vars(one)) for one in self._found.of(self.counts, self.watch)
+            ],
+            "told": [
+                {name: plain(values_of(one))[name] for name in TOLD}
+                for one in self.periods
             ],
             "segments": {key: one.to_dict() for key, one in self._segments.items()},
             "watches": {key: one.to_dict() for key, one in self._watches.items()},
@@ -443,31 +447,13 @@ class Monitoring(Saved["Monitoring"], Result):
             ("reference", f"{reference.sum():,} rows, {reference[1]:,} positive"),
             ("periods", f"{len(self.periods)}, {len(self.alarms)} with an alarm"),
         ]
-        lines += [(one.start, *told(one)) for one in self.periods[-SHOWN:]]
+        lines += [(one.start, *cells_of(one)) for one in self.periods[-SHOWN:]]
         for key, one in list(self.segments.items())[:SHOWN]:
-            lines.append((key, *told(one.periods[-1])))
+            lines.append((key, *cells_of(one.periods[-1])))
         return lines
 
     def _notes(self) -> tuple[str, ...]:
-        notes = list(self.notes)
-        numbers = [one.number for one in self.counts]
-        empty = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
-        if empty:
-            notes.append(f"{empty:,} periods between these have no rows")
-        last = self.periods[-1] if self.periods else None
-        if last is not None and last.n_outside > MANY_OUTSIDE * last.n:
-            notes.append(
-                f"{last.n_outside / last.n:.1%} of the last period's scores lie "
-                "outside of those of the reference, where the map is a guess"
-            )
-        if any(math.isnan(one.z) for one in self.periods):
-            notes.append(
-                f"{self.watch.metric.name} does not depend on the share of positives: "
-                "there is no alarm on movement; floor= and to_label watch its level"
-            )
-        if any(one.verdict == VERDICTS[2] for one in self.periods[-SHOWN:]):
-            notes.append(CANNOT_SAY)
-        return (*notes, self.watch.unseen)
+        return (*notes_of(self), self.watch.unseen)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw score and interval over time, in the colours of the verdicts.

@@ -11,9 +11,10 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._input.labels import read_together
+from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import Cells
-from argmetric._monitor._law import Shift, widened
+from argmetric._monitor._law import Maps, Shift
 from argmetric._monitor._periods import Every, check_every
 from argmetric._monitor._rows import GroupTable
 from argmetric._results.saving import plain
@@ -62,16 +63,14 @@ class Watch:
     columns: int = 0
 
     @cached_property
-    def chances(self) -> Floats:
-        """Chance of a positive in each cell, a row for every map."""
-        maps = self.calibrator.alternatives or (self.calibrator,)
-        rarer = float(self.reference.sum(axis=1).min())
-        return widened(self.cells.chances(maps), rarer)
+    def maps(self) -> Maps:
+        """What the reference says of the cells."""
+        return Maps.of(self.calibrator, self.cells)
 
     @cached_property
     def own(self) -> Floats:
         """Chance of a positive in each cell under the map itself."""
-        return np.asarray(self.cells.chances((self.calibrator,))[0])
+        return np.asarray(from_log_odds(self.calibrator._map(self.maps.x))[0])
 
     @cached_property
     def old(self) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from argmetric._input.extras import install
 from argmetric._input.types import Floats, Integers
 
 DRAWN_POINTS = 4000
@@ -48,7 +49,7 @@ def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) ->
         import matplotlib.pyplot as plt
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "plots need matplotlib: pip install 'argmetric[plot]'"
+            f"plots need matplotlib: {install('plot')}"
         ) from error
     return plt.subplots(figsize=size, layout="constrained", **options)[1]
 

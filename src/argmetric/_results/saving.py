@@ -15,8 +15,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from argmetric._input.arguments import check_path
-from argmetric._results.whole_files import DataError, FilePath, replaced_whole
+from argmetric._input.arguments import check_path, shown
+from argmetric._input.label_words import spelled_number
+from argmetric._results.whole_files import (
+    DataError,
+    FilePath,
+    read_whole,
+    replaced_whole,
+)
 
 
 def is_utf8(encoding: str) -> bool:
@@ -69,6 +75,14 @@ def refuse_other_encodings(
         raise DataError(
             f"{name} begins with zero bytes: it is UTF-16, or no text at all"
         )
+    first, _, _ = data.partition(b"\n")
+    if b"\0" in first:
+        at = first.index(b"\0")
+        before = first[max(0, at - 20) : at].decode(errors="replace")
+        raise DataError(
+            f"{name}, line 1: a zero byte after {before!r} (byte {at + 1:,}); the file "
+            "is damaged, or no text: tr -d '\\000' removes such bytes"
+        )
 
 
 def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
@@ -99,17 +113,48 @@ def _as_bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
 
 
-def parsed(text: str | bytes, *, with_place: bool = False) -> Any:
-    """Parse JSON; a ValueError says in a few words what is wrong, and where."""
+class _AmbiguousError(ValueError):
+    """JSON that can be read in more ways than one."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, of which Python would take the last of two equal keys."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _AmbiguousError(f"the key {shown(twice)} stands there twice")
+    return values
+
+
+def _within_floats(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _AmbiguousError(f"the number {text[:40]} is beyond all floats")
+    return value
+
+
+_OF_A_FILE: dict[str, Any] = {
+    "object_pairs_hook": _once,
+    "parse_float": _within_floats,
+}
+
+
+def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -> Any:
+    """Parse JSON; a ValueError says in a few words what is wrong, and where.
+
+    A key that an object has twice, and a number beyond all floats, are refused; not in
+    `rows` of data, whose readers judge the columns that are used.
+    """
     if is_too_deep(_as_bytes(text)):
         raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
     try:
-        return json.loads(text)
+        return json.loads(text, **({} if rows else _OF_A_FILE))
+    except (_AmbiguousError, UnicodeDecodeError):
+        raise
     except json.JSONDecodeError as error:
         place = f" (line {error.lineno}, column {error.colno})" if with_place else ""
         raise ValueError(f"{error.msg}{place}") from None
-    except UnicodeDecodeError:
-        raise
     except ValueError:  # of Python, which reads no number of more than 4,300 digits
         raise ValueError("a number has thousands of digits") from None
 
@@ -140,14 +185,14 @@ def load_json(path: FilePath, what: str) -> Any:
         What it should hold, for the message.
     """
     path = check_path(path)
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_whole(path)
     try:
         return parsed(content.decode(), with_place=True)
     except ValueError as error:
         if content.strip() and not content.lstrip().startswith((b"{", b"[")):
             raise ValueError(f"{path} is no {what}: it is not JSON") from None
-        raise ValueError(f"{path} is no {what}, or was cut short: {error}") from None
+        cut = "" if isinstance(error, _AmbiguousError) else ", or was cut short"
+        raise ValueError(f"{path} is no {what}{cut}: {error}") from None
 
 
 def plain_number(value: float) -> float | str:
@@ -194,6 +239,15 @@ def restored(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(restored, value))
     return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
+
+
+def refuse_spelled_numbers(value: Any, name: str) -> None:
+    """Refuse a number that a file holds as text: "0.5" for 0.5."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            refuse_spelled_numbers(one, name)
+    elif isinstance(value, str) and spelled_number(value) is not None:
+        raise ValueError(f"{name} has {value!r}, which is text: write {value}")
 
 
 def check_version(found: Any, newest: int, what: str, by: str = "") -> None:

@@ -174,6 +174,16 @@ def is_special(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def read_whole(path: FilePath) -> bytes:
+    """All bytes of a file or a pipe; other devices than a terminal may never end."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+        if is_device and not file.isatty() and os.path.realpath(path) != os.devnull:
+            raise OSError(errno.ENODEV, "it is a device, not a file", os.fspath(path))
+        return file.read()
+
+
 def _mode_of(path: str) -> int:
     """Return the permissions of the file that is replaced, or those of a new one."""
     try:

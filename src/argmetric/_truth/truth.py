@@ -52,6 +52,9 @@ NEVER = 1e-12  # a share is no nearer to 0 or 1
 STEPS = 30  # of Newton's method
 
 
+Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up
+
+
 @dataclass(frozen=True)
 class Truth:
     """Draws of what may be true of rows, given the reference of a map.
@@ -101,6 +104,7 @@ class Truth:
         *,
         draws: int = DRAWS,
         shift: Floats | None = None,
+        factors: list[Factors] | None = None,
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
@@ -116,21 +120,33 @@ class Truth:
             How many; as many for every map.
         shift : ndarray, optional
             What is added to all log-odds after the map: rows of a value for each map.
+        factors : list, optional
+            What `factors` gave for as many draws, where it is used more than once.
         """
-        rng, x = np.random.default_rng(0), self._odds(cells.x)
+        x = self._odds(cells.x)
         if shift is None:
             shape = max(draws // self.maps, 1), self.maps
             p, q = (np.tile(one, shape[0]) for one in from_log_odds(x))
         else:
             shape = shift.shape
             p, q = from_log_odds((x[:, None] + shift).reshape(x.shape[0], -1))
-        sides = self._sides(cells)
-        trust = self._trusts(sides, (rng.permutation(p.shape[1]) + 0.5) / p.shape[1])
-        trust = trust.reshape(shape)
-        for side in sides:
-            down, up = side.factors(trust, rng)
-            p[side.cells] = p[side.cells] * down + q[side.cells] * (1.0 - up)
+        for here, down, up in factors or self.factors(cells, shape[0]):
+            p[here] = p[here] * down + q[here] * (1.0 - up)
         return p if prior is None else matched(p, cells.rows, prior * n)
+
+    def factors(self, cells: Cells, each: int) -> list[Factors]:
+        """What p, and then 1-p, of cells of either label is multiplied with.
+
+        In so many draws for each map.
+        """
+        rng, sides, size = (
+            np.random.default_rng(0),
+            self._sides(cells),
+            each * self.maps,
+        )
+        trust = self._trusts(sides, (rng.permutation(size) + 0.5) / size)
+        trust = trust.reshape(each, self.maps)
+        return [(one.cells, *one.factors(trust, rng)) for one in sides]
 
     def _sides(self, cells: Cells) -> list[_Side]:
         """The rows of the reference that would have been given either label.
@@ -218,8 +234,8 @@ def matched(p: Floats, rows: Floats, positives: float) -> Floats:
     for _ in range(STEPS):
         w = np.exp(constant)
         moved = w * p / (1.0 - p + w * p)
-        gap = _sums(rows, moved) - positives
-        slope = _sums(rows, moved * (1.0 - moved))
+        gap = sums(rows, moved) - positives
+        slope = sums(rows, moved * (1.0 - moved))
         constant = constant - np.clip(gap / np.maximum(slope, 1e-300), -2.0, 2.0)
         if np.abs(gap).max(initial=0.0) <= 1e-9 * positives:
             break
@@ -250,9 +266,9 @@ def drawn_counts(
         in_group = group == np.arange(rows.shape[0])[:, None]
         return np.einsum("gc,rcd->rgd", in_group.astype(np.float64), hit)
     q = 1.0 - p
-    rare = 2.0 * _sums(rows, p) <= total
-    mean = np.where(rare, _sums(rows, p), _sums(rows, q))
-    square = np.where(rare, _sums(rows, p * p), _sums(rows, q * q))
+    rare = 2.0 * sums(rows, p) <= total
+    mean = np.where(rare, sums(rows, p), sums(rows, q))
+    square = np.where(rare, sums(rows, p * p), sums(rows, q * q))
     size = np.maximum(mean * mean / np.maximum(square, 1e-300), mean)
     size = np.minimum(size, total)  # by rounding it might be more
     low = np.maximum(np.floor(size), np.maximum(np.ceil(mean), 1.0))
@@ -265,6 +281,9 @@ def drawn_counts(
     return np.asarray(found, dtype=np.float64)
 
 
-def _sums(rows: Floats, p: Floats) -> Floats:
+def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
-    return np.asarray(np.add.reduce(rows[..., None] * p, axis=-2))
+    if rows.ndim > 1:
+        return np.stack([sums(one, p) for one in rows])
+    used = np.flatnonzero(rows)
+    return np.asarray(np.add.reduce(rows[used, None] * p[used], axis=0))

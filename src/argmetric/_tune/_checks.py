@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_number, shown
 from argmetric._input.groups import code_groups
-from argmetric._input.labels import label_array
+from argmetric._input.labels import label_array, one_per_row
 from argmetric._input.types import AnyArray, Floats
 from argmetric._input.validation import (
     check_choice,
@@ -95,11 +95,7 @@ def column_of_labels(y: Any, n: int) -> AnyArray:
     """One label per row."""
     if is_sparse(y):
         raise TypeError("y must be dense: pass y.toarray()")
-    array = label_array(y)
-    if array.ndim != 1:
-        raise ValueError(
-            f"y must have one dimension, not {array.ndim}, as p is one column"
-        )
+    array = one_per_row(label_array(y), "y")
     check_length(array, "y", n)
     return array
 

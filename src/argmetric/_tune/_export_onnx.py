@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import shown
+from argmetric._input.extras import install
 from argmetric._input.odds import NEAREST
 from argmetric._tune._export import UNIT, PortableRule
 from argmetric._tune._export_classes import (
@@ -28,7 +29,7 @@ def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
         import onnx
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "to_onnx needs onnx: pip install 'argmetric[onnx]'", name="onnx"
+            f"to_onnx needs onnx: {install('onnx')}", name="onnx"
         ) from error
     kind = rule.labels_of("ONNX", int, str, bool)
     helper, types = onnx.helper, onnx.TensorProto

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from argmetric._input.arguments import (
+    check_count,
+    check_number,
+    check_share,
+    shown,
+    to_float,
+)
+from argmetric._input.label_words import listed
 from argmetric._input.types import Floats
+from argmetric._results.saving import restored
 from argmetric.metrics import (
     ClassMetric,
     Metric,
     class_metric_from_dict,
     metric_from_dict,
     metric_to_dict,
+)
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.kept import KeptReference
+
+INTERVALS = ("score_interval", "threshold_interval", "plateau")
+FACTS = (
+    "prevalence",
+    "positive_rate",
+    "score",
+    "argmax_score",
+    "optimism",
+    "out_of_fold_score",
 )
 
 
@@ -45,12 +68,10 @@ def current_versions() -> FrozenDict:
 
 def number(value: Any) -> float:
     """A number in a saved rule; what is not finite is text there."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"a saved rule has {value!r} where a number belongs")
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError(f"a saved rule has {value!r} where a number belongs") from None
+    found = restored(value)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ValueError(f"a saved rule has {shown(value)} where a number belongs")
+    return to_float(found)
 
 
 def count(value: Any) -> int:
@@ -68,6 +89,41 @@ def interval(value: Any) -> tuple[float, float] | None:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"a saved rule has {value!r} where two numbers belong")
     return number(value[0]), number(value[1])
+
+
+def checked_facts(rule: Any) -> dict[str, Any]:
+    """What a rule says of its score: numbers, which may be nan, and intervals."""
+    classes = getattr(rule, "classes", ())
+    if len(set(classes)) < len(classes):
+        raise ValueError(f"classes has a class twice: {listed(classes)}")
+    known: dict[str, Any] = {"n": check_count(rule.n, "n")}
+    known["coverage"] = check_share(rule.coverage, "coverage")
+    for name in FACTS:
+        if hasattr(rule, name):
+            known[name] = _maybe_nan(getattr(rule, name), name)
+    for name in INTERVALS:
+        if hasattr(rule, name):
+            known[name] = _checked_interval(getattr(rule, name), name)
+    return known
+
+
+def _maybe_nan(value: Any, name: str) -> float:
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return math.nan if is_nan else check_number(value, name, infinite=True)
+
+
+def _checked_interval(value: Any, name: str) -> tuple[float, float] | None:
+    """Two ends, the lower one first, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
+        raise TypeError(f"{name} must be two numbers or None, not {shown(value)}")
+    low, high = (_maybe_nan(end, name) for end in value)
+    if low > high:
+        raise ValueError(
+            f"{name} must begin with its lower end, not {low:g} to {high:g}"
+        )
+    return low, high
 
 
 def saved_metric(metric: Metric | ClassMetric) -> dict[str, Any]:
@@ -107,6 +163,15 @@ def loaded_calibrator(values: Any) -> Any:
     from argmetric._calibrate.calibrator import Calibrator
 
     return Calibrator.from_dict(values)
+
+
+def loaded_reference(values: Any) -> KeptReference | None:
+    """What a rule keeps of the rows that it was tuned on."""
+    if values is None:
+        return None
+    from argmetric._calibrate.kept import KeptReference
+
+    return KeptReference.from_dict(values)
 
 
 def calibrated(calibrator: Any, p: Any) -> Any:

@@ -100,11 +100,10 @@ class MultiClassRule(SavedRule):
             raise ValueError("weights must be positive finite numbers")
         if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
             raise ValueError("offsets must be finite numbers, one for each class")
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "offsets", read_only(offsets))
-        object.__setattr__(self, "classes", classes)
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "versions", FrozenDict(self.versions))
+        known = {"weights": weights, "offsets": read_only(offsets), "classes": classes}
+        known |= {"notes": tuple(self.notes), "versions": FrozenDict(self.versions)}
+        for name, value in (known | _files.checked_facts(self)).items():
+            object.__setattr__(self, name, value)
 
     def predicts(self, p: Any) -> npt.NDArray[np.int64]:
         """Column of the chosen class; ties go to the first.

@@ -7,11 +7,12 @@ import math
 import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._input.arguments import check_number, shown
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import (
@@ -39,7 +40,11 @@ from argmetric.metrics import (
     metric_to_dict,
 )
 
-FORMAT = 1  # of the saved form
+if TYPE_CHECKING:
+    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.resolve import FittedReference
+
+FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
@@ -159,7 +164,6 @@ _NUMBERS = (
     "out_of_fold_score",
     "coverage",
 )
-_INTERVALS = ("score_interval", "threshold_interval", "plateau")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -258,21 +262,29 @@ class Rule(SavedRule):
     versions: dict[str, str] = field(default_factory=current_versions)
     thresholds: Floats | None = None
     scores: Floats | None = None
+    _kept: KeptReference | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.operator, "operator", (">=", "<"))
+        if isinstance(self.threshold, float) and math.isnan(self.threshold):
+            raise ValueError("threshold must be a number, not nan")
         metric: MetricLike = self.metric
         known = {
             "metric": get_metric(metric),
-            "threshold": float(self.threshold),
+            "threshold": check_number(self.threshold, "threshold", infinite=True),
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
             "constraints": FrozenDict(self.constraints),
             "versions": FrozenDict(self.versions),
             "notes": tuple(self.notes),
+            **_files.checked_facts(self),
         }
-        if math.isnan(known["threshold"]):
-            raise ValueError("threshold must be a number, not nan")
+        check_choice(self.choice, "choice", ("best", "one_se"))
+        if known["pos_label"] == known["neg_label"]:
+            raise ValueError(
+                f"pos_label and neg_label are both {shown(self.pos_label)}: a rule "
+                "tells two labels apart"
+            )
         for name in ("optimal_thresholds", "thresholds", "scores"):
             values = getattr(self, name)
             if values is not None:
@@ -289,6 +301,17 @@ class Rule(SavedRule):
             for name in CURVE:
                 state[name] = getattr(self, name)[index]
         return state
+
+    @property
+    def reference(self) -> FittedReference | None:
+        """What is kept of the labelled rows that the rule was tuned on.
+
+        The map that they give, with its uncertainty, and their scores in cells. As
+        `reference=` of `forecast` it says what the rule will score on new rows. None
+        with a calibrator, which is the map then; for rules without labels, of matrices
+        or of files in pieces; and where the scores do not rank the labels.
+        """
+        return None if self._kept is None else self._kept.fitted
 
     @cached_property
     def threshold_raw(self) -> float | None:
@@ -366,30 +389,33 @@ class Rule(SavedRule):
         own = {
             one.name: plain(getattr(self, one.name), one.name)
             for one in fields(self)
-            if one.name not in (*CURVE, "metric", "calibrator")
+            if one.name not in (*CURVE, "metric", "calibrator", "_kept")
         }
         return {
             **self._header(),
             "metric": metric_to_dict(self.metric),
             **own,
             "calibrator": _files.saved_calibrator(self.calibrator),
+            "reference": None if self._kept is None else self._kept.to_dict(),
         }
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
         """From a dict whose header was checked."""
-        names = {one.name for one in fields(cls)} - set(CURVE)
+        names = {one.name for one in fields(cls)} - {*CURVE, "_kept"}
         missing = sorted(names - set(values))
         if missing:
             raise ValueError(f"a saved rule lacks {', '.join(missing)}")
         known = {name: values[name] for name in names}
         known |= {name: _files.number(known[name]) for name in _NUMBERS}
-        known |= {name: _files.interval(known[name]) for name in _INTERVALS}
+        known |= {name: _files.interval(known[name]) for name in _files.INTERVALS}
         known["n"] = _files.count(known["n"])
         pairs = [_files.interval(pair) for pair in known["optimal_thresholds"]]
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
         known["metric"] = metric_from_dict(known["metric"])
         known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        if values["format"] > 1:
+            known["_kept"] = _files.loaded_reference(values["reference"])
         return cls(**known)
 
     def _portable(self) -> PortableRule:

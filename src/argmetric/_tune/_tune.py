@@ -245,15 +245,21 @@ def _tune_column(
     calibrator: Any,
 ) -> list[Rule]:
     search = search_rows(scores, labels.positive, weight, group, settings)
-    inside = scores.min() >= 0.0 and scores.max() <= 1.0
+    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     average = None if group is None else "groups" if group.average else "pooled"
+    kept = None
+    if calibrator is None:
+        from argmetric._calibrate.kept import KeptReference
+
+        kept = KeptReference(labels.positive, scores, weight, logits=not inside)
     return [
         finish(
             rule,
             labels,
             calibrator=calibrator,
-            probabilities=bool(inside),
+            probabilities=inside,
             average=average,
+            _kept=kept,
         )
         for rule in tune_metrics(search, metrics)
     ]

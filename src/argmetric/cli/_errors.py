@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from argmetric._files import ROLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from argmetric.metrics import Metric
 
 DONE = 0
@@ -73,6 +75,15 @@ def say_interrupted(*, once: bool = False) -> int:
     return INTERRUPTED
 
 
+@contextlib.contextmanager
+def told_as_notes() -> Iterator[None]:
+    """Hide warnings that the answer of a command has as notes."""
+    with warnings.catch_warnings():
+        for said in ("the mean of p is .* on labelled", "the scores moved since the"):
+            warnings.filterwarnings("ignore", said)
+        yield
+
+
 def hide_warnings_of_libraries() -> None:
     """Print the warnings of this package in one line each, and no others."""
     package = os.path.dirname(os.path.dirname(__file__))
@@ -85,8 +96,6 @@ def hide_warnings_of_libraries() -> None:
             say(f"note: {with_flags(' '.join(str(message).split()))}")
 
     warnings.showwarning = show
-    # The answer has it as a note.
-    warnings.filterwarnings("ignore", "the mean of p is .* on labelled rows")
 
 
 _FLAGS["output"] = "-o"

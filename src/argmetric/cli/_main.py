@@ -101,6 +101,7 @@ def _debug_variable_is_set() -> bool:
     return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
 
 
+@errors.told_as_notes()
 def _run(tokens: list[str], *, force: bool) -> int:
     if tokens == ["--version"]:
         print(__version__)
@@ -108,14 +109,14 @@ def _run(tokens: list[str], *, force: bool) -> int:
     from cyclopts import CycloptsError
 
     from argmetric.cli._app import app, make_app
-    from argmetric.cli._options import marked_streams, refuse_overwriting
+    from argmetric.cli._options import marked_streams, refuse_empty, refuse_overwriting
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])
         return errors.DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
-    app.config = () if force else (refuse_overwriting,)
+    app.config = (refuse_empty,) if force else (refuse_empty, refuse_overwriting)
     try:
         result = app(
             marked_streams(tokens),
@@ -149,10 +150,10 @@ def _explained(error: Exception) -> tuple[int, str]:
         return errors.USAGE, message
     if isinstance(error, MemoryError):
         return errors.FAILURE, f"not enough memory {message}".strip()
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and (error.errno or error.filename):
         where = error.filename or "standard output"
         return errors.FAILURE, f"{where}: {error.strerror or message}"
-    if isinstance(error, (ValueError, TypeError)):
+    if isinstance(error, (ValueError, TypeError, OSError)):
         return errors.FAILURE, message
     name = type(error).__name__
     again = f"(run again with {_DEBUG_FLAG})"

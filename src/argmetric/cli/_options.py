@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, ArgumentCollection, Group, Parameter, Token
+from cyclopts import UNSET, App, ArgumentCollection, Group, Parameter, Token
 from cyclopts.validators import Number
 
 from argmetric._files import Format, Written
@@ -18,6 +18,7 @@ from argmetric.cli._errors import UsageError
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
 ClassAverage = Literal["macro", "weighted"]
+AnyAverage = Literal["groups", "pooled", "macro", "micro", "samples", "weighted"]
 ZeroDivision = Literal["0", "1", "nan"]
 
 # A lone "-" looks like an option to the parser; it travels under another name.
@@ -95,6 +96,21 @@ def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -
                         f"{option} {target} is also an input: pass another name, "
                         "or --force to overwrite it"
                     )
+
+
+def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse options and files of no characters, as an unset variable of a shell gives.
+
+    The name of a column that is read may be empty: that of an index, say.
+    """
+    for one in arguments:
+        groups: Any = one.parameter.group
+        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
+            continue
+        for token in one.tokens:
+            if token.value == "" and token.implicit_value is UNSET:
+                name = token.keyword or "the name of a file"
+                raise UsageError(f"{name} is empty: give it a value, or leave it out")
 
 
 def _whole(type_: Any, tokens: Sequence[Token]) -> int:
@@ -271,7 +287,7 @@ AverageOver = Annotated[
     ),
 ]
 WideAverageOver = Annotated[
-    Average | WideAverage | ClassAverage | None,
+    AnyAverage | None,
     Parameter(group=METRIC),
     with_help(
         'With --group: "groups" is the mean of the metric over groups (default), '

@@ -329,11 +329,27 @@ def groups_asked(summary: Values) -> Facts:
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
-def expectation(mean: float, forecast: Values) -> str:
-    """Return an expected score and the interval around it in one line."""
-    low, high = forecast["interval"]
-    coverage = f"{100 * forecast['coverage']:g} %"
-    return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
+def with_interval(score: float, values: Values) -> str:
+    """Return a score and its own interval in one line."""
+    low, high = map(number, values["interval"])
+    coverage = f"{100 * values['coverage']:g} %"
+    return f"{number(score)}, {coverage} interval {low} to {high}"
+
+
+def forecast_line(forecast: Values) -> tuple[str, str]:
+    """Return the line on a forecast: its mean, and the interval around that."""
+    return "forecast", with_interval(forecast["mean"], forecast)
+
+
+def differs(expected: float, forecast: Values) -> list[str]:
+    """Return a note where what was maximised is not the mean of the forecast."""
+    if number(expected) == number(forecast["mean"]):
+        return []
+    return [
+        f"expected {number(expected)} is what was maximised, under one map of the "
+        f"scores; the forecast of {number(forecast['mean'])} is the mean over all maps "
+        "that the labelled rows allow"
+    ]
 
 
 def positives(summary: Values) -> tuple[str, str]:
@@ -378,10 +394,12 @@ def print_table(
     rows: Iterable[Sequence[str]],
     numbers_from: int = 1,
     more: str = "",
+    chart: int | None = None,
 ) -> None:
     """Print rows under a header, columns of numbers to the right.
 
-    `more` tells of rows that are left out.
+    `more` tells of rows that are left out. `chart` is a column of signs, which stand to
+    the left: blanks before and behind text to the right are trimmed.
     """
     from rich import box
     from rich.table import Table
@@ -389,8 +407,8 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        is_number = i >= numbers_from
-        justify: Literal["left", "right"] = "right" if is_number else "left"
+        is_number, to_right = i >= numbers_from, i >= numbers_from and i != chart
+        justify: Literal["left", "right"] = "right" if to_right else "left"
         is_name = i == 0 and numbers_from > 1
         whole = is_number or is_name  # texts fold before numbers and names do
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)

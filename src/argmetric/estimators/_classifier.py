@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
 from argmetric._input.arguments import check_jobs, check_label, check_seed, shown
+from argmetric._input.features import check_features
 from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.responses import response_method, scores_of
-from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats
 from argmetric.estimators._fitting import (
     base_estimator,

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from argmetric._classes import ClassDecision
 from argmetric._decide import Decision, decide
 from argmetric._forecast.forecast import forecast
+from argmetric._input.features import check_features
 from argmetric._input.label_words import one_class
 from argmetric._input.labels import label_array, plain_label
 from argmetric._input.layout import Average
 from argmetric._input.responses import estimator_labels, is_second
-from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_weight, is_frame_like
 from argmetric.metrics import CustomMetric, Metric

@@ -15,6 +15,7 @@ from argmetric._input.arguments import (
     refuse_binary_options,
     refuse_class_options,
 )
+from argmetric._input.labels import one_per_row
 from argmetric._input.responses import (
     class_number,
     estimator_labels,
@@ -107,7 +108,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         classes = np.asarray(estimator.classes_)
         positive = class_number(classes, self.pos_label, by_order=False)
         scores = scores_of(estimator, X, classes, positive, method)
-        y = to_numpy(estimator_labels(y), "y")
+        y = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
         check_length(y, "y", scores.shape[0], "X")
         if positive is None:
             best = _best_of_many(y, scores, metric, limits, sample_weight)

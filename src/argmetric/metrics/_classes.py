@@ -15,9 +15,11 @@ import numpy as np
 
 from argmetric._input.arguments import check_choice, shown
 from argmetric._input.types import Floats
+from argmetric._input.validation import place, to_floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._counts import MCC, Kappa
 from argmetric.metrics._fractional import (
+    HEAVIEST,
     Accuracy,
     FBeta,
     Jaccard,
@@ -224,6 +226,18 @@ class ClassFunction(ClassMetric):
         flat = table.reshape(-1, *table.shape[-2:])
         return np.array([self._one(one) for one in flat]).reshape(table.shape[:-2])
 
+    def defined(self, table: Floats) -> float:
+        """Score of one table, which must be a finite number."""
+        value = self._one(table)
+        if math.isfinite(value):
+            return value
+        n = len(table)
+        raise ValueError(
+            f"the metric {self.name} gives {value:g} for a table of {n} x {n} counts "
+            f"that sum to {table.sum():g}: it must return a finite number, such as 0 "
+            "where it would divide by 0"
+        )
+
     def _one(self, table: Floats) -> float:
         value = self.function(table)
         try:
@@ -305,11 +319,18 @@ def _absent(value: Any) -> float:
 
 
 def _cost_matrix(cost: Any, n_classes: int) -> Floats:
-    found = np.asarray(cost, dtype=np.float64)
-    if found.shape != (n_classes, n_classes) or not np.isfinite(found).all():
+    found = to_floats(cost, "cost")
+    if found.shape != (n_classes, n_classes):
         raise ValueError(
-            f"cost must be a finite matrix of {n_classes} x {n_classes}, true class by "
+            f"cost must be a matrix of {n_classes} x {n_classes}, true class by "
             f"predicted class, not of shape {found.shape}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if wrong.size:
+        at = place(int(wrong[0]), found.shape)
+        raise ValueError(
+            f"cost is {found.flat[wrong[0]]:g} at {at}; costs are finite numbers: "
+            "write a large one for what must not happen"
         )
     return -found
 
@@ -334,12 +355,17 @@ def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
     name = f"{'weighted' if by_support else 'macro'} {metric.name}"
     known: dict[str, float] | None = None
     if isinstance(metric, FBeta):
-        square = metric.beta**2
-        known = {"a": 1.0 + square, "b_k": 1.0, "b_t": square}
+        (_, above, _, _), (_, _, _, square) = metric.coefficients
+        known = {"a": above, "b_k": 1.0, "b_t": square}
     elif isinstance(metric, Jaccard):
         known = {"b_tp": -1.0, "b_k": 1.0, "b_t": 1.0}
     elif isinstance(metric, Tversky):
         alpha, beta = metric.alpha, metric.beta
+        if max(alpha, beta) > HEAVIEST:
+            raise ValueError(
+                f"{metric.name} of several classes loses true positives beside its "
+                f"weights: alpha and beta must be at most {HEAVIEST:g}"
+            )
         known = {"b_tp": 1.0 - alpha - beta, "b_k": alpha, "b_t": beta}
     elif isinstance(metric, Precision):
         known = {"b_k": 1.0}

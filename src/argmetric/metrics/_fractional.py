@@ -13,6 +13,9 @@ from argmetric.metrics._base import Metric, ratio
 from argmetric.metrics._forms import Coefficients, Form, MeanForm, RatioForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
+FAR = 1e16  # β from which F is recall, and from 1/FAR down precision, to rounding
+HEAVIEST = 1e4  # weights beside which tp keeps 12 digits
+
 
 class _Fractional(Metric):
     """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t)."""
@@ -69,7 +72,7 @@ class FBeta(_Fractional):
     @property
     def coefficients(self) -> tuple[Coefficients, Coefficients]:
         """Numerator and denominator over (n, tp, k, t)."""
-        b2 = self.beta**2
+        b2 = min(max(self.beta, 1.0 / FAR), FAR) ** 2
         return (0.0, 1.0 + b2, 0.0, 0.0), (0.0, 0.0, 1.0, b2)
 
 
@@ -121,10 +124,20 @@ class Tversky(_Fractional):
         return f"tversky({self.alpha:g}, {self.beta:g})"
 
     @property
+    def form(self) -> Form | None:
+        """None for heavy weights: (1 - α - β)·tp + α·k + β·t would lose tp."""
+        return super().form if max(self.alpha, self.beta) <= HEAVIEST else None
+
+    @property
     def coefficients(self) -> tuple[Coefficients, Coefficients]:
         """Numerator and denominator over (n, tp, k, t)."""
         a, b = self.alpha, self.beta
         return (0.0, 1.0, 0.0, 0.0), (0.0, 1.0 - a - b, a, b)
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            wrong = self.alpha * (k - tp) + self.beta * (t - tp)
+            return ratio(tp, tp + wrong, self.zero_division)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

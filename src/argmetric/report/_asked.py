@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.resolve import FittedReference, resolve_calibrator
 from argmetric._decide import Decision, decide, recalibrated
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
@@ -31,13 +31,14 @@ class Asked:
     average: Any
     logits: bool
     calibrator: Any
-    reference: Any
+    reference: Any  # a pair (y, p), or None
     limits: dict[str, Any]
     coverage: float
     y: Any = None
     pos_label: Any = None
     names: dict[str, str] = field(default_factory=dict)
     ids: Any = None  # names of the groups, where `groups` are numbers for them
+    fitted: FittedReference | None = None  # what new scores are compared with
 
     @cached_property
     def given(self) -> Layout:
@@ -110,15 +111,21 @@ class Asked:
             return self.p
         return Probabilities(self.given.scores, self.logits)
 
-    def decide(self, metric: Metric) -> Decision:
-        """The decision on the same rows for another metric."""
+    def decide(self, metric: Metric | None = None) -> Decision:
+        """The decision that is reported on, or one on these rows for another metric.
+
+        The first has a note where the scores moved since the reference.
+        """
+        how: dict[str, Any] = {"calibrator": self.calibrator}
+        if metric is None and self.fitted is not None:
+            how = {"reference": self.fitted}
         found: Decision = decide(
             self.scores,
-            metric,
+            metric or self.metric,
             **self.grouping,
             **self.limits,
             logits=self.logits,
-            calibrator=self.calibrator,
+            **how,
         )
         return found
 

@@ -11,6 +11,7 @@ from argmetric._calibration_check import (
     ClassCalibrationCheck,
     ClassReliability,
     calibration_check,
+    marked,
     reworded,
 )
 from argmetric._classes import ClassDecision, codes_of, evaluate_classes
@@ -46,7 +47,8 @@ def report_class_decision(
     gain = decision.expected - decision.most_probable
     interval = f"{percent(coverage)} interval {scores(low, high)}"
     cards = [
-        (f"Expected {title}", number(decision.expected), interval),
+        (f"Forecast {title}", number(forecast.mean), interval),
+        (f"Expected {title}", number(decision.expected), "what was maximised"),
         (
             "Most probable class instead",
             number(decision.most_probable),
@@ -231,7 +233,7 @@ def _verdicts(
             one.words,
             number(one.score),
             "" if one.name == "decide" else f"{one.gain:+.3f}",
-            check._mark(one),
+            marked(check, one),
         )
         for one in check.routes
     )

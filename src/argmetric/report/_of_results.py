@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._calibrate.resolve import FittedReference
 from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
 from argmetric._input.arguments import check_share
@@ -45,6 +46,8 @@ def report_decision(
         )
     if reference is not None:
         asked = asked | {"reference": reference}
+    elif isinstance(asked["reference"], FittedReference):  # of a rule: without rows
+        asked = asked | {"reference": None}
     question = Asked(
         metric=decision.metric,
         coverage=check_share(coverage, "coverage"),
@@ -69,15 +72,14 @@ def report_rule(rule: Rule) -> Report:
             f"{share(rule.positive_rate, 1.0)} of the rows are predicted positive",
         )
     ]
-    score = "" if rule.score_interval is None else _on_new_rows(rule)
     if rule.n:
-        first.append((f"Actual {name} on these rows", number(rule.score), score))
+        tuned = "on the rows that the threshold was tuned on"
+        first.append((f"Actual {name} on these rows", number(rule.score), tuned))
+    new = "" if rule.score_interval is None else _on_new_rows(rule)
     if not math.isnan(rule.out_of_fold_score):
-        text = (
-            number(rule.out_of_fold_score),
-            "each fold by a threshold tuned on others",
-        )
-        first.append((f"Cross-validated {name}", *text))
+        held = "each fold by a threshold tuned on others"
+        text = f"{held}; {new}" if new else held
+        first.append((f"Cross-validated {name}", number(rule.out_of_fold_score), text))
     return Report(
         Summary(
             kind="rule",

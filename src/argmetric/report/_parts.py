@@ -13,6 +13,7 @@ from argmetric._calibrate.prior import adjust_prior
 from argmetric._calibration_check import (
     CalibrationCheck,
     calibration_check,
+    marked,
     reworded,
 )
 from argmetric._decide import Decision, decide, evaluate
@@ -186,7 +187,7 @@ def truth_of(
             name: float((p if actual else 1.0 - p)[chosen == called].sum())
             for name, (actual, called) in cells.items()
         },
-        half=real(layout.scores >= cuts[0]),
+        half=real(asked.given.scores >= cuts[0]),
         best_cut=real(layout.scores >= cuts[1]),
         ranked=ranked_curves(layout.scores, true),
     )
@@ -281,7 +282,7 @@ def described(check: CalibrationCheck, on: str) -> Calibration:
                 ""
                 if one.name == "decide"
                 else f"{one.gain:+.3f} ± {one.gain_standard_error:.3f}",
-                check._mark(one),
+                marked(check, one),
             )
             for one in check.routes
         ),

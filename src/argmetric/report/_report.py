@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, check_path
+from argmetric._input.extras import install
 from argmetric._results.whole_files import FilePath, written_whole
 from argmetric.report._summary import Summary
 
@@ -108,7 +109,7 @@ def require_page() -> Any:
         import jinja2
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "a report as HTML needs jinja2: pip install 'argmetric[report]'; Markdown, "
-            "JSON and text need nothing"
+            f"a report as HTML needs jinja2: {install('report')}; Markdown, JSON and "
+            "text need nothing"
         ) from error
     return jinja2

@@ -86,6 +86,15 @@ def cut_text(said: Summary, cut: Chosen) -> str:
     return "splits rows of equal score"
 
 
+def half_text(said: Summary) -> str:
+    """The cut at one half, which is on the scores as they were given."""
+    assert said.half is not None
+    if said.half.positives == 0:
+        return "no row is positive"
+    given = said.scale.removeprefix("calibrated ")
+    return f"{given} ≥ {said.half.cut}" + " as given" * (given != said.scale)
+
+
 def marked(piece: MarkedWords) -> str:
     """Words of a sentence in plain text, with what is to be said of them."""
     if not piece.mark:
@@ -138,16 +147,18 @@ def _curve(said: Summary) -> Section:
     own = "these labels" if said.kind == "labels" else "this decision"
     at = curves.chosen if said.kind == "decision" else None
     held = sum(said.mass.chosen) if at is None else curves.hits[at]
+    own_cut, hits_of = cut_text(said, said.chosen), curves.hits
+    best_at, half_at, best_cut = curves.best_cut, curves.half, cut_text(said, best)
     places = [
-        (own, at, said.chosen, held),
-        ("best single threshold", curves.best_cut, best, curves.hits[curves.best_cut]),
-        ("0.5 cut-off", curves.half, half, curves.hits[curves.half]),
+        (own, at, said.chosen, own_cut, held),
+        ("best single threshold", best_at, best, best_cut, hits_of[best_at]),
+        ("0.5 cut-off", half_at, half, half_text(said), hits_of[half_at]),
     ]
     if is_best_cut(said):
         del places[1]
     rows: list[Row] = []
-    for name, place, one, hits in places:
-        cells = (f"{one.positives:,}", cut_text(said, one), number(one.expected))
+    for name, place, one, cut, hits in places:
+        cells = (f"{one.positives:,}", cut, number(one.expected))
         precision = number(hits / one.positives) if one.positives else ""
         recall: Row = ()
         if curves.recall is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.resolve import FittedReference, resolve_reference
 from argmetric._decide import Cut, Decision, without_rows
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_flag, check_share
@@ -100,7 +100,7 @@ def summarize(
         min_precision=min_precision,
         min_recall=min_recall,
     )
-    return summary_of(asked, asked.decide(asked.metric), labels)
+    return summary_of(asked, asked.decide(), labels)
 
 
 def summarize_file(
@@ -130,7 +130,7 @@ def summarize_file(
     asked = replace(asked, names=names, ids=group_names)
     if checked_on is not None:
         asked = replace(asked, reference=checked_on)
-    return summary_of(asked, asked.decide(asked.metric), labels)
+    return summary_of(asked, asked.decide(), labels)
 
 
 def asked_for(
@@ -153,14 +153,19 @@ def asked_for(
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
+    fitted = resolve_reference(calibrator, reference, logits=logits)
+    known = reference
+    if isinstance(reference, FittedReference):  # there are no rows to check p on
+        known = None
     asked = Asked(
         p=p,
         metric=metric,
         groups=groups,
         average=average,
         logits=logits,
-        calibrator=resolve_calibrator(calibrator, reference, logits=logits),
-        reference=reference,
+        calibrator=fitted.calibrator,
+        reference=known,
+        fitted=None if fitted.rows is None else fitted,
         limits=limits,
         coverage=check_share(coverage, "coverage"),
         y=y,
@@ -178,7 +183,7 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     forecast = asked.forecast(labels if given else chosen)
     family = Family(asked, decision)
     decision = without_rows(decision)
-    # The page has one forecast: given the map, as all its expected scores are
+    # Expected scores are given the map, and so comparable; a forecast is over maps
     expected = asked.expected(labels, forecast) if given else decision.expected
     told = _told_of(decision, asked, family, forecast, expected, given=given)
     del family
@@ -199,7 +204,7 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         names=asked.names,
         limits={name: x for name, x in asked.limits.items() if x},
         score=Score(
-            expected,
+            forecast.mean,
             *forecast.interval,
             forecast.coverage,
             forecast.std,
@@ -226,10 +231,7 @@ def _told_of(
     """What a summary says of the decision itself, by the names it has there."""
     curves, choices = curves_of(asked, decision, family)
 
-    def of_cut(cut: Cut) -> Chosen:
-        text = family.cut_text(cut.threshold)
-        return Chosen(cut.n_positives, cut.threshold, cut.expected, text)
-
+    half, best = decision.cut_half, decision.best_cut
     cut = None if given else decision.threshold
     notes = (note for note in decision.notes if not _is_assumed(note, forecast))
     return {
@@ -239,11 +241,15 @@ def _told_of(
         "notes": tuple(notes),
         "chosen": Chosen(forecast.n_positives, cut, expected, family.cut_text(cut)),
         "raw_cut": None if given else asked.raw_cut(decision.threshold_raw),
-        "half": of_cut(decision.cut_half),
-        "best_cut": of_cut(decision.best_cut),
+        "half": _chosen(half, f"{half.threshold:g}"),
+        "best_cut": _chosen(best, family.cut_text(best.threshold)),
         "curves": curves,
         "choices": choices,
     }
+
+
+def _chosen(cut: Cut, text: str | None) -> Chosen:
+    return Chosen(cut.n_positives, cut.threshold, cut.expected, text)
 
 
 def _is_assumed(note: str, forecast: Forecast) -> bool:

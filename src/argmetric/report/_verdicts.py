@@ -12,7 +12,7 @@ SURE = 2.0  # standard errors within which forecast and actual score agree
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
 _ARGUMENTS = re.compile(
-    r"\b(zero_division|average|(?:min|max)_(?:positives|precision|recall))"
+    r"\b(zero_division|average|prior|(?:min|max)_(?:positives|precision|recall))"
     r"=(['\"]?)([\w.]+)\2"
 )
 
@@ -92,11 +92,7 @@ def _of_decisions(said: Summary) -> str:
             f"{one['n']:,.0f} rows, {one['n_positives']:,.0f} of them positive, cannot "
             f"detect a loss below {number(hidden)} {metric}."
         )
-    if part.route == "decide" or one["loss"] <= 0.0:
-        return "Decisions are reliable with p as given: no other way scores higher."
-    return (
-        f"Decisions are reliable with p as given; the best other way gains only {gain}."
-    )
+    return f"Decisions are reliable with p as given: {part.advice[0]}."
 
 
 def _of_forecasts(said: Summary) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._monitor import Monitoring, values_of
+from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
 from argmetric._results.display import metric_title
 from argmetric.report import _figures as figures
 from argmetric.report._numbers import count, nice_ticks, number, percent, scores, share
@@ -60,7 +60,7 @@ def report_monitoring(found: Monitoring) -> Report:
             n=sum(one.n for one in periods),
             greater_is_better=watch.metric.greater_is_better,
             facts=tuple(_facts(watch.metric.name, watched, int(reference.sum()))),
-            notes=(*found.notes, f"{unseen[0].upper()}{unseen[1:]}."),
+            notes=(*notes_of(found), f"{unseen[0].upper()}{unseen[1:]}."),
             watched=watched,
         )
     )
@@ -86,8 +86,13 @@ def _shares(rows: Any, bins: Integers) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
+def _kind(one: dict[str, Any]) -> str:
+    """How a period is drawn: by its verdict, or as one whose labels are all known."""
+    return "known" if one["n_known"] == one["n"] else KINDS[one["verdict"]]
+
+
 def _verdict(one: dict[str, Any]) -> str:
-    return FINE if one["verdict"] == "fine" else str(one["verdict"])
+    return FINE if _kind(one) == "fine" else str(one["verdict"])
 
 
 def _facts(metric: str, watched: Watched, rows: int) -> Iterator[Row]:
@@ -98,11 +103,12 @@ def _facts(metric: str, watched: Watched, rows: int) -> Iterator[Row]:
     if raised:
         told += "; " * bool(told) + f"now in {count(raised, 'segment')}"
     yield "Last period", last["verdict"], _meaning(last)
-    interval = scores(last["low"], last["high"])
-    below = f"{percent(watched.coverage)} interval {interval}"
-    if KINDS[last["verdict"]] == "unknown":
-        below = f"no coverage is promised; {_readings(last)}"
-    yield f"Expected {title}", number(last["expected"]), below
+    below = {
+        "known": last["interval"],
+        "unknown": f"{last['interval']}: {_readings(last)}",
+    }.get(_kind(last), f"{percent(watched.coverage)} interval {last['interval']}")
+    name = title if _kind(last) == "known" else f"Expected {title}"
+    yield name, last["score"], below
     yield "Alarms", str(len(alarms)), told or "none in these periods"
     before = f"{share(watched.reference_share, 1.0)} in the reference of {rows:,} rows"
     yield "Share of positives", share(last["share"], 1.0), before
@@ -115,6 +121,10 @@ def _readings(one: dict[str, Any]) -> str:
 
 
 def _meaning(one: dict[str, Any]) -> str:
+    if BETTER in one["alarm"] and _kind(one) != "known":
+        return "the forecast improves: without a cause that is suspect, label some rows"
+    if _kind(one) == "known":
+        return "the labels of all rows are known, and decide"
     return {
         "fine": "as far as scores tell: without labels nobody sees that labels changed "
         "their meaning",
@@ -188,11 +198,7 @@ def sections_of_watched(metric: str, watched: Watched) -> Iterator[Section]:
 
 
 def _row(name: str, one: dict[str, Any], *, with_actual: bool) -> Row:
-    unknown = KINDS[one["verdict"]] == "unknown"
-    interval = "not promised" if unknown else scores(one["low"], one["high"])
-    if one["n_known"] == one["n"]:
-        interval = "all labels known"
-    cells: Row = (_verdict(one), number(one["expected"]), interval)
+    cells: Row = (_verdict(one), one["score"], one["interval"])
     cells += (share(one["share"], 1.0), f"{one['n']:,}", one["alarm"])
     actual = number(one["actual"]) if one["n_known"] else ""
     return (name, *cells, *(actual,) * with_actual)
@@ -234,9 +240,10 @@ def _over_time(
     plane = figures.Plane(last + 0.5, y_ticks[0], y_ticks[-1], -0.5)
     step = max(1, -(-len(periods) // 4))
     x_ticks = [(i, _tick(periods[i]["start"])) for i in range(0, last + 1, step)]
-    kinds = {KINDS[one["verdict"]]: one["verdict"] for one in periods}
+    kinds = {_kind(one) for one in periods}
     unknown = "cannot say: both readings" if of_score else "cannot say"
     words = {"fine": FINE, "moved": "share moved", "unknown": unknown}
+    words["known"] = "all labels known"
     return {
         **figures.axes(plane, x_ticks, [(y, f"{y:g}") for y in y_ticks]),
         "name": name,
@@ -246,7 +253,7 @@ def _over_time(
                 "y": plane.y(mean),
                 "low": plane.y(low_end),
                 "high": plane.y(high_end),
-                "kind": KINDS[one["verdict"]],
+                "kind": _kind(one),
                 "title": f"{_dates(one)}: {number(mean)}, "
                 f"{scores(low_end, high_end)}; {_verdict(one)}",
             }
@@ -270,7 +277,7 @@ def _drawn(
     place: int, one: dict[str, Any], columns: tuple[str, str, str]
 ) -> Iterator[tuple[float, float, float, float, dict[str, Any]]]:
     """Place, mean and ends of what is drawn: both readings where nobody can say."""
-    both = columns[0] == "expected" and KINDS[one["verdict"]] == "unknown"
+    both = columns[0] == "expected" and _kind(one) == "unknown"
     names = ("if_share", "if_other_rows") if both else ("",)
     for i, name in enumerate(names):
         keys = (name, f"{name}_low", f"{name}_high") if name else columns

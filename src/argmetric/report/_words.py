@@ -11,6 +11,7 @@ from argmetric.report._sections import (
     ReportTable,
     Section,
     cut_text,
+    half_text,
     sections_of,
     units_of,
 )
@@ -120,12 +121,16 @@ def _cards(said: Summary) -> Iterator[Card]:
         f"{raw}{share(chosen.positives, said.n)} of the rows are predicted positive; "
         f"{said.expected_positives:,.1f} actual positives are expected",
     )
-    yield Card(
-        f"Expected {metric}",
-        number(chosen.expected),
-        f"{percent(score.coverage)} interval {scores(score.low, score.high)}",
-    )
-    on = f"on {said.scale}, " if said.scale.startswith("calibrated ") else ""
+    within = f"{percent(score.coverage)} interval {scores(score.low, score.high)}"
+    mapped = said.scale.startswith("calibrated ")
+    if mapped and number(score.mean) != number(chosen.expected):
+        within += (
+            f"; {number(chosen.expected)} is expected under one map of the scores, as "
+            "all expected scores here are, and the forecast is over all maps that the "
+            "labelled rows allow"
+        )
+    yield Card(f"Forecast {metric}", number(score.mean), within)
+    on = f"{half_text(said)}, " if said.scale.startswith("calibrated ") else ""
     below = f"{on}{half.positives:,} positives; "
     below += _compared(half.expected, chosen.expected)
     if truth is not None:

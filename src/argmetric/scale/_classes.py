@@ -30,7 +30,7 @@ from argmetric._input.arguments import (
     shown,
 )
 from argmetric._input.classes import check_class_probabilities, given_classes
-from argmetric._input.label_words import listed, no_label
+from argmetric._input.label_words import clipped, listed, no_label
 from argmetric._input.labels import label_array, plain_label
 from argmetric._input.types import Floats, Integers
 from argmetric._results.saving import plain
@@ -131,6 +131,7 @@ def decide_classes(
     given = columns if classes is None else classes
     names = tuple(map(plain_label, given_classes(given, len(columns))))
     sorted_classes(set(names), "classes")
+    _refuse_unwritable(names)
     words = {"average": average, "zero_division": zero_division}
     of_metric = get_class_metric(metric, n_classes=len(names), **words)
     if rule is not None:
@@ -179,6 +180,20 @@ def decide_classes(
             commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
+
+
+def _refuse_unwritable(classes: tuple[Any, ...]) -> None:
+    """Refuse classes that no column of a file holds, before any file is read."""
+    import pyarrow as pa
+
+    try:
+        pa.array(classes)
+    except (OverflowError, pa.ArrowException):
+        large = max(classes, key=abs) if isinstance(classes[0], int) else classes[0]
+        raise ValueError(
+            f"classes has {clipped(large)}, which no column of a file can hold: "
+            "pass text, or whole numbers below 2^63"
+        ) from None
 
 
 def _refuse_rule(

@@ -17,6 +17,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from argmetric._input.arguments import check_count, check_jobs, shown
+from argmetric._input.extras import install
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -27,6 +28,7 @@ PATIENCE = {
     "distributed.deploy.lost-worker-timeout": "10 minutes",
     "distributed.scheduler.no-workers-timeout": "10 minutes",
 }
+WAIT_FOR_SCHEDULER = "30s"
 OLDEST_DASK = (2026, 6)  # the first in which no known fault loses rows or tasks
 
 
@@ -39,7 +41,7 @@ def load_extra(module: str, extra: str) -> ModuleType:
         if error.name is None or error.name.partition(".")[0] != library:
             raise
         raise ModuleNotFoundError(
-            f"this needs {library}: pip install 'argmetric[{extra}]'", name=library
+            f"this needs {library}: {install(extra)}", name=library
         ) from None
 
 
@@ -190,7 +192,7 @@ class Dask(_Closing):
                 ends.callback(client.close)
                 self._ends = ends.pop_all()
         elif isinstance(client, str):
-            client = distributed.Client(client, timeout="30s")
+            client = _connected(distributed, client)
             self._ends.callback(client.close)
         elif not isinstance(client, distributed.Client):
             raise TypeError(
@@ -218,6 +220,18 @@ class Dask(_Closing):
     def close(self) -> None:
         """End the client, and processes that were started for it."""
         self._ends.close()
+
+
+def _connected(distributed: ModuleType, address: str) -> Any:
+    """A client of the scheduler at an address."""
+    try:
+        return distributed.Client(address, timeout=WAIT_FOR_SCHEDULER)
+    except (OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address} ({why}): start one with `dask "
+            "scheduler`, or pass the address that it prints"
+        ) from error
 
 
 def _refuse_old(version: str) -> None:

@@ -42,8 +42,8 @@ class ScaledDecision(Result):
     error : float
         Bound or estimate of the numerical error of `expected`.
     expected_half, n_half : float or None, int
-        Expected score of a cut at one half, None if the metric has no value in some
-        group; and its number of positives.
+        Expected score of a cut at one half of the scores as given, None if the metric
+        has no value in some group; and its number of positives.
     metric : Metric
         What was maximised.
     plan : str

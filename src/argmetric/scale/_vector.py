@@ -52,10 +52,13 @@ class Reading:
 
     columns: UsedColumns
     calibrator: Any = None
+    least: float | None = None  # score as it is in a file below which rows are left out
 
     def probabilities(self, scores: Floats) -> Floats:
         """Probabilities from checked scores as they are in a file."""
         p = self.columns.in_range(scores)
+        if self.least is not None:
+            p = p[p >= self.least]
         if self.calibrator is None:
             return p
         p = calibrated_scores(self.calibrator, p, logits=self.columns.logits)
@@ -132,6 +135,7 @@ class PieceItems(Items):
         self.tallies: tuple[Tally, ...] = ()
         self._first: list[Found] = []
         self._known: dict[tuple[float, float, int], Integers] = {}
+        self._half: PieceItems | None = None
 
     def look(self, stage: str, collect: Collect) -> list[Found]:
         """What every piece answers, all rows of each of them read."""
@@ -195,6 +199,13 @@ class PieceItems(Items):
             self.sums(*FIRST_BINS)
         return sum(int(found["possible"]) for found in self._first)
 
+    def from_half(self) -> PieceItems | None:
+        if self.reading.calibrator is None:
+            return None
+        given = replace(self.reading, least=0.5)
+        self._half = PieceItems(self.run, f"{self.name}-half", self.pieces, given)
+        return self._half
+
     def ends(self) -> tuple[float, float]:
         """The smallest and the largest score as they are in the files."""
         low, high = zip(*(found["ends"] for found in self._first), strict=True)
@@ -235,6 +246,7 @@ def decide_vector(
         notes.append(tie_note(tied, choice.lower, "the first in order"))
     notes += error_note(choice.error)
     tallies, passes = items.tallies, items.n_passes
+    passes += 0 if items._half is None else items._half.n_passes
     return VectorFound(choice, cut, quotas, tallies, passes, tuple(notes))
 
 

@@ -22,8 +22,8 @@ from argmetric._input.arguments import (
     shown,
     to_float,
 )
+from argmetric._input.features import explained
 from argmetric._input.labels import clear_labels
-from argmetric._input.sparse import check_features
 from argmetric._input.types import BinaryLabels, Floats, Integers
 from argmetric._input.validation import check_choice, to_numpy
 from argmetric._text.learning import (
@@ -408,10 +408,10 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
-        check_features(X)
-        checked = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float64, reset=reset
-        )
+        with explained(X):
+            checked = validate_data(
+                self, X, accept_sparse="csr", dtype=np.float64, reset=reset
+            )
         return sparse_rows(checked)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import check_items
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import place, to_floats, to_numpy
 
@@ -196,9 +196,12 @@ class LinearChainCRF:
             )
         _check_scores(self.unary, "unary")
         _check_scores(self.pairwise, "pairwise")
-        if not isinstance(labels, Iterable | None) or getattr(labels, "ndim", 1) == 0:
-            raise TypeError(f"labels must be the names of labels, not {shown(labels)}")
-        self.labels = None if labels is None else tuple(map(str, labels))
+        self.labels: tuple[str, ...] | None = None
+        if labels is not None:
+            names = list(labels) if isinstance(labels, str) else labels
+            self.labels = tuple(
+                map(str, check_items(names, "labels", "a list of names"))
+            )
         if self.labels is not None and len(self.labels) != n_labels:
             raise ValueError(
                 f"labels has {len(self.labels)} names but unary has {n_labels} columns"

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from argmetric._input.arguments import (
     to_float,
 )
 from argmetric._input.types import Floats, Integers
-from argmetric._results.whole_files import DataError
+from argmetric._results.whole_files import DataError, read_whole
 from argmetric._text.hashing import word_shape
 from argmetric.sequence._crf import LinearChainCRF
 
@@ -130,7 +129,7 @@ class CrfsuiteModel:
     def __init__(self, path: str | PathLike[str]) -> None:
         name = check_path(path)
         try:
-            data = Path(name).read_bytes()
+            data = read_whole(name)
         except OSError as error:
             raise DataError(f"cannot read {name}: {error.strerror}") from None
         try:

@@ -293,24 +293,23 @@ def _decide(
             "method='exact' needs the law of the model: without recalibration, and "
             "with all types counted together"
         )
+    square = metric.coefficients[1][3]  # β²
     if method == "auto":
         few = mean.max(initial=0.0) <= _EXACT_MEAN
         small = marginals.batch.unary.shape[0] <= _EXACT_TOKENS
         short = plain and few and small
-        short = short and (
-            exact_steps(marginals, documents, metric.beta**2) <= _EXACT_STEPS
-        )
+        short = short and (exact_steps(marginals, documents, square) <= _EXACT_STEPS)
         method = "exact" if short else "counts"
     if method == "exact":
         empty = _empty_values(marginals, metric, documents, None)[:, 0]
-        choice = exact(marginals, documents, metric.beta**2, empty)
+        choice = exact(marginals, documents, square, empty)
         chances = marginals.probability
     else:
         choice, chances, mean = _by_counts(
             marginals, metric, documents, per_type, recalibration
         )
     least = marginals.min_probability
-    slack = (1 + metric.beta**2) * float(
+    slack = (1 + square) * float(
         least if recalibration is None else recalibration(least)
     )
     expected = float(choice.values.mean()) if choice.values.size else 0.0
@@ -369,7 +368,7 @@ def _by_counts(
     least = marginals.unlisted
     if recalibration is not None:
         least = float(recalibration(least))
-    counts = SpanCounts(marginals, p, cell, mean, metric.beta**2, least)
+    counts = SpanCounts(marginals, p, cell, mean, metric.coefficients[1][3], least)
     choice = counts.joint() if per_type else counts.separate()
     if metric.zero_division == 1.0:
         kinds = range(n_types) if per_type else None

@@ -312,11 +312,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows learned from; labels of expired rows are ignored.
         """
         check_is_fitted(self)
-        wanted = to_numpy(ids if np.iterable(ids) else [ids], "ids")
+        wanted = to_numpy(ids if np.iterable(ids) else [ids], "ids", "a list of ids")
         if wanted.ndim != 1:
             raise ValueError(f"ids must be a list of ids, not of shape {wanted.shape}")
         several = np.iterable(y) and not isinstance(y, str)
-        truth = self._truth(to_numpy(y if several else [y], "y"), wanted.size)
+        y = to_numpy(y if several else [y], "y")
+        truth = self._truth(y, wanted.size, other="ids")
         return self._model.feedback(wanted, truth)
 
     # -- one row at a time, as river has it ---------------------------------------
@@ -471,10 +472,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
 
     def _truth(
-        self, y: Any, n: int, classes: Any = None, *, whole: bool = False
+        self,
+        y: Any,
+        n: int,
+        classes: Any = None,
+        *,
+        whole: bool = False,
+        other: str = "X",
     ) -> BinaryLabels:
         """1 for the positive class, 0 for the negative one, found at the first call."""
-        values = read_labels(y, n, first=not hasattr(self, "classes_"))
+        values = read_labels(y, n, first=not hasattr(self, "classes_"), other=other)
         if not hasattr(self, "classes_"):
             self.classes_ = first_classes(values, classes, self.pos_label, whole=whole)
         elif classes is not None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from argmetric._input.labels import clear_labels
+from argmetric._input.labels import clear_labels, one_per_row
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_length, to_floats
 from argmetric._results.pictures import Display, thinned
@@ -82,7 +82,7 @@ class StreamDisplay(Display):
             Where to draw; by default a new figure.
         """
         found = get_metric(metric)
-        true = clear_labels(y_true, "y_true")
+        true = one_per_row(clear_labels(y_true, "y_true"), "y_true")
         pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         if not true.size:
             raise ValueError("y_true must hold a row or more")

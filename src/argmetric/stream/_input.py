@@ -13,13 +13,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from argmetric._input.arguments import check_count, shown, to_float
+from argmetric._input.features import explained
 from argmetric._input.label_words import one_class
 from argmetric._input.labels import distinct, label_array, refuse_missing, usual_pair
 from argmetric._input.likely_slips import warn_of_common_class
@@ -29,9 +26,8 @@ from argmetric._input.responses import (
     is_second,
     refuse_more_than_two,
 )
-from argmetric._input.sparse import check_features
 from argmetric._input.types import BinaryLabels, Floats
-from argmetric._input.validation import is_sparse
+from argmetric._input.validation import check_length, is_sparse
 from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
 
@@ -155,17 +151,17 @@ def read_rows(
     """Checked rows, hashed if asked for; `reset` notes their width and names."""
     if bits is not None:
         bits = check_count(bits, "hash_bits", low=1, high=30)
-    check_features(X)
     options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
     options["ensure_min_samples"] = least
-    if bits:
-        checked = check_array(X, accept_large_sparse=True, **options)
-        if reset:
-            estimator.n_features_in_ = 2**bits
-    elif not reset and _needs_no_check(estimator, X):
-        checked = X
-    else:
-        checked = validate_data(estimator, X, reset=reset, **options)
+    with explained(X):
+        if bits:
+            checked = check_array(X, accept_large_sparse=True, **options)
+            if reset:
+                estimator.n_features_in_ = 2**bits
+        elif not reset and _needs_no_check(estimator, X):
+            checked = X
+        else:
+            checked = validate_data(estimator, X, reset=reset, **options)
     if is_sparse(checked):
         return sparse_rows(checked, bits)
     return hash_rows(checked, bits) if bits else checked
@@ -188,8 +184,11 @@ def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def read_labels(y: Any, n: int, *, first: bool) -> npt.NDArray[Any]:
-    """One label for each of n rows, of whatever kind; the first with more care."""
+def read_labels(y: Any, n: int, *, first: bool, other: str = "X") -> npt.NDArray[Any]:
+    """One label for each of n rows, of whatever kind; the first with more care.
+
+    `other` is what has these rows, for messages.
+    """
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: labels are needed"
@@ -198,8 +197,7 @@ def read_labels(y: Any, n: int, *, first: bool) -> npt.NDArray[Any]:
     is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind not in "cO"
     if first or not is_plain:
         values = column_or_1d(estimator_labels(y), warn=True)
-    if values.size != n:
-        check_consistent_length(np.empty(n), values)
+    check_length(values, "y", n, other)
     return values
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._input.arguments import shown
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
@@ -61,18 +63,19 @@ class WaitingRows:
     def known(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of the ids still wait; ids never given out, or twice, are refused."""
         keys = ids.tolist()
-        if len(set(keys)) < len(keys):
-            raise ValueError("ids holds an id twice: a row has one label")
-        for key in keys:
+        for place, key in enumerate(keys):
             if isinstance(key, bool) or not isinstance(key, int):
-                raise TypeError(f"ids must be integers of predict_id, not {key!r}")
-            if key not in self.rows and not 0 <= key < self.expired_below:
-                what = (
-                    "was never given out"
-                    if key >= self.next_id or key < 0
-                    else ("had its label already")
+                raise TypeError(
+                    "ids must be whole numbers that predict_id gave, not "
+                    f"{shown(key)} at position {place}"
                 )
-                raise ValueError(f"id {key} {what}")
+            if key not in self.rows and not 0 <= key < self.expired_below:
+                never = key >= self.next_id or key < 0
+                what = "was never given out" if never else "had its label already"
+                raise ValueError(f"ids holds {key} at position {place}, which {what}")
+        if len(set(keys)) < len(keys):
+            twice = Counter(keys).most_common(1)[0][0]
+            raise ValueError(f"ids holds {twice} twice: a row has one label")
         return np.array([key in self.rows for key in keys], dtype=bool)
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, check_number
-from argmetric._input.labels import clear_labels
+from argmetric._input.labels import clear_labels, one_per_row
 from argmetric._input.types import Floats
 from argmetric._results.display import Lines, Shown
 from argmetric.metrics import MetricLike, get_metric
@@ -66,7 +66,7 @@ class ProgressiveScore(Shown):
         y_true, y_pred : array-like of shape (n_samples,), or one label each
             The size of the blocks does not change the counts.
         """
-        true = clear_labels(_column(y_true), "y_true")
+        true = one_per_row(clear_labels(_column(y_true), "y_true"), "y_true")
         pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")
         if self.window is not None:
             self._slide(_counts(true, pred)[:, -self.window :])

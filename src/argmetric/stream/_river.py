@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from argmetric._input.extras import install
 from argmetric.stream._classifier import OnlineClassifier
 
 try:
@@ -22,7 +23,7 @@ class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])): 
         """Refuse to be made without river."""
         if _RiverBase is None:
             raise ModuleNotFoundError(
-                "RiverClassifier needs river: pip install 'argmetric[river]'"
+                f"RiverClassifier needs river: {install('river')}"
             )
         made: Self = super().__new__(cls)
         return made

@@ -8,20 +8,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from argmetric._input.arguments import check_label
+from argmetric._input.features import explained
 from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.responses import estimator_labels, is_second
-from argmetric._input.sparse import check_features
+from argmetric._input.responses import is_second
 from argmetric._input.types import Floats
-from argmetric._input.validation import is_sparse, to_floats
+from argmetric._input.validation import is_sparse, to_floats, to_numpy
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.stream._input import order_classes, two_classes
+from argmetric.stream._input import order_classes, read_labels, two_classes
 from argmetric.stream._rule_base import ThresholdRule
 from argmetric.stream._rules import RuleName, get_rule, undecided
 
@@ -95,13 +92,12 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Start anew and learn from the rows in their order, in small blocks."""
         if hasattr(self, "model_"):
             del self.model_
-        values = column_or_1d(estimator_labels(y))
-        check_consistent_length(X, values)
+        values = read_labels(y, _n_rows(X), first=True)
         classes = two_classes(values, None, self.pos_label, whole=True)
         if self.pos_label is None:
             warn_of_common_class(classes, 1, values)
         rows = X.tocsr() if is_sparse(X) else X
-        rows = rows if hasattr(X, "shape") or self._is_river else np.asarray(X)
+        rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
         rows = getattr(rows, "iloc", rows)
         for start in range(0, values.size, _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -114,7 +110,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The model learns from the whole block at once, as its `partial_fit` does: the
         smaller the blocks, the fresher the probabilities that the rule sees.
         """
-        values = column_or_1d(estimator_labels(y))
+        values = read_labels(y, _n_rows(X), first=True)
         if not hasattr(self, "model_"):
             self._start(two_classes(values, classes, self.pos_label))
         truth = self._truth(values)
@@ -127,7 +123,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             logits = self._logits(X)
             # the model first: a block that it refuses must not count for the rule
-            self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
+            with explained(X, model=True):
+                self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
             self._trained = True
             labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
         self._count(labels, truth)
@@ -154,6 +151,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn from one row, the rule before the model."""
+        check_label(y, "y")
         if not hasattr(self, "model_"):
             self._start(two_classes(np.asarray([y]), None, self.pos_label))
         truth = self._truth(np.asarray([y]))
@@ -231,23 +229,34 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._is_river:
             found = [self._probability_one(x) for x in _dicts(X, None)]
             return logit(np.array(found))
-        check_features(X)
         if not self._trained:
-            return np.zeros(np.shape(X)[0])
-        try:
+            return np.zeros(_n_rows(X))
+        with explained(X, model=True):
             if hasattr(self.model_, "decision_function"):
                 margins = to_floats(self.model_.decision_function(X), "the margins")
                 return margins if self.classes_[1] == self._sorted[1] else -margins
             shares = np.asarray(self.model_.predict_proba(X), dtype=np.float64)
-        except TypeError as error:  # such as that NA of pandas has no truth value
-            raise TypeError(f"the model cannot take X: {error}") from error
         return logit(shares[:, list(self.model_.classes_).index(self.classes_[1])])
 
     def _probability_one(self, x: Mapping[Any, Any]) -> float:
+        if not self._is_river:
+            raise TypeError(
+                "one row at a time goes with a model of river, which has "
+                "predict_proba_one and learn_one; with this model call "
+                "partial_fit(X, y) and predict(X)"
+            )
         found = self.model_.predict_proba_one(x)
         if not found:
             return 0.5
         return float(found.get(self.classes_[1].item(), 0.0))
+
+
+def _n_rows(X: Any) -> int:
+    """Rows of whatever the model takes."""
+    with explained(X, model=True):
+        if isinstance(X, str | bytes | Mapping):
+            raise TypeError
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _dicts(X: Any, n: int | None) -> list[Mapping[Any, Any]]:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from argmetric._input.arguments import check_choice
+from argmetric._input.extras import install
 from argmetric._input.types import AnyArray
 from argmetric._input.validation import check_scores
 
@@ -82,9 +83,7 @@ def require_torch(what: str) -> Any:
     try:
         import torch
     except ImportError:
-        raise ImportError(
-            f"{what} needs torch: pip install 'argmetric[torch]'"
-        ) from None
+        raise ImportError(f"{what} needs torch: {install('torch')}") from None
     return torch
 
 

@@ -31,6 +31,8 @@ from argmetric.tensors._arrays import Tensor, like
 from argmetric.tensors._segments import distinct_sizes
 
 BLOCK = 256  # items whose running sums are taken before blocks are added up
+# Rows of which so few items differ from their likely labels that 7 are none at all.
+NEARLY_CERTAIN, MOST_UNLIKELY = 0.01, 7
 WHOLE_LAW_ROWS = 1024  # longer rows keep a window of the law of T, found by a DFT
 WINDOW = 11.0  # standard deviations on each side of the mean, and 45 counts more
 
@@ -236,7 +238,7 @@ def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
 
     Short rows add one item after the other, with all digits of small chances. Long
     ones take a window around the mean from a discrete Fourier transform, exact to
-    about 1e-16 of the largest chance.
+    about 1e-16 of the largest chance, unless the sum is nearly certain.
     """
     xp, p, q = rows.xp, rows.p, rows.q
     if rows.m <= WHOLE_LAW_ROWS:
@@ -247,6 +249,10 @@ def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
     last = min(int(xp.max(mean + WINDOW * deviation, axis=0)[0]) + 45, rows.m)
     points = 1 << (last - first + 1).bit_length()
     counts = like(xp, np.arange(float(first), last + 1.0), p)[None, :]
+    near = xp.sum(xp.where(p > 0.5, q, p), axis=-1, keepdims=True) < NEARLY_CERTAIN
+    nearly = _nearly_certain_law(xp, p, q, counts) if bool(xp.any(near)) else None
+    if nearly is not None and bool(xp.all(near)):
+        return nearly, first
     law = xp.zeros_like(counts + mean)
     for j in range(points // 2 + 1):
         angle = 2.0 * math.pi * j / points
@@ -257,7 +263,38 @@ def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
         turn = xp.sum(turn, axis=-1, keepdims=True)
         twice = 1.0 if j in (0, points // 2) else 2.0
         law = law + twice / points * size * xp.cos(turn - angle * counts)
-    return xp.clip(law, 0.0, None), first
+    law = xp.clip(law, 0.0, None)
+    return law if nearly is None else xp.where(near, nearly, law), first
+
+
+def _nearly_certain_law(xp: Any, p: Tensor, q: Tensor, counts: Tensor) -> Tensor:
+    """P(T = count) where few items differ from their likely labels, if any.
+
+    P(a of the items with odds r differ) = P(none)·e_a(r), the elementary symmetric
+    polynomials, of which a·e_a = Σ_i (-1)^(i-1)·e_(a-i)·Σ r^i (Newton).
+    """
+    likely = p > 0.5
+    rare = xp.where(likely, q, p)
+    odds = rare / (1.0 - rare)
+    none = xp.exp(xp.sum(xp.log1p(-rare), axis=-1, keepdims=True))
+    sides = []
+    for side in (~likely, likely):
+        r = xp.where(side, odds, 0.0)
+        power, sums, e = r, [], [xp.ones_like(none)]
+        for a in range(1, MOST_UNLIKELY + 1):
+            sums.append(xp.sum(power, axis=-1, keepdims=True))
+            power = power * r
+            terms = [(-1) ** i * e[a - 1 - i] * sums[i] for i in range(a)]
+            e.append(xp.clip(sum(terms) / a, 0.0, None))
+        sides.append(e)
+    certain = xp.sum(xp.astype(likely, p.dtype), axis=-1, keepdims=True)
+    law = xp.zeros_like(counts + certain)
+    for a, more in enumerate(sides[0]):
+        for b, less in enumerate(sides[1]):
+            if a + b <= MOST_UNLIKELY:
+                chance = none * more * less
+                law = law + chance * xp.astype(counts == certain + (a - b), p.dtype)
+    return law
 
 
 def affine_curve(rows: Rows, form: AffineForm) -> Tensor:

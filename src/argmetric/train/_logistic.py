@@ -24,10 +24,10 @@ from argmetric._input.arguments import (
     check_seed,
     shown,
 )
+from argmetric._input.features import explained
 from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.odds import from_log_odds
 from argmetric._input.responses import estimator_labels
-from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import Fit, FitSettings, fit
@@ -231,15 +231,16 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         self._check_parameters()
         previous = self._previous()
-        check_features(X)
-        X, y = validate_data(
-            self,
-            X,
-            estimator_labels(y),
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
+        y = estimator_labels(y)
+        with explained(X, y):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+            )
         if not isinstance(X, np.ndarray) and not X.has_canonical_format:
             X = X.copy()  # the caller's stays as it is
             X.sum_duplicates()
@@ -318,10 +319,14 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             Margins.
         """
         check_is_fitted(self)
-        check_features(X)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        with explained(X):
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                reset=False,
+            )
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.label_words import one_class
+from argmetric._input.arguments import check_number, shown
+from argmetric._input.label_words import listed, one_class
 from argmetric._input.labels import plain_label
 from argmetric._input.responses import class_number, refuse_more_than_two
 from argmetric._input.types import Floats, Integers
@@ -50,11 +51,7 @@ def read_weights(
     if isinstance(class_weight, str) and class_weight == "balanced":
         factor = sizes.sum() / (2.0 * np.where(sizes > 0, sizes, 1.0))
     elif class_weight is not None:
-        from sklearn.utils import compute_class_weight
-
-        factor = compute_class_weight(class_weight, classes=labels.classes, y=y)
-        if not (np.isfinite(factor).all() and (factor >= 0).all()):
-            raise ValueError(f"class_weight must not be negative: {class_weight!r}")
+        factor = _class_factors(class_weight, labels.classes)
     there = np.flatnonzero(sizes * factor)
     if there.size == 0:
         raise ValueError("all weights are zero: there is nothing to learn from")
@@ -62,6 +59,32 @@ def read_weights(
         label = plain_label(labels.classes[there[0]])
         raise one_class(label, "y", "label of positive weight")
     return np.asarray(weight * np.where(second, factor[1], factor[0]))
+
+
+def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
+    """Weights of the two classes; a class that is not named weighs 1.
+
+    Other classes may be named where both of these are, as scikit-learn has it.
+    """
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(
+            'class_weight must be a dict of weights by class, "balanced" or None, not '
+            f"{shown(class_weight)}"
+        )
+    names = [plain_label(one) for one in classes]
+    factor = np.ones(len(names))
+    given = {plain_label(label): weight for label, weight in class_weight.items()}
+    odd = [label for label in given if label not in names]
+    if odd and not all(name in given for name in names):
+        raise ValueError(
+            f"class_weight names the class {shown(odd[0])}, which is not among "
+            f"{listed(names)}"
+        )
+    for i, name in enumerate(names):
+        if name in given:
+            what = f"class_weight of {shown(name)}"
+            factor[i] = check_number(given[name], what, low=0.0)
+    return factor
 
 
 def _sample_weights(weight: Any, n: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_number
-from argmetric._input.labels import clear_labels
+from argmetric._input.labels import clear_labels, one_per_row
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, check_length, place, to_floats
@@ -102,7 +102,7 @@ class MetricSurfaceDisplay:
         x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
         if x.ndim != 1:
             raise ValueError(f"X must be one feature, not of shape {x.shape}")
-        positive = clear_labels(y)
+        positive = one_per_row(clear_labels(y), "y")
         check_length(positive, "y", x.size, "X")
         gamma = check_number(gamma, "gamma", low=0.0, strict=True)
         grid0, grid1 = np.linspace(-25, 15, 101), np.linspace(-20, 20, 101)

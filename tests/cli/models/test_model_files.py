@@ -182,7 +182,9 @@ def test_without_skops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ["predict", "boosting.skops", "data.csv"],
     ):
         ended = run(*arguments)
-        assert ended == Ended(1, "", f"{message}'argmetric[models]'\n")
+        assert ended == Ended(
+            1, "", f"{message}'.[models]' in a checkout of argmetric\n"
+        )
 
 
 def test_models_of_other_versions(run: Run) -> None:

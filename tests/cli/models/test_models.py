@@ -130,7 +130,7 @@ def test_words_groups_and_weights(run: Run) -> None:
     how: dict[str, Any] = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
     assert f"actual score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
     f = model_of("m.skops", "d.csv").forecast(chosen, groups=GROUP, average="groups")
-    assert f"expected {f.mean:.4f}" in words(ended.err)
+    assert f"forecast {f.mean:.4f}" in words(ended.err)
 
 
 def test_weights_reach_the_model(run: Run) -> None:
@@ -215,7 +215,7 @@ def test_predict_summary(run: Run, kind: str) -> None:
         "rows 160 rows of data.csv (target 'y')",
         f"model {kind}.skops",
         f"positives {int(decided.sum())} (",
-        f"expected {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
+        f"forecast {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"actual score {am.evaluate(Y, decided):.4f}",
         "assumes: probabilities recalibrated by spline on 160 labelled rows",
         "written: out.jsonl",
@@ -267,7 +267,7 @@ def test_joint_decisions(run: Run) -> None:
     assert column("out.csv", "decision") == [str(x) for x in d.labels]
     assert "decided each group jointly" in words(ended.err)
     f = model.forecast(d.labels, groups=CITY)
-    assert f"expected {f.mean:.4f}" in words(ended.err)
+    assert f"forecast {f.mean:.4f}" in words(ended.err)
     arguments = ["--groups", "city", "--average", "pooled", "--joint", "-o", "out.csv"]
     run("predict", "logistic.skops", "data.csv", *arguments)
     assert column("out.csv", "decision") == [str(x) for x in am.decide(p).labels]

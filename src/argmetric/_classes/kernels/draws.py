@@ -1,25 +1,91 @@
-"""Drawn true classes of rows, counted by true class and label."""
+"""True classes of rows, drawn or all of them, counted by true class and label.
+
+The odds of a true class a in a row given b may be multiplied by a factor: a stack of
+C x C factors makes as many laws of the rows, which are called levels.
+"""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 from argmetric._jit.hashing import draw
 
 SPARE_BITS = np.uint64(11)  # 53 bits make a float from 0 to 1
 UNIT = 2.0**-53
+BLOCK = 256  # rows whose odds are made at once
+
+
+@inner
+def set_chances(p, i, label, factor, chances):
+    """Odds of the classes of a row, not normalised; their sum, and the last above 0."""
+    total, end = 0.0, 0
+    for c in range(p.shape[1]):
+        chances[c] = p[i, c] * factor[c, label]
+        total += chances[c]
+        if chances[c] > 0.0:
+            end = c
+    return total, end
 
 
 @kernel
-def draw_tables(p, first, last, labels, state, tables):
-    """Add the rows of a group to every table, each with a drawn true class."""
+def draw_tables(p, first, last, labels, factors, state, tables):
+    """Add the rows of a group to every table of a level, each with a drawn class."""
+    chances, total = np.empty((BLOCK, p.shape[1])), np.empty(BLOCK)
+    end = np.empty(BLOCK, dtype=np.int64)
+    for start in range(first, last, BLOCK):  # a table stays in cache for a block
+        size = min(BLOCK, last - start)
+        for level in range(tables.shape[0]):
+            for i in range(size):
+                total[i], end[i] = set_chances(
+                    p, start + i, labels[start + i], factors[level], chances[i]
+                )
+            for d in range(tables.shape[1]):
+                for i in range(size):
+                    u = (draw(state) >> SPARE_BITS) * UNIT * total[i]
+                    c = 0
+                    while c < end[i] and u >= chances[i, c]:
+                        u -= chances[i, c]
+                        c += 1
+                    tables[level, d, c, labels[start + i]] += 1.0
+
+
+@kernel
+def add_expected(p, first, last, labels, factors, tables):
+    """Add the expected counts of the rows of a group to the table of every level."""
+    chances = np.empty(p.shape[1])
     for i in range(first, last):
-        for d in range(tables.shape[0]):
-            u = (draw(state) >> SPARE_BITS) * UNIT
-            c = 0
-            while c < p.shape[1] - 1 and u >= p[i, c]:
-                u -= p[i, c]
-                c += 1
-            tables[d, c, labels[i]] += 1.0
+        z = labels[i]
+        for level in range(tables.shape[0]):
+            total, end = set_chances(p, i, z, factors[level], chances)
+            for c in range(end + 1):
+                tables[level, c, z] += chances[c] / total
+
+
+@kernel
+def all_tables(p, first, last, labels, tables, weights):
+    """The table and the probability of every truth that can be, one after the other."""
+    C = p.shape[1]
+    truth = np.zeros(last - first, dtype=np.int64)
+    for i in range(truth.shape[0]):
+        while p[first + i, truth[i]] == 0.0:
+            truth[i] += 1
+    for d in range(tables.shape[0]):
+        weights[d] = 1.0
+        for i in range(truth.shape[0]):
+            weights[d] *= p[first + i, truth[i]]
+            tables[d, truth[i], labels[first + i]] += 1.0
+        i = truth.shape[0] - 1
+        carry = True
+        while carry and i >= 0:
+            carry = False
+            truth[i] += 1
+            while truth[i] < C and p[first + i, truth[i]] == 0.0:
+                truth[i] += 1
+            if truth[i] == C:
+                carry = True
+                truth[i] = 0
+                while p[first + i, truth[i]] == 0.0:
+                    truth[i] += 1
+                i -= 1

@@ -42,7 +42,7 @@ def jsonl_layout(source: ByteSource, request: Request) -> RowLayout:
     names: list[str] | None = None
     for line in head.splitlines():
         try:
-            row = parsed(line)
+            row = parsed(line, rows=True)
         except ValueError:
             continue
         if isinstance(row, dict):
@@ -231,7 +231,7 @@ class JsonlReader(TextReader):
     def _row(self, line: bytes) -> tuple[Any, int]:
         """Return features and class of one line."""
         try:
-            row = parsed(line)
+            row = parsed(line, rows=True)
         except UnicodeDecodeError:
             raise BadRowError("it is not UTF-8 text") from None
         except ValueError as error:

@@ -120,7 +120,7 @@ def _from_json(
             continue
         where = f"{name}, line {number}"
         try:
-            row = parsed(line)
+            row = parsed(line, rows=True)
         except ValueError as error:
             raise DataError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):

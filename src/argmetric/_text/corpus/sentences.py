@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from argmetric._input.types import Integers
 from argmetric._input.validation import check_choice
 from argmetric._results.saving import decoded
-from argmetric._results.whole_files import DataError
+from argmetric._results.whole_files import DataError, read_whole
 
 CorpusFormat = Literal["conll", "jsonl"]
 
@@ -294,7 +294,7 @@ def read_text(
     """What messages call a file, and its text."""
     name = "standard input" if path == STREAM else path
     try:
-        data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == STREAM else read_whole(path)
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
     return name, decoded(data, encoding, name, otherwise)

@@ -175,7 +175,7 @@ def _from_lines(path: str, reader: _Reader) -> ClusterFiles:
 
 def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:
     try:
-        row = parsed(line)
+        row = parsed(line, rows=True)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}; needed: {_LAYOUT}") from None
     if not isinstance(row, dict):

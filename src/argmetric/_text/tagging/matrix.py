@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, shown
-from argmetric._input.sparse import check_features
+from argmetric._input.features import check_features
 from argmetric._input.validation import is_sparse, to_floats, to_numpy
 from argmetric._text.learning import Log
 from argmetric._text.tagging._model import BeamSearch, TaggerSide, search_lists

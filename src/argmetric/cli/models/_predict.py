@@ -199,9 +199,6 @@ def _facts(summary: _report.Values) -> _report.Facts:
         ("model", summary["model"]),
         ("decided", how),
         _report.positives(summary),
-        (
-            "expected",
-            _report.expectation(summary["forecast"]["mean"], summary["forecast"]),
-        ),
+        _report.forecast_line(summary["forecast"]),
         *_report.real(summary),
     ]

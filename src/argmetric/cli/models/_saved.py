@@ -13,15 +13,15 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric import __version__
 from argmetric import _files as files
+from argmetric._input.extras import install
 from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import written_whole
+from argmetric._results.whole_files import read_whole, written_whole
 from argmetric.cli.models._learners import Features
 
 if TYPE_CHECKING:
@@ -152,14 +152,14 @@ def skops_io() -> Any:
         import skops.io
     except ImportError:
         raise files.DataError(
-            "models are kept in files of skops: pip install 'argmetric[models]'"
+            f"models are kept in files of skops: {install('models')}"
         ) from None
     return skops.io
 
 
 def _all_bytes(path: str) -> bytes:
     try:
-        data = Path(path).read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     if not data.startswith(_ZIP):

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from argmetric import Rule
 
 
+NO_REFERENCE = (
+    "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
+    "pass --reference to argmetric forecast --rule, or tune the rule anew"
+)
+
+
 def refuse_beside_rule(
     judge: Judge,
     recalibration: RecalibrationOptions | None = None,
@@ -97,6 +103,7 @@ def load_rule_batch(
     if told:  # by the rule, which has seen both classes
         columns = replace(columns, pos_label=str(rule.pos_label))
     used = [name for name in (score, columns.group, *taken) if name is not None]
+    known = rule.reference if is_probability or scores.logits else None
     return ScoreBatch(
         table,
         rule.metric,
@@ -105,7 +112,8 @@ def load_rule_batch(
         scores.logits,
         load_groups(table, columns, judge),
         optional_labels(table, columns, taken=used, shared=told),
-        rule.calibrator,
+        rule.calibrator if known is None else known.calibrator,
+        None if known is None else known.rows,
     )
 
 
@@ -189,7 +197,10 @@ def rule_summary(
     if has_probabilities(batch, rule):
         result = batch.forecast(chosen, coverage)
         forecast_ = _report.forecast_values(result)
+        notes += _report.as_flags(result.notes)
         notes += _report.surprises(result, real)
+        if batch.calibrator is None:
+            notes.append(NO_REFERENCE)
     else:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     return {
@@ -217,5 +228,5 @@ def rule_lines(summary: _report.Values, origin: str) -> _report.Facts:
         _report.positives(summary),
     ]
     if (forecast := summary["forecast"]) is not None:
-        facts.append(("expected", _report.expectation(forecast["mean"], forecast)))
+        facts.append(_report.forecast_line(forecast))
     return [*facts, *_report.real(summary)]

@@ -87,8 +87,8 @@ def calibrate(
 
     With --map, the rows are written with a column of calibrated probabilities added.
 
-    A folder or a pattern such as 'labelled/*.parquet', and a file larger than --memory,
-    are read in pieces.
+    A folder or a pattern such as `'labelled/*.parquet'`, and a file larger than
+    --memory, are read in pieces.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def _map_facts(summary: _report.Values, map: str) -> _report.Facts:
 
 
 def _check_facts(summary: _report.Values, check: CalibrationCheck) -> _report.Facts:
-    from argmetric._calibration_check import reworded
+    from argmetric._calibration_check import marked, reworded
 
     share = check.n_positives / check.n
     decides, forecasts = reworded(
@@ -307,7 +307,7 @@ def _check_facts(summary: _report.Values, check: CalibrationCheck) -> _report.Fa
         ("decide with p?", f"{check.fit_to_decide}: {decides}"),
         ("forecast with p?", f"{check.fit_to_forecast}: {forecasts}"),
         *(
-            (one.words, _scored(one, expected.get(one.name), check._mark(one)))
+            (one.words, _scored(one, expected.get(one.name), marked(check, one)))
             for one in check.routes
         ),
         ("slope", f"{_pair(check.slope, check.slope_standard_error)}, 1 is right"),

@@ -92,7 +92,7 @@ def _forecast_facts(summary: _report.Values) -> _report.Facts:
     return [
         *asked(summary),
         ("decision", summary["decision"]),
-        ("forecast", _report.expectation(summary["mean"], summary)),
+        _report.forecast_line(summary),
         ("assuming", "; ".join(summary["assumptions"])),
         *_report.real(summary),
     ]

@@ -360,11 +360,11 @@ def asked(summary: _report.Values) -> _report.Facts:
 
 def _decided(summary: _report.Values) -> _report.Facts:
     """Return the lines on a decision, and on the score to expect."""
-    expected, forecast = summary["expected"], summary["forecast"]
     usual = f"{_report.number(summary['most_probable'])} expected"
     return [
         *asked(summary),
-        ("expected", _report.expectation(expected, forecast)),
+        ("expected", _report.number(summary["expected"])),
+        _report.forecast_line(summary["forecast"]),
         ("most probable class", usual),
         *_report.real(summary),
     ]
@@ -388,7 +388,7 @@ def _judged(summary: _report.Values) -> _report.Facts:
     """Return the lines on an actual score."""
     score = _report.number(summary["score"])
     if summary["interval"] is not None:
-        score = _report.expectation(summary["score"], summary)
+        score = _report.with_interval(summary["score"], summary)
     return [*asked(summary), ("score", score)]
 
 

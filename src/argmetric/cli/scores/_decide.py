@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
+from argmetric._input.types import Floats
 from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -19,6 +20,7 @@ from argmetric.cli._report import (
     Values,
     as_flags,
     batch_described,
+    differs,
     forecast_values,
     short_threshold,
     split_ties,
@@ -36,6 +38,7 @@ from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
 
 if TYPE_CHECKING:
     from argmetric import Decision
+    from argmetric._decide import Cut
 
 
 def decide(
@@ -67,15 +70,16 @@ def decide(
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
     The rows are written in the same order, with a column of 0 and 1 added. A summary
-    goes to standard error: the columns used, the number of positives, the expected
+    goes to standard error: the columns used, the number of positives, the forecast
     score with its interval and assumptions, the scores of a cut at 0.5 and of the best
     single cut, and the actual score where labels are known.
 
-    With --rule each row is decided by itself, by a rule of `argmetric tune`. With
-    --scores 'p_*' rows have several labels, each with a column of decisions. With
-    --scores 'p_*' --one-label each row gets one of several classes.
+    With --rule each row is decided by itself, by a rule of `argmetric tune`, and the
+    forecast is that of the labelled rows that the rule was tuned on. With
+    `--scores 'p_*'` rows have several labels, each with a column of decisions. With
+    `--scores 'p_*' --one-label` each row gets one of several classes.
 
-    A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
+    A folder or a pattern such as `'scores/*.parquet'`, and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
 
     Parameters
@@ -285,10 +289,14 @@ def decision_summary(
     forecast_ = batch.forecast(decision.labels, coverage, prior=prior)
     # Thresholds are those of the scores that were decided on
     batch = replace(batch, calibrator=decision._asked["calibrator"])
+    mapped, given = (batch.scale_name, batch.scale), (batch.score, batch.p)
     labels = batch.labels
     # That scores were recalibrated is said among the assumptions
     said = tuple(forecast_.assumptions)
     notes = as_flags(note for note in decision.notes if not note.startswith(said))
+    values = forecast_values(forecast_)
+    if batch.calibrator is not None:
+        notes += differs(decision.expected, values)
     real = batch.real_score(decision.labels)
     notes += surprises(forecast_, real)
     return {
@@ -296,14 +304,14 @@ def decision_summary(
         "positives": decision.n_positives,
         "expected": decision.expected,
         "error": decision.error,
-        "forecast": forecast_values(forecast_),
+        "forecast": values,
         "threshold": decision.threshold,
-        "rule": _rule(batch, decision.threshold),
+        "rule": _rule(*mapped, decision.threshold),
         "threshold_raw": decision.threshold_raw,
-        "rule_raw": _raw_rule(batch, decision.threshold_raw),
+        "rule_raw": _rule(*given, decision.threshold_raw),
         "ties": split_ties(batch, decision.labels),
-        "best_cut": _cut(batch, decision.best_cut),
-        "cut_half": _cut(batch, decision.cut_half),
+        "best_cut": _cut(batch, decision.best_cut, *mapped),
+        "cut_half": _cut(batch, decision.cut_half, *given),
         "real": real,
         "prior": prior,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
@@ -314,27 +322,21 @@ def decision_summary(
     }
 
 
-def _rule(batch: ScoreBatch, threshold: float | None) -> str | None:
+def _rule(score: str, scores: Floats, threshold: float | None) -> str | None:
     """Return a cut as people write it down, None where there is none."""
     if threshold is None or not math.isfinite(threshold):
         return None
-    return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
+    return f"{score} >= {short_threshold(scores, threshold)}"
 
 
-def _raw_rule(batch: ScoreBatch, threshold: float | None) -> str | None:
-    """Return the same cut on the scores as they are in the file."""
-    if threshold is None or not math.isfinite(threshold):
-        return None
-    return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
-
-
-def _cut(batch: ScoreBatch, cut: Any) -> Values:
+def _cut(batch: ScoreBatch, cut: Cut, score: str, scores: Floats) -> Values:
+    """Return a cut on scores of this name, and what it is worth."""
     return {
         "threshold": cut.threshold,
-        "rule": _rule(batch, cut.threshold),
+        "rule": _rule(score, scores, cut.threshold),
         "positives": cut.n_positives,
         "expected": cut.expected,
-        "real": batch.real_score((batch.scale >= cut.threshold).astype(np.int64)),
+        "real": batch.real_score((scores >= cut.threshold).astype(np.int64)),
     }
 
 
@@ -343,7 +345,7 @@ def decision_facts(summary: Values) -> _report.Facts:
     return [
         *_report.asked(summary),
         _report.positives(summary),
-        ("expected", _report.expectation(summary["expected"], summary["forecast"])),
+        _report.forecast_line(summary["forecast"]),
         *_report.share(summary["forecast"]),
         ("threshold", _threshold(summary)),
         ("ties", _ties(summary)),

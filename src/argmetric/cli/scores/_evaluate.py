@@ -53,10 +53,10 @@ def evaluate(
 ) -> int:
     """Score decisions, or one threshold, against the true labels.
 
-    The answer goes to standard output. With --labels 'y_*' rows have several labels;
-    --decision-column is then a pattern too, by default 'decision_*'. With --one-label
+    The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
+    --decision-column is then a pattern too, by default `'decision_*'`. With --one-label
     both columns hold one of several classes. A folder or a pattern such as
-    'decided/*.parquet', and a file larger than --memory, are read in pieces.
+    `'decided/*.parquet'`, and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------

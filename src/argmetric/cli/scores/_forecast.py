@@ -80,10 +80,10 @@ def forecast(
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
     column called decision, prediction, predicted, pred or y_pred, else the one that
-    `argmetric decide` would make. With --scores 'p_*' rows have several labels, and
+    `argmetric decide` would make. With `--scores 'p_*'` rows have several labels, and
     --decision-column is a pattern too. The answer goes to standard output. A folder or
-    a pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
-    pieces; the decision is then that of a column.
+    a pattern such as `'decided/*.parquet'`, and a file larger than --memory, are read
+    in pieces; the decision is then that of a column.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
         facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
     forecast_ = summary["forecast"]
     facts += _report.share(forecast_)
-    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
+    facts.append(_report.forecast_line(forecast_))
     if chance := forecast_["probability_undefined"]:
         facts.append(
             ("left out", f"outcomes without a score, probability {chance:.4g}")

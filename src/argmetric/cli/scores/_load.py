@@ -24,6 +24,7 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Calibrator, Decision, Forecast
+    from argmetric._calibrate.kept import ScoreCells
     from argmetric._calibrate.reference import Reference
 
 
@@ -61,7 +62,7 @@ class ScoreBatch:
         The scores as they are in the file.
     calibrator : Calibrator or None
         What they go through first.
-    reference : Reference or None
+    reference : Reference or ScoreCells or None
         The labelled rows that it was fitted on, where they are at hand.
     in_range : bool
         Whether they were checked to be what they are taken for.
@@ -75,7 +76,7 @@ class ScoreBatch:
     groups: GroupColumns | None
     labels: TrueLabels
     calibrator: Calibrator | None = None
-    reference: Reference | None = None
+    reference: Reference | ScoreCells | None = None
     in_range: bool = False
 
     @property

@@ -63,6 +63,8 @@ class PieceOptions:
         """Whether these options, or the files, ask for a run in pieces."""
         if self.scheduler is not None and self.engine != "dask":
             raise UsageError("--scheduler is about Dask: pass --engine dask too")
+        if self.memory is not None:
+            self._most_memory()
         if self != type(self)(memory=self.memory):
             return True
         if isinstance(file, tuple):
@@ -72,13 +74,15 @@ class PieceOptions:
     def _too_large(self, file: str) -> bool:
         if not (os.path.isfile(file) and file.lower().endswith(COLUMNAR)):
             return False
+        return os.path.getsize(file) > self._most_memory()
+
+    def _most_memory(self) -> int:
         from argmetric.scale import check_memory
 
         try:
-            limit = check_memory(self.memory)
+            return check_memory(self.memory, "--memory")
         except ValueError as error:
             raise UsageError(str(error)) from error
-        return os.path.getsize(file) > limit
 
     @contextmanager
     def running(self, jobs: int | None = None) -> Iterator[dict[str, Any]]:

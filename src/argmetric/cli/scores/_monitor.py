@@ -21,6 +21,7 @@ from argmetric.cli._progress import reading
 from argmetric.cli.scores._monitor_rows import RowReader, files_of
 from argmetric.cli.scores._monitor_state import (
     State,
+    check_state_file,
     digest_of_rows,
     load_state,
     only_run,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from argmetric import Monitoring
 
 _WATCHED = Parameter(group=opt.FORECAST)
-_ENDINGS = (".html", ".json", ".csv")
+_ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,14 @@ def monitor(
         A file that keeps what was counted: files in it are not read again, and those
         that are new are added. It is made if it is not there.
     output
-        Also write a page (.html), all numbers (.json, which `Monitoring.load` reads) or
-        a row per period (.csv).
+        Also write a page (.html), Markdown (.md), text (.txt), all numbers (.json,
+        which `Monitoring.load` reads) or a row per period (.csv).
     """
     source = gathered(file, more)
     if output is not None:
         _check_output(output)
+    if append is not None:
+        check_state_file(append)
     chosen = _labelling(rule, threshold, decision_column)
     by_rule = chosen is not None and not isinstance(chosen, float)
     if by_rule and chosen.probabilities == scores.logits:
@@ -244,7 +247,8 @@ def monitor(
 def _check_output(path: str) -> None:
     refuse_bad_target(path)
     if not path.lower().endswith(_ENDINGS):
-        raise UsageError(f"-o {path}: the ending must be {', '.join(_ENDINGS)}")
+        known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+        raise UsageError(f"-o {path}: the name of the file must end in {known}")
     if path.lower().endswith(".html"):
         from argmetric.cli.scores._page import require
 

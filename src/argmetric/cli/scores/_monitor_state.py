@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any
 from argmetric import _files as files
 from argmetric._input.types import AnyArray
 from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import held_alone, written_whole
+from argmetric._results.whole_files import (
+    held_alone,
+    is_special,
+    read_whole,
+    written_whole,
+)
 from argmetric.cli._errors import UsageError
 from argmetric.cli.scores._rules import refuse_bad_target
 
@@ -128,8 +133,7 @@ def load_state(path: str, asked: dict[str, Any]) -> State:
         if asked["--reference"] is None:
             raise UsageError("--reference FILE is needed to begin a state")
         return State(asked)
-    with open(path, "rb") as file:
-        content = file.read()
+    content = read_whole(path)
     try:
         values = parsed(content.decode())
         if not isinstance(values, dict) or values.get("file") != NAME:
@@ -152,6 +156,13 @@ def load_state(path: str, asked: dict[str, Any]) -> State:
         ) from None
     state.check(path, asked)
     return replace(state, asked={**asked, "--reference": state.asked["--reference"]})
+
+
+def check_state_file(path: str) -> None:
+    """Refuse what can keep no state: a folder, a pipe, a device."""
+    if os.path.isdir(path) or is_special(path):
+        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+        raise UsageError(f"--append {path} is {kind}: name a file, which may be new")
 
 
 @contextlib.contextmanager

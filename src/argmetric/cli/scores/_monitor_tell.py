@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from argmetric import _files as files
-from argmetric._monitor import values_of
+from argmetric._monitor import CANNOT_SAY, notes_of, values_of
 from argmetric._results.display import metric_title
 from argmetric.cli import _report
 from argmetric.cli.scores._monitor_rows import RowReader
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
 _PLOT, _NARROW_PLOT = 24, 16  # signs
+_CHART = 5  # the column of the small plot
 _WIDE = 110  # signs of a terminal that has room for intervals in figures
 
 
@@ -54,7 +55,7 @@ def summary_of(
             {"segment": name, "periods": [values_of(x) for x in one.periods]}
             for name, one in found.segments.items()
         ],
-        "notes": [*dict.fromkeys([*reader.notes, *found.notes])],
+        "notes": [*dict.fromkeys([*reader.notes, *notes_of(found)])],
     }
 
 
@@ -77,8 +78,8 @@ def write(found: Monitoring, path: str) -> None:
     """Write a page, all numbers, or a row per period, as the ending says."""
     if path.lower().endswith(".json"):
         found.save(path)
-    elif path.lower().endswith(".html"):
-        found.report().save(path, "html")
+    elif not path.lower().endswith(".csv"):
+        found.report().save(path)
     else:
         frame = found.to_frame("pyarrow")
         files.write_table(files.Table(frame, "csv", path), path, "csv")
@@ -96,7 +97,7 @@ def tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
     more = f"{left_out:,} earlier periods" if left_out else ""
     rows = {one.start: one for one in periods}
     header, cells = _table("from", rows, found, wide=target.width >= _WIDE)
-    _report.print_table(target, header, cells, 2, more)
+    _report.print_table(target, header, cells, 2, more, _CHART)
     if found.segments:
         names = list(found.segments)[:_SHOWN_SEGMENTS]
         left_out = len(found.segments) - len(names)
@@ -106,7 +107,7 @@ def tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
         _report.print_notes(
             target, "segments", ["the last period of each, worst first"]
         )
-        _report.print_table(target, header, cells, 2, more)
+        _report.print_table(target, header, cells, 2, more, _CHART)
     _report.print_notes(target, "note", [*summary["notes"], found.watch.unseen])
     _report.print_notes(target, "written", _report.written(summary))
 
@@ -130,8 +131,8 @@ def _table(
 ) -> tuple[list[str], list[list[str]]]:
     """A row for every period: the verdict, numbers and a small plot."""
     floor, title = found.watch.floor, metric_title(found.metric.name)
-    ends = [x for one in periods.values() for x in (one.low, one.high, one.actual)]
-    finite = [x for x in (*ends, floor) if x is not None and math.isfinite(x)]
+    values = [x for one in periods.values() for part in _drawn(one) for x in part]
+    finite = [x for x in (*values, floor) if x is not None and math.isfinite(x)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     width = _PLOT if wide else _NARROW_PLOT
     scale = f"{low:.2f}{high:{width - 4}.2f}"
@@ -141,12 +142,22 @@ def _table(
     rows = []
     for name, one in periods.items():
         verdict = one.verdict if wide else one.verdict.removesuffix(" without labels")
-        row = [name, verdict, one.alarm, f"{one.n:,}", f"{one.expected:.3f}"]
+        row = [name, verdict, one.alarm, f"{one.n:,}", one.answer.score]
         row += [_plot(one, (low, high), floor, width)]
         row += [f"{one.actual:.3f}" if one.n_known else ""] * with_labels
-        row += [f"{one.low:.3f} to {one.high:.3f}", f"{one.share:.3f}"] * wide
+        row += [one.answer.interval, f"{one.share:.3f}"] * wide
         rows.append(row)
     return header, rows
+
+
+def _drawn(one: Period) -> tuple[list[float], list[float], list[float]]:
+    """Ends of the line, places of o and places of x: what is said of the score."""
+    actual = [one.actual] * bool(one.n_known)
+    if one.labelled:
+        return [], [], actual
+    if one.verdict == CANNOT_SAY:
+        return [], [one.if_other_rows, one.if_share], actual
+    return [one.low, one.high], [one.expected], actual
 
 
 def _plot(
@@ -159,13 +170,16 @@ def _plot(
         part = (value - low) / ((high - low) or 1.0)
         return min(max(round(part * (width - 1)), 0), width - 1)
 
+    line, expected, actual = (
+        [place(x) for x in part if math.isfinite(x)] for part in _drawn(one)
+    )
     signs = [" "] * width
     if floor is not None:
         signs[place(floor)] = "|"
-    if math.isfinite(one.low) and math.isfinite(one.high):
-        for i in range(place(one.low), place(one.high) + 1):
+    if len(line) == 2:
+        for i in range(line[0], line[1] + 1):
             signs[i] = "-"
-    for value, sign in ((one.expected, "o"), (one.actual, "x")):
-        if math.isfinite(value):
-            signs[place(value)] = sign
+    for places, sign in ((expected, "o"), (actual, "x")):
+        for i in places:
+            signs[i] = sign
     return "".join(signs)

@@ -218,7 +218,7 @@ def report_labels(
         checked_on=reference,
         y=batch.labels.values,
         **batch.grouping,
-        **batch.scoring,
+        **batch.compared,
         coverage=coverage,
         names=names_of(batch),
         group_names=ids_of(batch),

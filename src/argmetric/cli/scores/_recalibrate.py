@@ -163,7 +163,8 @@ def take_route(
     judge: Judge,
 ) -> Taken:
     """Fit what the route needs on the reference; "auto" compares all of them first."""
-    from argmetric import calibrate, calibration_check, tune
+    from argmetric import calibration_check, tune
+    from argmetric._calibrate.resolve import FittedReference, resolve_reference
 
     known = read_reference(recalibration, batch.score, columns, logits=batch.logits)
     groups = _reference_groups(known, batch, columns, judge)
@@ -178,10 +179,13 @@ def take_route(
             rule = tune(known.y, known.p, batch.metric, **groups)
         elif name == "half":
             rule = _half(batch)
-        calibrator = None if name == "decide" else calibrate(known.y, known.p, **how)
+        fitted = FittedReference(None, None)
+        if name != "decide":
+            fitted = resolve_reference(None, (known.y, known.p), **how)
     except ValueError as error:
         raise files.DataError(f"{known.table.source}: {error}") from error
-    return Taken(name, replace(batch, calibrator=calibrator), rule, check)
+    found = replace(batch, calibrator=fitted.calibrator, reference=fitted.rows)
+    return Taken(name, found, rule, check)
 
 
 def _half(batch: ScoreBatch) -> Rule:

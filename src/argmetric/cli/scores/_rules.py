@@ -173,10 +173,10 @@ def _share(values: Values) -> str:
 
 def _new_rows(values: Values) -> str:
     gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
-    text = f"{number(values['out_of_fold_score'])} (tuning overstates by {number(gap)})"
-    if values["score_interval"] is None:
-        return text
-    return f"{text}, {_interval(values, values['score_interval'], number)}"
+    text = f"{number(values['out_of_fold_score'])} on {values['n']:,} rows like these"
+    if values["score_interval"] is not None:
+        text += f", {_interval(values, values['score_interval'], number)}"
+    return f"{text} (tuning overstates by {number(gap)})"
 
 
 def _interval(

@@ -86,9 +86,10 @@ def tune(
     Every cut between two different scores is tried. The answer goes to standard output:
     the rule, its score on these rows and the score to expect on new rows, with
     bootstrap intervals, and how far the threshold can move without loss.
-    `argmetric decide --rule` applies the rule. With --scores 'p_*' and --labels 'y_*'
-    rows have several labels, each with a threshold of its own. A folder or a pattern
-    such as 'scores/*.parquet', and a file larger than --memory, are read in pieces.
+    `argmetric decide --rule` applies the rule. With
+    `--scores 'p_*' --labels 'y_*'` rows have several labels, each with a threshold of
+    its own. A folder or a pattern such as `'scores/*.parquet'`, and a file larger than
+    --memory, are read in pieces.
 
     Parameters
     ----------

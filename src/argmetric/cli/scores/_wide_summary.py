@@ -151,7 +151,7 @@ def wide_facts(summary: _report.Values) -> _report.Facts:
     if (forecast := summary["forecast"]) is not None:
         truth = f"{summary['expected_positives']:,.1f} positives are expected"
         facts.append(("truth", truth))
-        facts.append(("expected", _report.expectation(forecast["mean"], forecast)))
+        facts.append(_report.forecast_line(forecast))
     return [*facts, *_report.real(summary)]
 
 

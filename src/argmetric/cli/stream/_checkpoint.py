@@ -24,7 +24,7 @@ import numpy.typing as npt
 from argmetric import _files as files
 from argmetric._results.archives import DAMAGE, Arrays, read_arrays
 from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import written_whole
+from argmetric._results.whole_files import read_whole, written_whole
 from argmetric.cli._errors import say
 
 VERSION = 1
@@ -157,7 +157,7 @@ def packed(manifest: dict[str, Any], arrays: Arrays) -> memoryview:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and check a checkpoint; any damage is an error."""
-    data = memory.BytesIO(path.read_bytes())
+    data = memory.BytesIO(read_whole(path))
     members = read_arrays(data)
     text = members[_MANIFEST].tobytes()
     if hashlib.sha256(text).digest() != members[_DIGEST].tobytes():

@@ -60,7 +60,7 @@ def class_names(pos_label: str | None, neg_label: str | None) -> tuple[str, str]
 
 def _as_json(label: str) -> str:
     try:
-        number = parsed(label)
+        number = parsed(label, rows=True)
     except ValueError:
         number = label
     return json.dumps(label if isinstance(number, list | dict) else number)

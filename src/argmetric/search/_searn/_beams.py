@@ -237,7 +237,7 @@ def beam_search(
 
     All inputs advance together. Finished paths stay in the beam with their scores.
     With `keys`, one policy is drawn at every depth of an input; without, the mean of
-    all policies decides.
+    all policies decides. A step that is forced has a raw score like any other.
     """
     task = mixture.task
     beams = [[_Hypothesis(0.0, task.start(x))] for x in X]
@@ -255,7 +255,7 @@ def beam_search(
                     done.setdefault(i, []).append(_Hypothesis(total, state))
                 elif depth >= limits[i]:
                     raise ValueError(endless(task, i, X[i], state))
-                elif len(legal) == 1:
+                elif len(legal) == 1 and form == "log":  # its probability is 1
                     child = task.step(X[i], state, legal[0])
                     free.setdefault(i, []).append(_Hypothesis(total, child))
                 else:

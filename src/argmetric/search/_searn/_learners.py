@@ -16,8 +16,8 @@ from argmetric._input.arguments import (
     check_seed,
     shown,
 )
+from argmetric._input.features import check_features
 from argmetric._input.labels import clear_labels
-from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_weight, is_sparse
 from argmetric._results.display import Shown

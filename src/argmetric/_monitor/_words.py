@@ -1,0 +1,130 @@
+"""The words for a period: what every surface says of its score, and no other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from argmetric._monitor._readings import CANNOT_SAY, KNOWN
+
+if TYPE_CHECKING:
+    from argmetric._monitor._period import Period
+    from argmetric._monitor._result import Monitoring
+
+WORSE, BETTER = "moved for the worse", "moved for the better"
+NOT_PROMISED = "not promised"
+SHOWN = 10  # periods that are printed, and that notes are on
+MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
+SMALL = 0.01  # below it three decimals would leave less than three digits
+SUSPECT = (
+    "an alarm says that the forecast moved for the better: without a cause that is "
+    "suspect, so ask what changed the scores, and label some rows"
+)
+CANNOT_SAY_MEANS = (
+    "where the verdict is 'cannot say without labels' the score is given for the case "
+    "that other rows came, and that the share of positives moved; no interval holds"
+)
+
+
+class Answer(NamedTuple):
+    """What is said of the score of a period: the score, and its interval."""
+
+    score: str
+    interval: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.score} ({self.interval})"
+
+
+def answer_of(one: Period) -> Answer:
+    """The words for the score of a period.
+
+    The actual score where all labels are known; both readings, and no interval, where
+    nobody can say without labels; otherwise the forecast and its interval.
+    """
+    if one.labelled:
+        return Answer(number(one.actual), KNOWN)
+    if one.verdict == CANNOT_SAY:
+        both = number(one.if_other_rows), number(one.if_share)
+        return Answer(" or ".join(both), NOT_PROMISED)
+    return Answer(number(one.expected), between(one.low, one.high))
+
+
+def number(value: float) -> str:
+    """A score: three decimals, or three digits of a small one."""
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:.3g}" if 0.0 < abs(value) < SMALL else f"{value:.3f}"
+
+
+def between(low: float, high: float) -> str:
+    """An interval."""
+    return f"{number(low)} to {number(high)}"
+
+
+def cells_of(one: Period) -> tuple[str, ...]:
+    """A period in the cells of a printed line."""
+    actual = f"actual {number(one.actual)}" if one.n_known and not one.labelled else ""
+    alarm = f"ALARM: {one.alarm}" if one.alarm else ""
+    share = f"share {one.share:.3f}"
+    cells = (f"{one.n:>7,} rows", one.answer.line, share, one.verdict, actual, alarm)
+    return tuple(cell for cell in cells if cell)
+
+
+def lines_of_period(one: Period) -> list[tuple[str, str]]:
+    """A period in nine named lines."""
+    share = f"{one.share:.3f} ({between(one.share_low, one.share_high)})"
+    actual = "no labels"
+    if one.n_known:
+        actual = f"{number(one.actual)} ({between(one.actual_low, one.actual_high)})"
+    readings = (
+        f"nothing {one.p_nothing:.2f}, other rows {one.p_other_rows:.2f}, "
+        f"share moved {one.p_share:.2f}"
+    )
+    moved, floor = "no alarm: the score does not depend on the share", "none"
+    if not math.isnan(one.z):
+        moved = f"z {one.z:.2f}, an alarm beyond ±{one.critical:.2f}"
+    if not math.isnan(one.z_floor):
+        floor = f"z {one.z_floor:.2f}, an alarm above {one.critical_floor:.2f}"
+    return [
+        (
+            "rows",
+            f"{one.n:,}, {one.n_positives:,} predicted positive, "
+            f"{one.n_known:,} with a label",
+        ),
+        ("verdict", one.verdict),
+        ("alarm", one.alarm or "none"),
+        ("score", one.answer.line),
+        ("actual", actual),
+        ("share", share),
+        ("readings", readings),
+        ("movement", moved),
+        ("floor", floor),
+    ]
+
+
+def notes_of(found: Monitoring) -> tuple[str, ...]:
+    """Remarks on the input, and on what verdicts and alarms mean."""
+    notes = list(found.notes)
+    numbers = [one.number for one in found.counts]
+    empty = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+    if empty:
+        notes.append(f"{empty:,} periods between these have no rows")
+    last = found.periods[-1] if found.periods else None
+    if last is not None and last.n_outside > MANY_OUTSIDE * last.n:
+        notes.append(
+            f"{last.n_outside / last.n:.1%} of the last period's scores lie outside of "
+            "those of the reference, where the map is a guess"
+        )
+    if any(math.isnan(one.z) for one in found.periods):
+        notes.append(
+            f"{found.metric.name} does not depend on the share of positives: there is "
+            "no alarm on movement; floor= and to_label watch its level"
+        )
+    shown = found.periods[-SHOWN:]
+    if any(BETTER in one.alarm for one in shown):
+        notes.append(SUSPECT)
+    if any(one.verdict == CANNOT_SAY for one in shown):
+        notes.append(CANNOT_SAY_MEANS)
+    return tuple(notes)

@@ -1,0 +1,259 @@
+"""One period has one answer: words, verdicts and alarms on every surface."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric.cli.scores._monitor_tell import tell
+from command import Run
+
+RNG = np.random.default_rng(11)
+CUT = 0.4
+BETTER, WORSE = "moved for the better", "moved for the worse"
+
+
+def rows(n: int, share: float = 0.2, moved: float = 0.0) -> tuple[Any, Any]:
+    """Labels, and scores that are right where a fifth is positive."""
+    y = RNG.random(n) < share
+    x = RNG.normal(np.where(y, 1.0, -1.0), 1.0)
+    return y, 1.0 / (1.0 + 4.0 * np.exp(-2.0 * x - moved))
+
+
+REFERENCE = rows(2000)
+QUIET = [rows(1000) for _ in range(6)]
+RISEN = [rows(1000, moved=1.2) for _ in range(3)]
+STRANGE = [
+    (y[:1000], p[:1000])
+    for y, p in [rows(9000)]
+    for y, p in [(y[(p > 0.2) & (p < 0.6)], p[(p > 0.2) & (p < 0.6)])]
+]
+
+
+def joined(weeks: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    y, p = (np.concatenate(one) for one in zip(*weeks, strict=True))
+    return y, p
+
+
+def watched(weeks: list[tuple[Any, Any]], **options: Any) -> am.Monitoring:
+    how = {"reference": REFERENCE, "every": 1000} | options
+    return am.monitor(joined(weeks)[1], CUT, **how)
+
+
+def test_scores_that_rise_raise_an_alarm_in_the_first_week() -> None:
+    found = watched(QUIET + RISEN, floor=0.6)
+    assert not any(one.alarm for one in found.periods[:6])
+    for one in found.periods[6:]:
+        assert one.alarm == BETTER
+        assert one.z < -one.critical
+        assert one.verdict != "fine"
+    y, p = joined(RISEN)
+    assert am.evaluate(y, p >= CUT) < found.periods[-1].if_share
+    said = repr(found)
+    assert "ALARM: moved for the better" in said
+    assert "without a cause that is suspect" in said
+    fallen = watched([*QUIET, rows(1000, 0.05)]).periods[-1]
+    assert (fallen.alarm, fallen.z > fallen.critical) == (WORSE, True)
+
+
+def test_a_period_that_raised_an_alarm_is_not_fine() -> None:
+    weeks = QUIET + [rows(1000, 0.25) for _ in range(8)]
+    periods = watched(weeks).periods
+    assert any(one.alarm == BETTER for one in periods)
+    for one in periods:
+        if one.alarm == BETTER and one.z_reference < -2.0:
+            assert one.verdict != "fine"
+    bare = am.Monitoring.from_dict(watched(weeks).to_dict())
+    assert [x.verdict for x in bare.periods] == [x.verdict for x in periods]
+
+
+def test_a_rise_ends_the_command_with_code_3(run: Run) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, (y, p) in (("val", REFERENCE), ("new", joined(QUIET + RISEN))):
+        table = {"score": p} | ({"label": y.astype(int)} if name == "val" else {})
+        pq.write_table(pa.table(table), f"{name}.parquet")
+    base = ("monitor", "new.parquet", "--reference", "val.parquet", "--every", "1000")
+    ended = run(*base, "--threshold", str(CUT), "-o", "page.html")
+    assert ended.code == 3
+    assert f"({BETTER})" in ended.err
+    assert "without a cause that is suspect" in " ".join(ended.out.split())
+    assert "without a cause that is suspect" in Path("page.html").read_text()
+
+
+def test_every_surface_gives_the_same_answer(capsys: Any) -> None:
+    found = watched([*QUIET, *STRANGE, rows(1000, 0.05)])
+    verdicts = [one.verdict for one in found.periods]
+    assert verdicts[6:] == ["cannot say without labels", "share moved"]
+    page = found.report().render("md")
+    saved = json.loads(json.dumps(found.to_dict()))["told"]
+    frame = found.to_frame()
+    tell({"notes": [], **summary(found)}, found, json=False)
+    printed = capsys.readouterr().out
+    for i, one in enumerate(found.periods):
+        score, interval = one.answer
+        if one.verdict == "cannot say without labels":
+            assert score == f"{one.if_other_rows:.3f} or {one.if_share:.3f}"
+            assert interval == "not promised"
+        else:
+            assert score == f"{one.expected:.3f}"
+            assert interval == f"{one.low:.3f} to {one.high:.3f}"
+        assert f"{score} ({interval})" in repr(one)
+        assert re.search(
+            rf"{one.start} .*{re.escape(score)} \({interval}\)", repr(found)
+        )
+        assert (saved[i]["score"], saved[i]["interval"]) == (score, interval)
+        assert (frame["score"][i], frame["interval"][i]) == (score, interval)
+        row = next(x for x in printed.splitlines() if x.startswith(f"{one.start} "))
+        assert score in row
+        assert interval in row
+        row = next(x for x in page.splitlines() if x.startswith(f"| {one.start} |"))
+        assert f"| {score} | {interval} |" in row
+
+
+def summary(found: am.Monitoring) -> dict[str, Any]:
+    """What the command prints above the table."""
+    return {
+        "files": 1,
+        "false_alarms": 0.05,
+        "reference_rows": 2000,
+        "columns": {},
+        "rows": 1,
+        "metric": "f1",
+        "greater_is_better": True,
+        "zero_division": 0.0,
+        "convention": "",
+        "decision": "",
+        "reference_positives": 1,
+        "alarms": 0,
+    }
+
+
+def test_labels_decide_where_all_are_there() -> None:
+    bad = rows(1000, 0.04)
+    weeks = [bad, bad, bad, *STRANGE, QUIET[0]]
+    y, p = joined(weeks)
+    known = y.astype(float)
+    actual = [am.evaluate(*(one[0], one[1] >= CUT)) for one in weeks]
+    floor = (max(actual[:3]) + min(actual[3:])) / 2
+    found = am.monitor(
+        p, CUT, reference=REFERENCE, every=1000, known=known, floor=floor
+    ).periods
+    assert [one.verdict for one in found] == ["below the floor"] * 3 + ["fine"] * 2
+    for one, score in zip(found, actual, strict=True):
+        assert ("below the floor" in one.alarm) == (score < floor)
+        assert one.answer == (f"{score:.3f}", "all labels known")
+    # A score at the floor is not below it
+    at = am.monitor(
+        p[3000:4000],
+        CUT,
+        reference=REFERENCE,
+        known=known[3000:4000],
+        floor=actual[3],
+    ).periods[0]
+    assert (at.verdict, "floor" in at.alarm) == ("fine", False)
+    without = am.monitor(p, CUT, reference=REFERENCE, every=1000, known=known).periods
+    assert {one.verdict for one in without} == {"all labels known"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "floor"), [("f1", 5), ("f1", -0.1), ("mcc", 1.5), ("precision", 60)]
+)
+def test_a_floor_that_no_score_can_have_is_refused(metric: str, floor: float) -> None:
+    with pytest.raises(ValueError, match=f"floor is {floor:g}, but {metric} lies"):
+        am.monitor(QUIET[0][1], CUT, metric, reference=REFERENCE, floor=floor)
+
+
+def test_a_metric_of_counts_has_any_floor() -> None:
+    gain = am.CustomMetric(lambda tp, k, t, n: 5 * tp - k, "gain")
+    am.monitor(QUIET[0][1], CUT, gain, reference=REFERENCE, floor=250)
+    am.monitor(QUIET[0][1], CUT, "mcc", reference=REFERENCE, floor=-0.2)
+
+
+def test_a_period_is_told_in_ten_lines() -> None:
+    (one,) = watched(QUIET[:1], floor=0.5).periods
+    lines = repr(one).splitlines()
+    assert len(lines) == 10
+    assert lines[0] == "Period 0 to 1000"
+    names = [x.split()[0] for x in lines[1:]]
+    assert names == [
+        *("rows", "verdict", "alarm", "score", "actual"),
+        *("share", "readings", "movement", "floor"),
+    ]
+    assert "<table" in one._repr_html_()
+
+
+def test_bars_and_the_mark_of_the_floor_line_up(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from argmetric.cli.scores import _monitor_tell
+
+    monkeypatch.setenv("COLUMNS", "80")
+    found = watched(QUIET[:3], floor=0.5)
+    plain = {"share": 0.2, "n": 1000, "verdict": "fine", "alarm": ""}
+    ends = ((0.7, 0.8, 0.9), (0.4, 0.5, 0.6), (0.5, 0.6, 0.7))
+    periods = tuple(
+        replace(one, low=a, expected=b, high=c, **plain)
+        for one, (a, b, c) in zip(found.periods, ends, strict=True)
+    )
+    object.__setattr__(found, "periods", periods)
+    header, cells = _monitor_tell._table(
+        "from", {one.start: one for one in periods}, found, wide=False
+    )
+    target = _monitor_tell._report.console(stderr=False)
+    _monitor_tell._report.print_table(target, header, cells, 2, "", 5)
+    printed = [x.rstrip() for x in capsys.readouterr().out.splitlines()]
+    assert printed[2:] == [
+        "0      fine              1,000   0.800      |     ---o---",
+        "1000   fine              1,000   0.500   ---o---",
+        "2000   fine              1,000   0.600      ---o---",
+    ]
+    assert printed[0].endswith("0.40        0.90")
+
+
+def test_five_positives_leave_no_certain_score() -> None:
+    y = np.arange(200) < 5
+    p = np.where(y, 0.95, 0.05) + RNG.uniform(-0.04, 0.04, 200)
+    new_y = RNG.random(1000) < 0.025
+    new = np.where(new_y, 0.95, 0.05) + RNG.uniform(-0.04, 0.04, 1000)
+    one = am.monitor(new, 0.5, reference=(y, p), floor=0.9).periods[0]
+    least = am.forecast(new, new >= 0.5, reference=(y, p)).interval
+    assert least[0] < 0.9
+    assert one.low <= least[0] + 0.005
+    assert one.high == 1.0
+    assert abs(one.z_floor) < 3.0
+
+
+@pytest.mark.parametrize("metric", ["f1", "recall", "precision", "mcc"])
+@pytest.mark.parametrize(
+    ("m", "k", "gap"),
+    [(200, 5, 1.3), (200, 5, 4.0), (200, 40, 1.3), (1000, 30, 3.0), (4000, 120, 1.3)],
+)
+def test_intervals_are_no_narrower_than_those_of_forecast(
+    metric: str, m: int, k: int, gap: float
+) -> None:
+    """But for the noise of draws: one count more or less at the end of five percent."""
+    rng = np.random.default_rng([m, k])
+
+    def scores(y: Any) -> Any:
+        x = rng.normal(np.where(y, gap, -gap), 1.0)
+        return 1.0 / (1.0 + (m - k) / k * np.exp(-2.5 * x))
+
+    y = np.arange(m) < k
+    p, new = scores(y), scores(rng.random(1000) < k / m)
+    cut = float(np.quantile(p, 1.0 - k / m))
+    one = am.monitor(new, cut, metric, reference=(y, p)).periods[0]
+    assert one.verdict == "fine"
+    low, high = am.forecast(new, new >= cut, metric, reference=(y, p)).interval
+    assert one.high - one.low >= 0.94 * (high - low)
+    assert one.low <= low + 0.01
+    assert one.high >= high - 0.01
