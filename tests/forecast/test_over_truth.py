@@ -341,7 +341,8 @@ def test_scores_of_0_and_1_are_not_certain(metric):
     assert f.interval[0] < am.evaluate(y, votes > 0.5, metric) < f.interval[1]
     assert f.interval[1] < 1.0
     certain = votes[(votes == 0.0) | (votes == 1.0)]
-    f = am.forecast(certain, certain == 1.0, metric, reference=(y, votes))
+    calibrator = am.calibrate(y, votes)
+    f = am.forecast(certain, certain == 1.0, metric, calibrator=calibrator)
     assert f.interval[1] < 1.0
 
 

@@ -118,7 +118,7 @@ class ShareLikelihood:
 
     @classmethod
     def of(cls, table: ScoreTable, maps: tuple[Calibrator, ...]) -> ShareLikelihood:
-        return cls(table, np.stack([table.chances(one) for one in maps]))
+        return cls(table, np.vstack([table.chances(one) for one in maps]))
 
     def loglik(self, theta: Floats) -> Floats:
         old, new = self.table.old, self.table.new
@@ -270,8 +270,7 @@ def _from_table(
     coverage: float,
 ) -> tuple[EstimatedShare, Floats]:
     """The share among n rows of which a table has some, and a θ for every map."""
-    maps = calibrator.alternatives or (calibrator,)
-    likelihood = ShareLikelihood.of(table, maps)
+    likelihood = ShareLikelihood.of(table, (calibrator._family,))
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)

@@ -67,13 +67,15 @@ def _own(batch: Batch, cells: Cells, calibrator: Calibrator) -> Floats:
 
 def _law(batch: Batch, cells: Cells, p: Floats) -> ValueLaw:
     """The law over drawn counts of hits and of misses."""
-    known, selected = batch.known, batch.selected
+    found, selected = batch.known == 1.0, batch.selected
     rows = cells.open * np.stack([cells.called, ~cells.called])
     repeats = COUNTS * max(DRAWS // p.shape[1], 1)
     drawn = drawn_counts(p, rows, repeats, np.random.default_rng(1))
-    hits = drawn[:, 0] + float(np.nansum(known[selected]))
-    positives = hits + drawn[:, 1] + float(np.nansum(known[~selected]))
-    values = batch.metric.value(hits, int(selected.sum()), positives, batch.n).ravel()
+    known = np.count_nonzero(found & selected)
+    hits = drawn[:, 0] + known
+    positives = hits + drawn[:, 1] + (np.count_nonzero(found) - known)
+    k = np.count_nonzero(selected)
+    values = batch.metric.value(hits, k, positives, batch.n).ravel()
     return combine([(values, np.full(values.size, 1.0 / values.size))])
 
 

@@ -84,7 +84,8 @@ class Truth:
     @cached_property
     def maps(self) -> int:
         """Number of maps that the reference allows."""
-        return int(self._odds(np.zeros(1)).shape[1])
+        drawn = (one.draws for one in self.calibrator.parts)
+        return max((len(one) for one in drawn if one is not None), default=1)
 
     def _odds(self, x: Floats) -> Floats:
         """Log-odds after every map, a column for each."""
@@ -284,6 +285,6 @@ def drawn_counts(
 def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
     if rows.ndim > 1:
-        return np.stack([sums(one, p) for one in rows])
-    used = np.flatnonzero(rows)
+        return np.array([sums(one, p) for one in rows])
+    used = rows != 0.0
     return np.asarray(np.add.reduce(rows[used, None] * p[used], axis=0))
