@@ -248,15 +248,15 @@ class Monitoring(Saved["Monitoring"], Result):
         self, reference: Reference, old: AnyArray, new: AnyArray
     ) -> Monitoring:
         """With the periods of the last call computed for rows such as theirs."""
-        from argmetric._monitor._features import domain_weights, weighted_chances
+        from argmetric._monitor._features import domain_weights, weighted_maps
 
         rows, found = self._kept or NO_ROWS, {}
         before = self._found.of(self.counts, self.watch)
         for one, plain_one in zip(self.counts, before, strict=True):
             weight = domain_weights(old, new[rows.number == one.number])
-            chances = weighted_chances(reference, self.watch.cells, weight)
+            maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
-            made = period_of(one, self.watch, chances)
+            made = period_of(one, self.watch, maps)
             found[one.number] = replace(made, **alarm)
         return replace(self, _found=FoundPeriods(found))
 
@@ -337,7 +337,7 @@ class Monitoring(Saved["Monitoring"], Result):
         return plan_labelling(
             n,
             counts.table,
-            watch.chances,
+            watch.maps.chances,
             watch.metric,
             watch.coverage,
             (places, scores, rows.selected[places], cell),
