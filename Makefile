@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint clean-tree warm docs bench clean
+.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint clean-tree warm docs bench papers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -103,6 +103,9 @@ test-torch: .venv-torch/.ready ## only the tests of tensors and training loops, 
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+papers: .venv/.ready ## re-run the claims of the papers and report which hold
+	$(BIN)/python benchmarks/papers.py --fast
 
 bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
 	$(BIN)/python benchmarks/decide.py

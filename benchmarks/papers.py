@@ -1,9 +1,13 @@
 """Every claim of the five papers that can be run, with its verdict.
 
-    argmetric papers list
-    argmetric papers run --fast                     # all of them, six minutes at most
-    argmetric papers run liu2018 -o results.jsonl   # a paper, or single claims
-    python docs/write_papers.py                     # the page, from docs/papers.jsonl
+    make papers                                            # all of them, fast
+    python benchmarks/papers.py --list
+    python benchmarks/papers.py --fast                     # six minutes at most
+    python benchmarks/papers.py liu2018 -o results.jsonl   # a paper, or single claims
+    python docs/write_papers.py                            # the page of the docs
+
+The exit code is 0 whatever the verdicts, 1 if an experiment failed, 2 for wrong usage.
+A claim whose data or packages are missing is not run, and says what it needs.
 
 A claim is declared in the module of its paper in `papers_parts`; its experiment calls
 the sections of the other benchmarks, which need the data that they need.
@@ -11,9 +15,11 @@ the sections of the other benchmarks, which need the data that they need.
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +40,7 @@ from papers_parts import (
     natarajan2015_rates,
     natarajan2015_tables,
     runner,
+    tell,
 )
 from papers_parts.claim import PAPERS, Claim
 
@@ -104,3 +111,43 @@ def chosen(names: Sequence[str]) -> list[Claim]:
             meant = f"did you mean {' or '.join(near)}?" if near else "see the list"
             raise ValueError(f"no claim and no paper is called {name!r}: {meant}")
     return [c for c in CLAIMS if not names or c.name in names or c.paper in names]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="claims or papers; else all")
+    parser.add_argument("--list", action="store_true", help="what is declared")
+    parser.add_argument("--fast", action="store_true", help="smaller samples")
+    parser.add_argument("--data", type=Path, help="the folder of the data sets")
+    parser.add_argument("-o", "--output", type=Path, help="keep results, JSON lines")
+    parser.add_argument("--json", action="store_true", help="a JSON object a line")
+    options = parser.parse_args(arguments)
+    try:
+        declared = entries(options.names)
+        if options.list:
+            for one in declared:
+                print(json.dumps(one) if options.json else listed(one))
+            return 0
+        tell.say(use_data(options.data))
+    except (ValueError, NotADirectoryError) as error:
+        tell.say(str(error))
+        return 2
+    stored = stored_verdicts()  # before --output may replace them
+    asked, results = (
+        [one["name"] for one in declared],
+        run(options.names, fast=options.fast),
+    )
+    found = tell.told(asked, results, options.output, as_json=options.json)
+    for line in tell.summary(found, stored):
+        tell.say(line)
+    return int(any(one["verdict"] == "failed" for one in found))
+
+
+def listed(one: dict[str, Any]) -> str:
+    return f"{one['name']}: {one['says']} ({one['place']})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

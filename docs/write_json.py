@@ -1,6 +1,6 @@
-"""Check docs/json*.rst against what commands print with ``--json``, or mend them.
+"""Check docs/json.rst against what commands print with ``--json``, or mend them.
 
-    python docs/write_json.py             # where the pages are wrong
+    python docs/write_json.py             # where the page is wrong
     python docs/write_json.py --write     # mend their tables
 
 Every command is called. The keys of a table and their types are those of the objects
@@ -26,11 +26,7 @@ import pyarrow.parquet as pq
 
 from argmetric.cli import main
 
-PAGES = [
-    Path(__file__).parent / f"{name}.rst"
-    for name in ("json", "json_models", "json_text")
-]
-BREAK = "\f"  # between two pages
+PAGE = Path(__file__).parent / "json.rst"
 TABLE = re.compile(
     r"^(\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n\n)((?:   .*\n)+)", re.MULTILINE
 )
@@ -38,48 +34,48 @@ COMMON = "Common"  # the table of keys that others name one by one
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, str], ...] = (
     ("metrics", "list of ``MetricEntry``"),
-    ("papers list", "list of ``ClaimEntry``"),
-    ("papers run jansche2007-footnote-3 --fast", "``ClaimResult``"),
-    ("decide rows.csv --group g", "``DecideSummary``"),
-    ("decide none.csv", "``DecideSummary``"),
-    ("decide rows.csv --reference rows.csv --prior estimate", "``DecideSummary``"),
-    ("decide rows.csv --reference rows.csv --route decide", "``DecideSummary``"),
-    ("decide rows.csv --reference rows.csv --route tune", "``RuleSummary``"),
+    ("decide rows.csv --group g", "``DecideOneSummary``"),
+    ("decide none.csv", "``DecideOneSummary``"),
+    ("decide rows.csv --reference rows.csv --prior estimate", "``DecideOneSummary``"),
     ("decide many --group g -o out", "``ManySummary``"),
     ("forecast rows.csv --known y --threshold 0.5", "``ForecastSummary``"),
     (
         "monitor rows.csv --reference rows.csv --every 100 --by g --append state.json",
         "``MonitorSummary``",
     ),
-    ("evaluate decided.csv --label y --score p --group g", "``EvaluateSummary``"),
-    ("evaluate decided.csv --label y", "``EvaluateSummary``"),
+    ("evaluate decided.csv --label y --score p --group g", "``EvaluateOneSummary``"),
+    ("evaluate decided.csv --label y", "``EvaluateOneSummary``"),
+    ("evaluate judged --label y --group g", "``EvaluateOneSummary``"),
     ("tune rows.csv -m f1 -m mcc -o rule-{metric}.json", "``TuneSummary``"),
     ("tune rows.csv --cost-fp 1 --cost-fn 3 --group g", "``TuneSummary``"),
     ("tune rows.csv --no-label", "``TuneSummary``"),
-    ("decide rows.csv --rule rule-f1.json -o by.csv", "``RuleSummary``"),
-    ("decide wide.csv --scores p_* --labels y_* -o wide-out.csv", "``WideSummary``"),
-    ("forecast wide-out.csv --scores p_*", "``WideSummary``"),
-    ("evaluate wide-out.csv --labels y_*", "``WideEvaluateSummary``"),
-    ("tune wide.csv --scores p_* --labels y_* -o wide.json", "``WideTuneSummary``"),
-    ("decide wide.csv --scores p_* --rule wide.json", "``WideSummary``"),
-    ("decide kinds.csv --scores p_* --one-label -o kinds-out.csv", "``ClassSummary``"),
+    ("decide rows.csv --rule rule-f1.json -o by.csv", "``DecideSummary``"),
+    (
+        "decide wide.csv --scores p_* --labels y_* -o wide-out.csv",
+        "``DecideWideSummary``",
+    ),
+    ("forecast wide-out.csv --scores p_*", "``ForecastWideSummary``"),
+    ("evaluate wide-out.csv --labels y_*", "``EvaluateWideSummary``"),
+    ("tune wide.csv --scores p_* --labels y_* -o wide.json", "``TuneLabelsSummary``"),
+    ("decide wide.csv --scores p_* --rule wide.json", "``DecideWideSummary``"),
+    ("decide kinds.csv --scores p_* --one-label -o kinds-out.csv", "``DecideSummary``"),
     (
         "decide kinds.csv --scores p_* --one-label --reference kinds.csv --group g",
-        "``ClassSummary``",
+        "``DecideSummary``",
     ),
-    ("decide kinds.csv --scores p_* --one-label -m mcc", "``ClassSummary``"),
-    ("decide unnamed.csv --scores p_* --one-label", "``ClassSummary``"),
-    ("forecast kinds-out.csv --scores p_* --one-label", "``ClassForecastSummary``"),
-    ("forecast kinds.csv --scores p_* --one-label", "``ClassForecastSummary``"),
-    ("calibrate kinds.csv --scores p_* --one-label", "``ClassCheckSummary``"),
+    ("decide kinds.csv --scores p_* --one-label -m mcc", "``DecideSummary``"),
+    ("decide unnamed.csv --scores p_* --one-label", "``DecideSummary``"),
+    ("forecast kinds-out.csv --scores p_* --one-label", "``ForecastSummary``"),
+    ("forecast kinds.csv --scores p_* --one-label", "``ForecastSummary``"),
+    ("calibrate kinds.csv --scores p_* --one-label", "``CheckSummary``"),
     (
         "calibrate kinds.csv --scores p_* --one-label -o class-map.json",
-        "``ClassCheckSummary``",
+        "``CheckSummary``",
     ),
-    ("tune kinds.csv --scores p_* --one-label", "``ClassTuneSummary``"),
-    ("tune kinds.csv --scores p_* --one-label -o w.json", "``ClassTuneSummary``"),
-    ("evaluate kinds-out.csv --one-label", "``ClassEvaluateSummary``"),
-    ("evaluate kinds-out.csv --one-label -m mcc", "``ClassEvaluateSummary``"),
+    ("tune kinds.csv --scores p_* --one-label", "``TuneLabelsSummary``"),
+    ("tune kinds.csv --scores p_* --one-label -o w.json", "``TuneLabelsSummary``"),
+    ("evaluate kinds-out.csv --one-label", "``EvaluateSummary``"),
+    ("evaluate kinds-out.csv --one-label -m mcc", "``EvaluateSummary``"),
     ("calibrate rows.csv -o map.json", "``CheckSummary``"),
     ("calibrate rows.csv --map map.json", "``MapSummary``"),
     ("train table.csv --model logistic -o m.skops", "``TrainSummary``"),
@@ -135,7 +131,7 @@ class Key(NamedTuple):
 
 
 class Page:
-    """The tables of all pages, each with the keys of those that it names."""
+    """The tables of the page, each with the keys of those that it names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -164,11 +160,16 @@ class Page:
             What the page says of the key; a null inside of a list is mentioned there.
         """
         found = []
-        for part in kind.split(" or "):
+        parts = kind.split(" or ")
+        for part in parts:
+            before = {name: len(objects) for name, objects in self.printed.items()}
             wrong = list(self._problems(value, part, where, words))
             if not wrong:
                 return
             found.append(wrong)
+            if len(parts) > 1:  # it is of another type
+                for name, objects in self.printed.items():
+                    del objects[before.get(name, 0) :]
         yield from found[0]
 
     def _problems(self, value: Any, kind: str, where: str, words: str) -> Iterator[str]:
@@ -249,15 +250,6 @@ def _key(line: str) -> Key:
     return Key(name, kind.strip(), null or "never", meaning)
 
 
-def read() -> str:
-    return BREAK.join(page.read_text(encoding="utf-8") for page in PAGES)
-
-
-def write(text: str) -> None:
-    for page, part in zip(PAGES, text.split(BREAK), strict=True):
-        page.write_text(part, encoding="utf-8")
-
-
 def _names(text: str) -> list[str]:
     return text.split(", ") if text else []
 
@@ -321,6 +313,9 @@ def make_files(folder: Path) -> None:
     for i in range(2):
         table = pa.table({"p": p[i::2], "g": np.arange(100) % 4})
         pq.write_table(table, folder / "many" / f"{i}.parquet")
+    (folder / "judged").mkdir()
+    table = pa.table({"y": y, "g": np.arange(200) % 4, "decision": (p > 0.5) * 1})
+    pq.write_table(table, folder / "judged" / "0.parquet")
     (folder / "decided.csv").write_text(
         "\n".join(["p,y,g,decision", *(f"{row},{i % 2}" for i, row in enumerate(rows))])
     )
@@ -348,10 +343,10 @@ def make_files(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        page, answers = Page(read()), print_all(Path(made))
+        page, answers = Page(PAGE.read_text(encoding="utf-8")), print_all(Path(made))
     wrong = list(compared(page, answers))
     if "--write" in sys.argv:
-        write(page.mended())
+        PAGE.write_text(page.mended(), encoding="utf-8")
     else:
-        print("\n".join(wrong) or "docs/json*.rst are up to date")
+        print("\n".join(wrong) or "docs/json.rst is up to date")
         sys.exit(bool(wrong))

@@ -39,10 +39,10 @@ HEAD = """\
 The papers, run again
 =====================
 
-``argmetric papers run`` re-runs the claims of five papers and reports which hold. Each
+``make papers`` re-runs the claims of five papers and reports which hold. Each
 claim was declared with its checks: a figure, and what it has to be. **Click on a
-claim** to see its result and its name. ``argmetric papers run NAME`` runs it again and
-prints every figure, the data and the samples (:doc:`command_line_files`).
+claim** to see its result and its name. ``python benchmarks/papers.py NAME`` runs it
+again and prints every figure, the data and the samples.
 
 .. csv-table::
    :widths: 22 78

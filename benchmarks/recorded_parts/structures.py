@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
-import io
 import itertools
 import json
 import sys
@@ -18,6 +16,7 @@ import numpy as np
 import argmetric as am
 from argmetric import scale, search, sequence, stream
 from recorded_parts.data import METRICS, groups_of, matrix, scores, truth
+from recorded_parts.lines import line_calls
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 TESTS = Path(__file__).parents[2] / "tests"
@@ -29,7 +28,7 @@ def all_calls() -> Calls:
     yield from train_calls()
     yield from search_calls()
     yield from scale_calls()
-    yield from command_calls()
+    yield from line_calls()
     yield from valid_calls()
 
 
@@ -388,91 +387,6 @@ def scale_calls() -> Calls:
     for method in ("platt", "beta", "isotonic"):
         call = of_files(scale.calibrate, method=method, label="y")
         yield f"scale/calibrate/{method}", call
-
-
-# Later commands use the files of earlier ones
-COMMANDS = """metrics
-decide rows.csv
-decide rows.csv -m mcc --group g
-decide rows.csv -m gmean --max-positives 9 -o decided-9.csv
-decide rows.csv --min-precision .6 --min-recall .1
-decide rows.csv --group g --average pooled --zero-division 1
-decide rows.csv --reference decided.csv
-decide rows.csv --reference rows.csv --prior estimate
-decide rows.csv --reference rows.csv --route decide
-decide rows.csv --reference rows.csv --route tune
-decide rows.csv --prior .1
-decide many --group g -o out --decision-column found
-decide missing.csv
-decide rows.csv -m nothing
-forecast decided.csv
-forecast decided.csv -m mcc --coverage .5
-forecast decided.csv --group g --overdispersion .2
-forecast rows.csv --known y --threshold 0.5
-forecast decided.csv --reference rows.csv
-forecast decided.csv --fail-under .99
-evaluate decided.csv --label y
-evaluate decided.csv --label y --group g
-evaluate decided.csv --label y --score p -m mcc
-evaluate decided.csv --label y --fail-under .99
-tune rows.csv -m f1 -m mcc -o rule-{metric}.json
-tune rows.csv --cost-fp 1 --cost-fn 3 --group g
-tune rows.csv --no-label
-tune rows.csv -m gmean --choice one-se --max-positives .2
-decide rows.csv --rule rule-f1.json -o by.csv
-decide wide.csv --scores p_* --labels y_* -o wide-out.csv
-decide wide.csv --scores p_* --average samples -m jaccard
-decide wide.csv --scores p_* --average micro
-forecast wide-out.csv --scores p_*
-evaluate wide-out.csv --labels y_*
-evaluate wide-out.csv --labels y_* --average samples -m jaccard
-tune wide.csv --scores p_* --labels y_* -o wide.json
-decide wide.csv --scores p_* --rule wide.json
-calibrate rows.csv -o map.json
-calibrate rows.csv --method isotonic -m mcc
-calibrate rows.csv --method beta --group g
-calibrate rows.csv --map map.json
-decide rows.csv --calibrator map.json
-train table.csv --model logistic -o m.skops
-predict m.skops table.csv
-expect rows.csv decided.csv --label y
-expect rows.csv decided.csv --label y --quantiles
-stream rows.svm
-stream rows.svm -m mcc --hash-bits 8
-stream rows.svm --checkpoint kept
-stream predict kept rows.svm
-spans rows.jsonl --names O,B-X
-tag train text.txt --task chunk --epochs 1 --dev text.txt -o t.tagger
-tag predict t.tagger text.txt -o tagged.txt
-tag evaluate tagged.txt
-summarize train clusters.jsonl --words 8 -o s.model
-summarize evaluate clusters.jsonl --model s.model
-parse train trees.conllu --epochs 1 --dev trees.conllu -o t.parser
-parse predict t.parser trees.conllu -o parsed.conllu
-parse evaluate trees.conllu parsed.conllu"""
-
-
-def command_calls() -> Calls:
-    from argmetric.cli import main
-
-    def ran(command: str, *more: str) -> Callable[[], Any]:
-        def call() -> Any:
-            write_files()
-            out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-            err = io.StringIO()
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = main([*command.split(), *more])
-            out.flush()
-            text = out.buffer.getvalue().decode()
-            with contextlib.suppress(ValueError):
-                return {"code": code, "out": json.loads(text), "err": err.getvalue()}
-            return {"code": code, "out": text, "err": err.getvalue()}
-
-        return call
-
-    for command in COMMANDS.splitlines():
-        yield f"command/{command}/json", ran(command, "--json", "--force")
-        yield f"command/{command}/text", ran(command, "--force")
 
 
 # ------------------------------------------------------------------- valid calls

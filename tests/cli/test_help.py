@@ -15,7 +15,7 @@ import pytest
 
 from argmetric.cli._app import FIRST_LINES, app
 from argmetric.cli._examples import EXAMPLES
-from argmetric.cli._options import marked_streams
+from argmetric.cli._values import marked_streams
 from command import Run
 
 ENDS = "--help", "-h", "--version"

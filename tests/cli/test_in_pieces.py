@@ -39,12 +39,15 @@ def test_evaluate(run, rows):
     summary = json.loads(ended.out)
     y, d = rows["label"], rows["decision"]
     wanted = am.evaluate(y, d, groups=rows["user"])
-    assert summary["score"] == pytest.approx(wanted, rel=1e-14)
+    assert summary["actual"]["score"] == pytest.approx(wanted, rel=1e-14)
     assert summary["notes"] == ["3 files in pieces, engine local"]
-    assert summary["counts"]["tp"] == int((y & d).sum())
+    assert summary["actual"]["counts"]["tp"] == int((y & d).sum())
     assert run("evaluate", "in", "--fail-under", "0.99").code != 0
-    refused = run("evaluate", "in", "--score", "score")
-    assert "--score is about one file that fits in memory" in refused.err
+    found = json.loads(run("evaluate", "in", "--threshold", "0.3", "--json").out)
+    assert found["actual"]["score"] == float(am.evaluate(y, rows["score"] >= 0.3))
+    refused = run("evaluate", "in", "--threshold", "0.3", "--memory", "2kB")
+    assert refused.code == 2
+    assert "--threshold needs all rows at once, and in has" in refused.err
 
 
 def test_forecast(run, rows):
@@ -56,8 +59,11 @@ def test_forecast(run, rows):
     assert summary["columns"] == {"score": "score", "decision": "decision"}
     shown = run("forecast", "in", "--group", "user")
     assert "read in pieces, engine local" in shown.out
-    refused = run("forecast", "in", "--threshold", "0.3")
-    assert "--threshold is about one file" in refused.err
+    found = json.loads(run("forecast", "in", "--threshold", "0.3", "--json").out)
+    wanted = am.forecast(rows["score"], rows["score"] >= 0.3)
+    assert found["forecast"]["mean"] == pytest.approx(wanted.mean, rel=1e-12)
+    refused = run("forecast", "in", "--threshold", "0.3", "--on-error", "skip")
+    assert "--on-error is about files that are read in pieces" in refused.err
 
 
 def test_tune(run, rows, tmp_path):
@@ -71,7 +77,9 @@ def test_tune(run, rows, tmp_path):
     assert summary["columns"] == {"score": "score", "label": "label"}
     shown = run("tune", "in", "--cost-fp", "1", "--cost-fn", "3")
     assert "read in pieces, engine local" in shown.out
-    assert "--group is about one file" in run("tune", "in", "--group", "user").err
+    found = json.loads(run("tune", "in", "--group", "user", "--json").out)
+    wanted = am.tune(rows["label"], rows["score"], "f1", groups=rows["user"])
+    assert found["rules"][0]["threshold"] == wanted.threshold
 
 
 def test_files_that_are_left_out_are_listed(run, rows, tmp_path):
@@ -85,7 +93,7 @@ def test_files_that_are_left_out_are_listed(run, rows, tmp_path):
         assert ended.code == 0, ended.err
         summary = json.loads(ended.out)
         assert summary["rows"] == rows["score"].size
-        notes += summary.get("notes") or summary["rules"][0]["notes"]
+        notes += summary["notes"]
     assert sum("cannot read" in note and "a-bad.parquet" in note for note in notes) == 3
 
 

@@ -57,7 +57,7 @@ def test_compressed_files_are_read_and_written(run: Run, end: str) -> None:
     for kind in ("tsv", "jsonl"):
         assert run("decide", "scores.csv" + end, "-o", f"o.{kind}{end}").code == 0
         found = json.loads(run("forecast", f"o.{kind}{end}", "--json").out)
-        assert found["positives"] == LABELS.sum()
+        assert found["forecast"]["n_positives"] == LABELS.sum()
         assert found["format"] == kind
 
 
@@ -115,7 +115,7 @@ def test_several_files_are_taken_one_after_the_other(run: Run) -> None:
     written = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [row["decision"] for row in written] == LABELS.tolist()
     found = json.loads(run("forecast", "part-*.csv", "--json").out)
-    assert found["expected_positives"] == pytest.approx(P.sum())
+    assert found["forecast"]["expected_positives"] == pytest.approx(P.sum())
 
 
 def test_several_files_of_parquet(run: Run) -> None:
@@ -123,8 +123,8 @@ def test_several_files_of_parquet(run: Run) -> None:
         pq.write_table(pa.table({"p": P[rows], "decision": LABELS[rows]}), f"{i}.pq")
     found = json.loads(run("forecast", "0.pq", "1.pq", "--json").out)
     assert found["file"] == "0.pq and 1.pq"
-    assert found["positives"] == LABELS.sum()
-    assert found["expected_positives"] == pytest.approx(P.sum())
+    assert found["forecast"]["n_positives"] == LABELS.sum()
+    assert found["forecast"]["expected_positives"] == pytest.approx(P.sum())
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_scores_of_one_value(run: Run, value: float) -> None:
     Path("same.csv").write_text("p\n" + f"{value}\n" * 6)
     ended = run("decide", "same.csv", "--json")
     assert ended.code == 0
-    assert json.loads(ended.out)["positives"] == (6 if value else 0)
+    assert json.loads(ended.out)["n_positives"] == (6 if value else 0)
 
 
 def test_scores_that_are_all_0_or_1(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What ``--json`` prints: as docs/json*.rst tell it, for every command."""
+"""What ``--json`` prints: as docs/json.rst tells it, for every command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from argmetric.cli._app import app
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "write_json.py"
-GROUPS = "tag", "parse", "summarize", "stream", "papers"  # of commands
+GROUPS = "tag", "parse", "summarize", "stream"  # of commands
 
 spec = importlib.util.spec_from_file_location("write_json", SCRIPT)
 assert spec is not None
@@ -29,7 +29,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.fixture
 def page() -> Any:
-    return page_script.Page(page_script.read())
+    return page_script.Page(page_script.PAGE.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("call", "kind"), page_script.CALLS)

@@ -19,7 +19,7 @@ import pytest
 
 import argmetric as am
 from argmetric._files import _write
-from argmetric.cli._options import as_count
+from argmetric.cli._judge import as_count
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
 from command import Ended, Run
 
@@ -234,7 +234,7 @@ def test_decimal_commas_are_read_and_kept(run: Run) -> None:
     assert pq.read_table("o.parquet")["score"].to_pylist() == P.tolist()
     call = ("evaluate", "comma.csv", "--threshold", "0.3", "--json")
     assert "decimal comma" in run(*call).err
-    score = json.loads(run(*call, "--decimal", ",").out)["score"]
+    score = json.loads(run(*call, "--decimal", ",").out)["actual"]["score"]
     assert score == am.evaluate(Y, P >= 0.3, "f1")
 
 
@@ -253,7 +253,8 @@ def test_a_threshold_is_scored(run: Run) -> None:
     for option in ((), ("--score", "score"), ("--group", "order")):
         groups = {"groups": ORDER, "average": "groups"} if "order" in option else {}
         ended = run("evaluate", "scores.csv", "--threshold", "0.3", "--json", *option)
-        assert json.loads(ended.out)["score"] == am.evaluate(Y, P >= 0.3, **groups)
+        score = json.loads(ended.out)["actual"]["score"]
+        assert score == am.evaluate(Y, P >= 0.3, **groups)
     shown = run("evaluate", "scores.csv", "--threshold", "0.3").out
     assert "score >= 0.3" in shown
     assert "(score 'score', label 'label')" in shown
@@ -291,7 +292,7 @@ def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
     for value, count in (("5%", 3), ("+5%", 3), ("4.99%", 2), ("100%", 60), ("3", 3)):
         call = ("decide", "scores.csv", "--max-positives", value, "--json", "-m", "f2")
         wanted = am.decide(P, "f2", max_positives=count)
-        assert json.loads(run(*call).out)["positives"] == wanted.n_positives
+        assert json.loads(run(*call).out)["n_positives"] == wanted.n_positives
     assert as_count(0.29, 100, None) == 29  # 0.29 * 100 is a little less
     grouped = ("--group", "order", "--max-positives", "10%")
     assert run("decide", "scores.csv", *grouped, "--average", "pooled").code == 0

@@ -66,12 +66,10 @@ def test_decide_and_evaluate_are_those_of_the_package(
     found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
     d = am.decide(P, metric, classes=NAMES, **how)
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
-    own = plain(d.to_dict())
-    assert {key: found[key] for key in own} == own
+    assert found["decision"] == plain(d.to_dict())
     assert found["forecast"] == plain(d.forecast().to_dict())
     real = am.evaluate(Y, d.labels, metric, one_label=True, classes=NAMES, **how)
     assert found["actual"] == plain(real.to_dict())
-    assert found["real"] == float(real)
     assert found["file"] == "pets.csv"
     assert found["rows"] == 60
     columns = {"scores": "p_*", "label": "kind"}
@@ -80,8 +78,7 @@ def test_decide_and_evaluate_are_those_of_the_package(
 
     judged = "evaluate", "o.csv", "--one-label", "--label", "kind", *options
     found = json.loads(run(*judged, "--scores", "p_*", "--json").out)
-    own = plain(real.to_dict())
-    assert {key: found[key] for key in own} == own
+    assert found["actual"] == plain(real.to_dict())
     assert run(*judged, "--fail-under", "0.999").code == 3
 
 
@@ -90,9 +87,9 @@ def test_without_columns_of_scores_the_classes_are_those_that_occur(run: Run) ->
     Path("named.csv").write_text("\n".join([*rows, ""]))
     asked = "evaluate", "named.csv", "--one-label", "--decision-column", "z", "--json"
     found = json.loads(run(*asked).out)
-    assert found["classes"] == ["10", "a", "b", "c"]
+    assert found["actual"]["classes"] == ["10", "a", "b", "c"]
     score = am.evaluate(["b", "a", "10", "c"], ["b", "c", "b", "c"], one_label=True)
-    assert found["score"] == float(score)
+    assert found["actual"]["score"] == float(score)
 
 
 @pytest.mark.parametrize("prior", [None, "estimate"])
@@ -108,15 +105,15 @@ def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> Non
     found = json.loads(run("decide", write(), *asked).out)
     reference = np.array(NAMES)[codes], p
     d = am.decide(P, classes=NAMES, reference=reference, prior=prior)
-    assert found["expected"] == d.expected
-    assert found["counts"] == d.counts.tolist()
+    assert found["decision"] == plain(d.to_dict())
     assert found["notes"] == list(d.notes)
 
 
 def test_logits_are_scores_before_a_softmax(run: Run) -> None:
     z = np.round(np.log(P) + 3.0, 3)
     found = json.loads(run("decide", write(p=z), *ASK, "--logits", "--json").out)
-    assert found["expected"] == am.decide(z, classes=NAMES, logits=True).expected
+    expected = am.decide(z, classes=NAMES, logits=True).expected
+    assert found["decision"]["expected"] == expected
 
 
 def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
@@ -126,9 +123,9 @@ def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
     ended = run("decide", "numbers.parquet", *ASK, "--json", "-o", "o.parquet")
     found = json.loads(ended.out)
     d = am.decide(P, classes=[2, 10, 1])
-    assert found["classes"] == [2, 10, 1]
+    assert found["decision"]["classes"] == [2, 10, 1]
     assert pq.read_table("o.parquet")["decision"].to_pylist() == d.labels.tolist()
-    assert found["real"] == am.evaluate(y, d.labels, one_label=True)
+    assert found["actual"]["score"] == am.evaluate(y, d.labels, one_label=True)
 
 
 def test_the_summary_is_for_people(run: Run) -> None:
@@ -154,7 +151,7 @@ def test_a_column_that_is_only_called_label_is_no_reason_to_fail(run: Run) -> No
         Path("pets.csv").read_text().replace("kind", "label").replace("dog\n", "owl\n")
     )
     found = json.loads(run("decide", "o.csv", *ASK, "--json").out)
-    assert found["real"] is found["actual"] is None
+    assert found["actual"] is None
     assert found["notes"][0].startswith("labels not used: o.csv: column 'label', row ")
 
 
@@ -177,11 +174,6 @@ def test_a_column_that_is_only_called_label_is_no_reason_to_fail(run: Run) -> No
             [*ASK, "--max-positives", "3"],
             2,
             "--one-label does not support --max-positives: leave one out",
-        ),
-        (
-            [*ASK, "--route", "auto", "--reference", "pets.csv"],
-            2,
-            "--one-label does not support --route: leave one out",
         ),
         (
             [*ASK, "--pos-label", "cat"],
@@ -262,17 +254,16 @@ def test_forecast_is_that_of_the_package(run: Run) -> None:
     found = json.loads(run(*asked).out)
     d = am.decide(P, classes=NAMES)
     own = plain(d.forecast().to_dict())
-    notes = own.pop("notes")
-    assert {key: found[key] for key in own} == own
-    assert found["decision"] == "optimal for macro f1"
+    assert found["forecast"] == own
+    assert found["source"] == "optimal for macro f1"
     real = am.evaluate(Y, d.labels, classes=NAMES)
-    assert (found["real"], found["notes"]) == (float(real), notes)
+    assert (found["actual"]["score"], found["notes"]) == (float(real), own["notes"])
     run("decide", "pets.csv", *ASK, "-m", "accuracy", "-o", "o.csv")
     asked = "forecast", "o.csv", *ASK, "--coverage", "0.8", "-m", "mcc", "--group", "g"
     found = json.loads(run(*asked, "--json").out)
     labels, groups = am.decide(P, "accuracy", classes=NAMES).labels, np.arange(60) % 3
     own = am.forecast(P, labels, "mcc", 0.8, classes=NAMES, groups=groups)
-    assert (found["mean"], found["interval"]) == (own.mean, list(own.interval))
+    assert found["forecast"] == plain(own.to_dict())
     assert found["columns"]["decision"] == "decision"
     told = " ".join(run(*asked).out.split())
     assert f"forecast {own.mean:.4f}, 80 % interval" in told
@@ -293,8 +284,8 @@ def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
     asked = "tune", write(), *ASK, "--label", "kind", "-o", "rule.json"
     found = json.loads(run(*asked, "--json").out)
     rule = am.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
-    assert found["rule"] == plain(rule.to_dict())
-    assert (found["metric"], found["file"]) == ("macro f1", "pets.csv")
+    assert found["rules"] == [plain(rule.to_dict())]
+    assert found["file"] == "pets.csv"
     kept = am.MultiClassRule.load("rule.json")
     assert kept.apply(P).tolist() == rule.apply(P).tolist()
     told = " ".join(run(*asked).out.split())
@@ -315,9 +306,38 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     assert "class reliable forecast actual 95 % interval" in told
     mapped = "decide", write(), *ASK, "--calibrator", "map.json", "--json"
     d = am.decide(P, classes=NAMES, calibrator=own)
-    assert json.loads(run(*mapped).out)["expected"] == d.expected
+    assert json.loads(run(*mapped).out)["decision"]["expected"] == d.expected
     hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
     assert hot["check"]["method"] == "temperature"
+
+
+def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
+    write()
+    run("tune", "pets.csv", *ASK, "--label", "kind", "-o", "rule.json")
+    rule = am.MultiClassRule.load("rule.json")
+    asked = *ASK, "--rule", "rule.json", "--label", "kind"
+    ended = run("decide", "pets.csv", *asked, "-o", "o.csv")
+    assert ended.code == 0, ended.err
+    labels = rule.apply(P)
+    assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == labels.tolist()
+    own = am.forecast(P, labels, "f1", classes=NAMES)
+    assert f"forecast {own.mean:.4f}" in " ".join(ended.err.split())
+    assert "metric macro f1; a class that is neither" in " ".join(ended.err.split())
+    for command in ("decide", "forecast"):
+        found = json.loads(run(command, "pets.csv", *asked, "--json").out)
+        assert found["forecast"] == plain(own.to_dict())
+        real = am.evaluate(Y, labels, "f1", classes=NAMES)
+        assert found["actual"] == plain(real.to_dict())
+
+
+def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
+    asked = *ASK, "--label", "kind", "-m", "f1", "-m", "jaccard"
+    ended = run("tune", write(), *asked, "-o", "{metric}.json", "--json")
+    assert ended.code == 0, ended.err
+    how: Any = {"classes": NAMES, "average": "macro", "random_state": 0}
+    rules = am.tune(Y, P, ["f1", "jaccard"], **how)
+    found = json.loads(ended.out)
+    assert found["rules"] == [plain(one.to_dict()) for one in rules.values()]
 
 
 @pytest.mark.parametrize(
@@ -326,7 +346,6 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
         (["forecast", *ASK, "--threshold", "0.5"], "does not support --threshold"),
         (["forecast", *ASK, "--known", "kind"], "does not support --known"),
         (["forecast", *ASK, "--prior", "0.2"], "a share of positives, not of classes"),
-        (["tune", *ASK, "-m", "f1", "-m", "mcc"], "takes one --metric"),
         (["tune", *ASK, "--min-recall", "0.3"], "does not support --min-recall"),
         (["tune", *ASK, "--logits", "--label", "kind"], "takes probabilities"),
         (["calibrate", *ASK, "--map", "m.json"], "does not support --map"),

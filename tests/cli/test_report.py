@@ -96,7 +96,7 @@ def test_reference(run: Run) -> None:
         ["decide", "scores.csv", "-o", "out.csv"],
         ["decide", "scores.csv", "-o", "out.csv", "--group", "g"],
         ["decide", "scores.csv", "--reference", "scores.csv", "--json"],
-        ["decide", "scores.csv", "--reference", "scores.csv", "--route", "tune"],
+        ["decide", "scores.csv", "--prior", "0.2"],
         ["forecast", "scores.csv", "--threshold", "0.4"],
         ["tune", "scores.csv"],
     ],
@@ -109,6 +109,15 @@ def test_report_of_other_commands(run: Run, call: list[str]) -> None:
     assert "</html>" in Path("page.html").read_text(encoding="utf-8")
     plain = run(*call)
     assert plain.out == ended.out
+
+
+def test_a_report_of_a_rule(run: Run) -> None:
+    write()
+    assert run("tune", "scores.csv", "-o", "r.json").code == 0
+    how = ["scores.csv", "--rule", "r.json", "--report"]
+    assert run("decide", *how, "a.md", "-o", "out.csv").code == 0
+    assert run("forecast", *how, "b.md").code == 0
+    assert Path("a.md").read_text() == Path("b.md").read_text()
 
 
 def test_the_report_of_decide_is_that_of_report(run: Run) -> None:
@@ -150,9 +159,8 @@ def test_scores_that_leave_nothing_to_say(
         (["report", "-o", "none/page.html"], 1, "there is no folder none"),
         (["report", "-o", "."], 1, "it is a folder"),
         (["decide", "--report", "none/page.html"], 1, "there is no folder none"),
-        (["decide", "--rule", "r.json", "--report", "a.html"], 2, "--rule FILE"),
         (["decide", "--report", "page"], 2, "ends in .html, .md, .json or .txt"),
-        (["forecast", "--prior", "0.2", "--report", "a.html"], 2, "--prior"),
+        (["forecast", "--known", "y", "--report", "a.html"], 2, "--known"),
     ],
 )
 def test_reports_that_cannot_be(

@@ -215,10 +215,10 @@ def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
     assert f"forecast {f.mean:.4f}, 90 % interval" in shown
     assert f"positives {chosen.sum()} (" in shown
     found = json.loads(run("decide", "val.parquet", "--rule", "r.json", "--json").out)
-    assert found["threshold"] == rule.threshold
+    assert found["rule"] == json.loads(json.dumps(rule.to_dict()))
     if labels == "y":
         real = am.evaluate(Y, rule.applies(P), "f1")
-        assert found["real"] == pytest.approx(real, rel=1e-12)
+        assert found["actual"]["score"] == pytest.approx(real, rel=1e-12)
 
 
 def test_decide_by_a_rule_at_the_threshold_itself(run: Run) -> None:
@@ -261,13 +261,14 @@ def test_forecast_of_a_rule(run: Run) -> None:
     rule = am.Rule.load("r.json")
     found = json.loads(run("forecast", "new.csv", "--rule", "r.json", "--json").out)
     mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
-    assert found["metric"] == "f2"
+    assert found["forecast"]["metric"] == "f2"
     assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
     arguments = ["new.csv", "--rule", "r.json", "--reference", "val.parquet", "--json"]
-    found = json.loads(run("forecast", *arguments, "--reference-label", "y").out)
     mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
-    assert found["positives"] == rule.applies(NEW).sum()
-    assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
+    for command in ("forecast", "decide"):
+        found = json.loads(run(command, *arguments, "--reference-label", "y").out)
+        assert found["forecast"]["n_positives"] == rule.applies(NEW).sum()
+        assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,6 @@ def test_forecast_of_a_rule(run: Run) -> None:
         ("decide", ["--zero-division", "0"], "--zero-division has no effect"),
         ("decide", ["--max-positives", "3"], "--max-positives has no effect"),
         ("decide", ["--min-recall", "0.5"], "--min-recall has no effect"),
-        ("decide", ["--reference", "val.parquet"], "--reference has no effect"),
         ("decide", ["--calibrator", "m.json"], "--calibrator has no effect"),
         ("decide", ["--logits"], "--logits: the rule was tuned on probabilities"),
         ("forecast", ["--metric", "f1"], "--metric has no effect beside it"),
@@ -367,7 +367,7 @@ def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
     assert found[0] == found[1]
     assert found[2] == found[3]
     d = am.decide(NEW, "jaccard", calibrator=am.calibrate(Y, P))
-    assert found[0]["expected"] == pytest.approx(d.expected, rel=1e-12)
+    assert found[0]["decision"]["expected"] == pytest.approx(d.expected, rel=1e-12)
     f = am.forecast(NEW, d.labels, "jaccard", calibrator=am.calibrate(Y, P))
     assert found[2]["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-9)
     assert found[2]["forecast"]["interval_given_map"] == pytest.approx(
@@ -383,10 +383,10 @@ def test_reference_columns(run: Run) -> None:
     found = json.loads(run("decide", *arguments).out)
     calibrator = am.calibrate(Y, Z, logits=True)
     d = am.decide(Z[:50] * 2, "f1", logits=True, calibrator=calibrator)
-    assert found["positives"] == d.n_positives
-    assert found["expected"] == pytest.approx(d.expected, rel=1e-12)
+    assert found["n_positives"] == d.n_positives
+    assert found["decision"]["expected"] == pytest.approx(d.expected, rel=1e-12)
     cut = am.evaluate(np.ones(50), (calibrator.apply_logits(Z[:50] * 2) >= 0))
-    assert found["cut_half"]["threshold"] == 0.0
+    assert found["decision"]["cut_half"]["threshold"] == 0.0
     assert math.isfinite(cut)
 
 
@@ -442,56 +442,6 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     found = json.loads(run("calibrate", *arguments, "--json").out)
     assert found["check"] == json.loads(json.dumps(check.to_dict()))
     assert found["output"] is None
-
-
-@pytest.mark.parametrize("route", ["auto", "tune", "half", "decide", "recalibrate"])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_routes_of_a_reference(run: Run, route: str, grouped: bool) -> None:
-    new = am.calibrate(Y, P, "identity").apply(P[::2])
-    columns = {"p": new, "group": GROUP[::2], "y": Y[::2]}
-    pq.write_table(pa.table(columns), "rows.parquet")
-    arguments = ["rows.parquet", "--reference", "val.parquet", "--label", "y"]
-    arguments += ["--route", route, "--json", "-o", "out.csv"]
-    here: dict[str, Any] = {"groups": GROUP} if grouped else {}
-    there: dict[str, Any] = {}
-    if grouped:
-        arguments += ["--group", "group"]
-        there = {"groups": GROUP[::2], "average": "groups"}
-    ended = run("decide", *arguments)
-    assert ended.code == 0, ended.err
-    found = json.loads(ended.out)
-    taken = route
-    if route == "auto":
-        check = am.calibration_check(Y, P, "f1", **here)
-        assert found["check"] == json.loads(json.dumps(check.to_dict()))
-        taken = check.route
-    if route != "recalibrate":
-        assert found["route"] == taken
-        assert found["notes"][0].startswith(f"route: {taken}, ")
-    calibrator = am.calibrate(Y, P)
-    labels = {
-        "recalibrate": lambda: am.decide(new, calibrator=calibrator, **there).labels,
-        "decide": lambda: am.decide(new, **there).labels,
-        "tune": lambda: am.tune(Y, P, **here).apply(new),
-        "half": lambda: (new >= 0.5).astype(int),
-    }[taken]()
-    assert column("out.csv", "decision") == [str(x) for x in labels]
-    map_ = None if taken == "decide" else calibrator
-    f = am.forecast(new, labels, calibrator=map_, **there)
-    assert found["forecast"]["interval"] == pytest.approx(f.interval)
-    said = f.surprise(am.evaluate(Y[::2], labels, **there))
-    assert (said is None) == (not any("outside" in note for note in found["notes"]))
-
-
-def test_routes_need_a_reference(run: Run) -> None:
-    ended = run("decide", "new.csv", "--route", "auto")
-    assert ended.code == 2
-    assert "--route auto needs labelled rows: pass --reference FILE" in ended.err
-    arguments = ["--reference", "val.parquet", "--reference-label", "y"]
-    ended = run("decide", "new.csv", *arguments, "--route", "tune", "--min-recall=0.5")
-    assert "--min-recall bounds a decision: pass --route decide" in words(ended.err)
-    ended = run("decide", "new.csv", "--rule", "r", "--route", "auto", *arguments)
-    assert "--route has no effect then" in words(ended.err)
 
 
 def test_evaluate_tells_of_a_broken_promise(run: Run) -> None:

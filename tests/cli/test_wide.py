@@ -47,24 +47,27 @@ def test_decide_forecast_and_evaluate_are_those_of_the_package(
     f = am.forecast(P, d.labels, "f2", average=average)
     assert written("o.csv").tolist() == d.labels.tolist()
     assert found["labels"] == list(NAMES)
-    assert found["positives"] == d.n_positives
+    assert found["n_positives"] == d.n_positives
+    assert found["decision"] == json.loads(json.dumps(d.to_dict()))
     assert found["forecast"]["mean"] == pytest.approx(d.expected, rel=1e-9)
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-12)
     real = am.evaluate(Y, d.labels, "f2", average=average)
-    assert found["real"] == pytest.approx(real, rel=1e-12)
+    assert found["actual"]["score"] == pytest.approx(real, rel=1e-12)
     for j, one in enumerate(found["by_label"]):
-        assert one["positives"] == d.labels[:, j].sum()
+        assert one["n_positives"] == d.labels[:, j].sum()
         assert one["expected_positives"] == pytest.approx(P[:, j].sum())
-        assert one["real"] == pytest.approx(am.evaluate(Y[:, j], d.labels[:, j], "f2"))
+        assert one["actual"] == pytest.approx(
+            am.evaluate(Y[:, j], d.labels[:, j], "f2")
+        )
 
     found = json.loads(run("forecast", "o.csv", *both, "-m", "f2", "--json").out)
-    assert found["decision"] == "columns 'decision_*'"
+    assert found["source"] == "columns 'decision_*'"
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-12)
     evaluated = "evaluate", "o.csv", *labels, "--average", average, "-m", "f2"
     found = json.loads(run(*evaluated, "--json").out)
-    assert found["score"] == pytest.approx(real, rel=1e-12)
-    assert sum(found["counts"].values()) == P.size
-    assert found["counts"]["tp"] == (Y * d.labels).sum()
+    assert found["actual"] == json.loads(json.dumps(real.to_dict()))
+    assert sum(found["actual"]["counts"].values()) == P.size
+    assert found["actual"]["counts"]["tp"] == (Y * d.labels).sum()
     assert run(*evaluated, "--fail-under", "0.999").code == 3
 
 
@@ -77,7 +80,7 @@ def test_a_tuned_rule_is_kept_and_finds_its_labels_by_name(
     found = json.loads(ended.out)
     rule: Any = am.tune(Y, P, "f1", average=average)
     (told,) = found["rules"]
-    assert told["score"] == pytest.approx(rule.score, rel=1e-12)
+    assert told["names"] == list(NAMES)
     assert len(told["rules"]) == (3 if average == "macro" else 1)
     thresholds = [one["threshold"] for one in told["rules"]]
     assert thresholds == pytest.approx(rule.thresholds[: len(thresholds)].tolist())
@@ -190,3 +193,46 @@ def test_a_rule_for_other_labels_is_refused(run: Run) -> None:
     assert ended.err == (
         "argmetric: pets.csv: label 'cat' is not among those of these rows\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        (["--prior", "0.2"], {"prior": 0.2}),
+        (["--reference", "ref.csv"], {"reference": (Y, P)}),
+        (
+            ["--reference", "ref.csv", "--prior", "estimate"],
+            {"reference": (Y, P), "prior": "estimate"},
+        ),
+        (["--max-positives", "5"], {"max_positives": 5}),
+    ],
+)
+def test_what_one_column_takes_several_labels_take_too(
+    run: Run, options: list[str], how: dict[str, Any]
+) -> None:
+    write("ref.csv", (1, 2, 0))
+    both = "--scores", "p_*", "--labels", "y_*", *options
+    ended = run("decide", write(), *both, "-o", "o.csv", "--report", "page.md")
+    assert ended.code == 0, ended.err
+    d = am.decide(P, "f1", average="macro", **how)
+    assert written("o.csv").tolist() == d.labels.tolist()
+    assert Path("page.md").exists()
+    how.pop("max_positives", None)
+    f = am.forecast(P, d.labels, "f1", average="macro", **how)
+    found = json.loads(run("decide", "pets.csv", *both, "--json").out)
+    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
+
+
+def test_forecasts_of_several_labels_take_overdispersion_and_costs_are_tuned(
+    run: Run,
+) -> None:
+    asked = "--scores", "p_*", "--overdispersion", "0.3", "--json"
+    found = json.loads(run("forecast", write(), *asked).out)
+    labels = am.decide(P, "f1", average="macro").labels
+    f = am.forecast(P, labels, "f1", average="macro", overdispersion=0.3)
+    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
+    asked = "--scores", "p_*", "--labels", "y_*", "--cost-fp", "1", "--cost-fn", "3"
+    found = json.loads(run("tune", "pets.csv", *asked, "--json").out)
+    rule: Any = am.tune(Y, P, cost=(1, 3), average="macro")
+    thresholds = [one["threshold"] for one in found["rules"][0]["rules"]]
+    assert thresholds == rule.thresholds.tolist()

@@ -40,9 +40,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._forecast.means",
     "argmetric._forecast.over_truth",
     "argmetric._results.archives",
-    "argmetric.cli.scores._apply",
     "argmetric.cli.scores._page",
-    "argmetric.cli.scores._wide",
 }
 
 

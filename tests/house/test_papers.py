@@ -426,3 +426,81 @@ def test_what_claims_share_is_told_once(writer: Any) -> None:
         "Data: rows that are drawn anew.": "A",
         "Half a point is noise.": "B",
     }
+
+
+FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"
+
+
+def result(name: str, verdict: str, **ours: float) -> dict[str, Any]:
+    figures = {k: {"value": v, "interval": None} for k, v in ours.items()}
+    told = {"says": "It is so.", "place": "Page 1", "printed": {"a": ".5"}}
+    told |= {"remark": "", "asked": {"a": ">= 0.5"}, "data": "B stands in for A"}
+    told |= {"seeds": "one", "cpu_seconds": 1.5}
+    why = "not so: a 0.25 (asked >= 0.5)" if ours else "no data"
+    return {"name": name, **told, "ours": figures, "verdict": verdict, "why": why}
+
+
+@pytest.fixture
+def results(papers: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Results, or errors, that the experiments are made to give."""
+    given: list[Any] = []
+
+    def run(names: tuple[str, ...], *, fast: bool) -> Any:
+        for one in given:
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+
+    monkeypatch.setattr(papers, "run", run)
+    monkeypatch.setattr(papers, "use_data", lambda data: "data in FOLDER")
+    monkeypatch.setattr(papers, "stored_verdicts", lambda: {THEOREM: "holds"})
+    return given
+
+
+def test_claims_are_listed(papers: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert papers.main(["--list"]) == 0
+    assert f"{FOOTNOTE}: " in capsys.readouterr().out
+    assert papers.main(["--list", "liu2018", "--json"]) == 0
+    listed = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {one["paper"] for one in listed} == {"liu2018"}
+    assert papers.main(["jansche2007-footnote-4"]) == 2
+    assert "did you mean jansche2007-footnote-3" in capsys.readouterr().err
+
+
+def test_a_failed_experiment_is_told_by_the_exit_code(
+    papers: Any, results: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = result(THEOREM, "does not hold", a=0.25, b=1.0)
+    results += [first, result(FOOTNOTE, "not run")]
+    assert papers.main([THEOREM, FOOTNOTE]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[:6] == [
+        f"{THEOREM}: does not hold",
+        "claim    It is so. (Page 1)",
+        "data     B stands in for A; drawn: one",
+        "not so   a 0.25 (asked >= 0.5)",
+        "besides  b 1",
+        "paper    a .5",
+    ]
+    assert told.err.splitlines()[3:] == [
+        "does not hold 1, not run 1; 3 s of CPU",
+        f"not run: {FOOTNOTE} (no data)",
+        "not the paper's own data: B stands in for A",
+        f"{THEOREM}: does not hold, and in docs/papers.jsonl holds",
+    ]
+    results[1] = result(FOOTNOTE, "failed")
+    assert papers.main([THEOREM, FOOTNOTE]) == 1
+
+
+def test_an_interrupted_run_keeps_what_was_done(
+    papers: Any, results: list[Any], tmp_path: Path
+) -> None:
+    kept = tmp_path / "results.jsonl"
+    old = {"name": "liu2018-old", "verdict": "holds"}
+    kept.write_text(json.dumps(old) + "\n" + json.dumps({"name": THEOREM}) + "\n")
+    results += [result(THEOREM, "holds"), KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        papers.main([THEOREM, FOOTNOTE, "-o", str(kept)])
+    lines = [json.loads(x) for x in kept.read_text().splitlines()]
+    assert lines == [old, result(THEOREM, "holds")]
+    assert [path.name for path in tmp_path.iterdir()] == ["results.jsonl"]

@@ -128,15 +128,14 @@ def _expected_ratio(
 def groups_that_score_less(
     rows: Rows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
-    """Groups in which labels score less than others against the same drawn truths.
-
-    Where truths are few, all of them are listed.
-    """
+    """Groups in which labels score less than others on all truths, or on drawn ones."""
     from argmetric._classes.kernels.compare import truths_of_both
 
     count = rows.p.shape[1]
     less = np.logical_or.reduceat(one != other, rows.starts[:-1])
     moved = np.flatnonzero(less)
+    if not moved.size:
+        return less
     sizes = np.diff(rows.starts)[moved]
     most = np.minimum(DRAWN_ROWS // np.maximum(sizes, 1), DRAWN_IN_ALL // sizes.sum())
     n_draws = np.clip(

@@ -11,7 +11,7 @@ from argmetric.cli._examples import ENDINGS, ROWS_ENDINGS, epilogue
 
 _COMMANDS = {
     "decide": "scores._decide",
-    "forecast": "scores._forecast",
+    "forecast": "scores._decide",
     "monitor": "scores._monitor",
     "report": "scores._page",
     "evaluate": "scores._evaluate",
@@ -19,13 +19,13 @@ _COMMANDS = {
     "calibrate": "scores._calibrate",
     "train": "models._train",
     "predict": "models._predict",
+    "export": "scores._export",
     "expect": "scores._expect",
     "stream": "stream._commands",
     "spans": "_spans",
     "tag": "tag._commands",
     "parse": "parse._commands",
     "summarize": "summarize._commands",
-    "papers": "papers._commands",
     "metrics": "_metrics",
     "demo": "_demo",
     "--install-completion": "_completion",
@@ -45,6 +45,7 @@ FIRST_LINES = {
     "recalibrates them.",
     "train": "Train a classifier that decides for the metric, and keep it in a file.",
     "predict": "Score and label new rows by a model of `argmetric train`.",
+    "export": "Write a rule for a program that does not have argmetric.",
     "expect": "Expected utility of one label sequence when the other is drawn from a "
     "model.",
     "stream": "Learn from a stream in one pass, for the metric; every row is predicted "
@@ -53,7 +54,6 @@ FIRST_LINES = {
     "tag": "Tag text: chunks, named entities, parts of speech, or two at once.",
     "parse": "Parse sentences: the head of each word, and its relation to it.",
     "summarize": "Summarise texts in their own words, within a word limit.",
-    "papers": "Re-run the claims of the papers and report which hold.",
     "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
     "computed.",
     "demo": "Decide and forecast on generated data, then compare with the actual "

@@ -50,6 +50,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "argmetric calibrate val.csv --label bought -o map.json",
         "argmetric calibrate new.csv --map map.json -o mended.csv",
     ),
+    "export": (
+        "argmetric export rule.json --to sql --column score",
+        "argmetric export rule.json --to python -o label.py",
+    ),
     "train": (
         "argmetric train table.csv --label bought --drop id -o model.skops",
         "argmetric train table.csv --label bought --model logistic -o model.skops",
@@ -96,12 +100,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "summarize evaluate": (
         "argmetric summarize evaluate clusters.jsonl --model model --words 60",
-    ),
-    "papers": ("argmetric papers list",),
-    "papers list": ("argmetric papers list", "argmetric papers list liu2018"),
-    "papers run": (
-        "argmetric papers run --fast",
-        "argmetric papers run jansche2007 --fast -o results.jsonl",
     ),
     "metrics": ("argmetric metrics", "argmetric metrics --json"),
     "demo": ("argmetric demo", "argmetric demo --report demo.html"),

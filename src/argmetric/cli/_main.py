@@ -109,7 +109,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     from cyclopts import CycloptsError
 
     from argmetric.cli._app import app, make_app
-    from argmetric.cli._options import marked_streams, refuse_empty, refuse_overwriting
+    from argmetric.cli._values import marked_streams, refuse_empty, refuse_overwriting
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])

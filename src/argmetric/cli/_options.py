@@ -1,19 +1,19 @@
-"""Options that several commands share, and what each of them is for."""
+"""The table of options: of each its type, check, help, group and default.
+
+A command names those that it takes (`argmetric.cli._command`); the docstring of the
+command has the help of an option that means something of its own there.
+"""
 
 from __future__ import annotations
 
-import glob
 import math
-import os
-import re
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from cyclopts import UNSET, App, ArgumentCollection, Group, Parameter, Token
+from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric._files import Format, Written
-from argmetric.cli._errors import UsageError
+from argmetric.cli import _values as values
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
@@ -21,16 +21,14 @@ ClassAverage = Literal["macro", "weighted"]
 AnyAverage = Literal["groups", "pooled", "macro", "micro", "samples", "weighted"]
 ZeroDivision = Literal["0", "1", "nan"]
 
-# A lone "-" looks like an option to the parser; it travels under another name.
-_MARKED_STREAM = "<->"
-
-COLUMNS = Group("Columns", sort_key=1)
+COLUMNS = values.COLUMNS
 METRIC = Group("Metric", sort_key=2)
 LIMITS = Group("Limits", sort_key=3)
 RULE = Group("Rule", sort_key=4)
 CALIBRATION = Group("Calibration", sort_key=5)
 FORECAST = Group("Forecast", sort_key=6)
 OUTPUT = Group("Output", sort_key=7)
+MANY = Group("Many files", sort_key=8)
 
 FRACTION = Number(gte=0, lte=1)
 INNER_FRACTION = Number(gt=0, lt=1)
@@ -38,15 +36,8 @@ COUNT = Number(gte=0, lte=2**53)
 AMOUNT = Number(gte=0, lt=math.inf)
 FINITE = Number(gt=-math.inf, lt=math.inf)
 _SEED = Number(gte=0, lt=2**32)
-_MOST_JOBS = 10_000
-_ROUNDING = 1e-12  # 29% of 100 rows are 29, though 0.29 * 100 is a little less
-
-
-def _jobs(type_: Any, value: Any) -> None:
-    if value == 0:
-        raise ValueError("Must not be 0.")
-    if value is not None and abs(value) > _MOST_JOBS:
-        raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
+MAX_LINE = "64MiB"
+OTHER_ENCODING = "pass --encoding, for instance latin-1"
 
 
 def with_help(help: str) -> Parameter:
@@ -54,141 +45,27 @@ def with_help(help: str) -> Parameter:
     return Parameter(help=help)
 
 
-def marked_streams(tokens: Sequence[str]) -> list[str]:
-    """Return tokens in which a lone ``-`` cannot be taken for an option."""
-    return [_MARKED_STREAM if token == "-" else token for token in tokens]
-
-
-def unmarked(token: str) -> str:
-    """Return a token as the user wrote it."""
-    return "-" if token == _MARKED_STREAM else token
-
-
-def _path(type_: Any, tokens: Sequence[Token]) -> str:
-    return unmarked(tokens[0].value)
-
-
-def _written_path(type_: Any, tokens: Sequence[Token]) -> str:
-    """Return the path; `refuse_overwriting` knows written files by this function."""
-    return unmarked(tokens[0].value)
-
-
-def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
-    """Refuse an output that is a file which the same command reads.
-
-    The parser calls this with what it found, for every command.
-    """
-
-    def given(converter: Any) -> Iterator[tuple[str, str]]:
-        for one in arguments:
-            if one.parameter.converter is converter:
-                yield from ((one.name, unmarked(token.value)) for token in one.tokens)
-
-    written = [pair for pair in given(_written_path) if os.path.isfile(pair[1])]
-    if not written:
-        return
-    for _, pattern in given(_path):
-        found = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else ()
-        for path in (pattern, *found):
-            for option, target in written:
-                if os.path.isfile(path) and os.path.samefile(path, target):
-                    raise UsageError(
-                        f"{option} {target} is also an input: pass another name, "
-                        "or --force to overwrite it"
-                    )
-
-
-def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
-    """Refuse options and files of no characters, as an unset variable of a shell gives.
-
-    The name of a column that is read may be empty: that of an index, say.
-    """
-    for one in arguments:
-        groups: Any = one.parameter.group
-        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
-            continue
-        for token in one.tokens:
-            if token.value == "" and token.implicit_value is UNSET:
-                name = token.keyword or "the name of a file"
-                raise UsageError(f"{name} is empty: give it a value, or leave it out")
-
-
-def _whole(type_: Any, tokens: Sequence[Token]) -> int:
-    """Read a whole number; the parser's own way would round 2.9 to 3."""
-    text = tokens[0].value
-    if re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) is None:
-        raise ValueError(f"A whole number is needed, not {text!r}.")
-    return int(text)
-
-
-def _count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | float:
-    """Read 500 as a count, and 5% as a share of 0.05."""
-    text = tokens[0].value
-    if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
-        return int(text)
-    if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
-        share = float(text[:-1]) / 100
-        if 0 < share <= 1:
-            return share
-    raise ValueError(
-        f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
-    )
-
-
-def as_count(most: int | float | None, rows: int, average: str | None) -> int | None:
-    """Return a limit as a number of rows: 5% is that share of them, rounded down."""
-    if not isinstance(most, float):
-        return most
-    if average == "groups":
-        raise UsageError(
-            f"--max-positives {100 * most:g}% is a share of all rows; with --group it "
-            "is a number of rows in each group"
-        )
-    return math.floor(most * rows * (1 + _ROUNDING))
-
-
-def refuse_percent(most: int | float | None, where: str) -> None:
-    """Refuse a share of the rows where it is not known what that is."""
-    if isinstance(most, float):
-        raise UsageError(
-            f"--max-positives {100 * most:g}%: {where} takes a whole number of rows"
-        )
-
-
-def _share_or_estimate(type_: Any, tokens: Sequence[Token]) -> float | str:
-    text = tokens[0].value
-    if text == "estimate":
-        return text
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise ValueError("A share between 0 and 1 (0.05), or estimate, is needed.")
-    return share
-
-
-FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
-WrittenPath = Annotated[str, Parameter(converter=_written_path, metavar="FILE")]
+FilePath = Annotated[str, Parameter(converter=values.path, metavar="FILE")]
+WrittenPath = Annotated[str, Parameter(converter=values.written_path, metavar="FILE")]
 Flag = Parameter(negative="", show_default=False)
 ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
-IN_FILE = Parameter(group=COLUMNS)
-_WRITTEN = Parameter(group=OUTPUT)
-_MAPPED = Parameter(group=CALIBRATION)
-
+Json = Annotated[
+    bool, Flag, Parameter(group=OUTPUT), with_help("Print the answer as JSON.")
+]
 Encoding = Annotated[str, Parameter(metavar="NAME", help="The encoding of the text.")]
-OTHER_ENCODING = "pass --encoding, for instance latin-1"
+METRICS = (
+    "The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see "
+    "`argmetric metrics`."
+)
+_MOST = Parameter(
+    converter=values.count_or_percent, metavar="COUNT|PERCENT", validator=COUNT
+)
+_PATTERN = Parameter(metavar="PATTERN")
+_AVERAGE = (
+    'With --group: "groups" is the mean of the metric over groups{}, "pooled" is the '
+    "metric of all rows together."
+)
 
-
-def check_encoding(encoding: str) -> None:
-    """Refuse an encoding that nobody knows."""
-    try:
-        "a".encode(encoding)
-    except LookupError:
-        raise UsageError(f"--encoding {encoding}: there is no such encoding") from None
-
-
-# What is read
 RowsFile = Annotated[
     FilePath,
     with_help(
@@ -198,34 +75,339 @@ RowsFile = Annotated[
     ),
 ]
 MoreFiles = Annotated[FilePath, with_help("More files with the same columns.")]
+
+
+def _option(
+    type_: Any, group: Group | None, help: str = "", default: Any = None, *how: Any
+) -> tuple[Any, Any]:
+    """Return the type of an option with all that the parser needs, and its default."""
+    shown = (Parameter(group=group), *how, *([with_help(help)] if help else []))
+    if type_ is bool:
+        default, shown = bool(default), (Flag, *shown)
+    return Annotated[type_, *shown], default
+
+
+# Name: type and checks, group, help, default
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    # What is read
+    "score": _option(
+        ColumnName | None,
+        COLUMNS,
+        "The column of probabilities. By default the one called score, prob, proba, "
+        "probability, p, y_score, y_prob or the like.",
+    ),
+    "logits": _option(
+        bool, COLUMNS, "The scores are logits (log-odds), not probabilities."
+    ),
+    "scores": _option(
+        str | None,
+        COLUMNS,
+        "With a column for each of several labels: the columns of their scores, as in "
+        "'p_*'. The part that * matches is the name of the label.",
+        None,
+        _PATTERN,
+    ),
+    "labels": _option(
+        str | None,
+        COLUMNS,
+        "With --scores: the columns of their true labels, as in 'y_*'.",
+        None,
+        _PATTERN,
+    ),
+    "one_label": _option(
+        bool,
+        COLUMNS,
+        "Every row has one of several classes, whose names are in the column of "
+        "--label. --zero-division is then the score of a class that is neither true "
+        "nor predicted [default: nan].",
+    ),
+    "group": _option(
+        ColumnName | None,
+        COLUMNS,
+        "The column of group ids (orders, queries, topics), in any order. The metric "
+        "is then taken in each group and averaged as --average says.",
+        None,
+        Parameter(alias="--groups"),
+    ),
+    "label": _option(
+        ColumnName | None,
+        COLUMNS,
+        "The column of true labels, for the actual score. By default the one called "
+        "label, y, y_true or target.",
+    ),
+    "pos_label": _option(
+        str | None,
+        COLUMNS,
+        'The value that means "positive" where labels are not 0/1 or true/false.',
+        None,
+        Parameter(metavar="VALUE"),
+    ),
+    "weight": _option(ColumnName | None, COLUMNS, "The column of weights of the rows."),
+    "known": _option(
+        ColumnName | None,
+        FORECAST,
+        "The column of labels that have arrived, empty where they have not: they are "
+        "used as they are, and the interval shrinks.",
+    ),
+    "format": _option(
+        Format | None,
+        COLUMNS,
+        "The format of the input, if neither its name nor its content shows it.",
+    ),
+    "encoding": _option(
+        Encoding, COLUMNS, "The encoding of the input; output is UTF-8.", "utf-8"
+    ),
+    "max_line": _option(
+        str,
+        COLUMNS,
+        "The longest line of text that is read.",
+        MAX_LINE,
+        Parameter(metavar="SIZE"),
+    ),
+    "decimal": _option(
+        Literal[".", ","],
+        COLUMNS,
+        "The decimal sign of numbers in text: , reads 0,25 as 0.25.",
+        ".",
+    ),
+    # What decisions are judged by, and bounded
+    "metric": _option(
+        str | None,
+        METRIC,
+        f"{METRICS} [default: f1]",
+        None,
+        Parameter(alias="-m", metavar="NAME"),
+    ),
+    "average": _option(
+        AnyAverage | None,
+        METRIC,
+        _AVERAGE.format(" (default)") + ' With --scores: "macro" is the mean over '
+        'labels (default), "samples" the mean over rows, "micro" the metric of all '
+        'cells together. With --one-label: "macro" is the mean over classes (default), '
+        '"weighted" weighs a class by its rows.',
+    ),
+    "zero_division": _option(
+        ZeroDivision | None,
+        METRIC,
+        "The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to "
+        "leave the case out. [default: 0]",
+    ),
+    "choice": _option(
+        Literal["best", "one-se"],
+        METRIC,
+        '"best" is the threshold with the best score, "one-se" the one with the fewest '
+        "positives whose score is within a standard error of it.",
+        "best",
+    ),
+    "no_label": _option(bool, METRIC),
+    "cost_fp": _option(float | None, METRIC, "", None, Parameter(validator=AMOUNT)),
+    "cost_fn": _option(float | None, METRIC, "", None, Parameter(validator=AMOUNT)),
+    "max_positives": _option(
+        int | float | None,
+        LIMITS,
+        "Choose at most this many (500), or this share of all rows (5%); with --group, "
+        "this many in each group.",
+        None,
+        _MOST,
+    ),
+    "min_positives": _option(
+        int,
+        LIMITS,
+        "Choose at least this many; with --group, in each group.",
+        0,
+        Parameter(converter=values.whole, validator=COUNT),
+    ),
+    "min_precision": _option(
+        float | None,
+        LIMITS,
+        "Keep the expected precision at or above this; with --group, in each group.",
+        None,
+        Parameter(validator=FRACTION),
+    ),
+    "min_recall": _option(
+        float | None,
+        LIMITS,
+        "Keep the expected recall at or above this; with --group, in each group.",
+        None,
+        Parameter(validator=FRACTION),
+    ),
+    # Rules and maps
+    "rule": _option(
+        FilePath | None,
+        RULE,
+        "A rule of `argmetric tune`: its threshold decides, and its metric is "
+        "forecast.",
+    ),
+    "threshold": _option(float | None, RULE, "", None, Parameter(validator=FINITE)),
+    "calibrator": _option(
+        FilePath | None,
+        CALIBRATION,
+        "A map of `argmetric calibrate`, applied to the scores first.",
+    ),
+    "reference": _option(
+        FilePath | None,
+        CALIBRATION,
+        "Labelled rows with scores of the same model that it was not trained on: a map "
+        "is fitted on them and applied to the scores first.",
+    ),
+    "reference_score": _option(
+        ColumnName | None,
+        CALIBRATION,
+        "The column of scores of the reference. By default the same as in the rows, or "
+        "the only one with a default name.",
+    ),
+    "reference_label": _option(
+        ColumnName | None,
+        CALIBRATION,
+        "The column of labels of the reference. By default that of --label, or the one "
+        "called label, y, y_true or target.",
+    ),
+    "prior": _option(
+        float | Literal["estimate"] | None,
+        CALIBRATION,
+        "The current share of positives, if it differs from the one in training; "
+        '"estimate" estimates it by comparing the scores with those of --reference, '
+        "assuming that each class still has the scores it had there.",
+        None,
+        Parameter(converter=values.share_or_estimate, metavar="SHARE|estimate"),
+    ),
+    "map": _option(FilePath | None, CALIBRATION),
+    # Forecasts and gates
+    "coverage": _option(
+        float,
+        FORECAST,
+        "The probability that the interval contains the score.",
+        0.9,
+        Parameter(validator=INNER_FRACTION),
+    ),
+    "overdispersion": _option(
+        float,
+        FORECAST,
+        "The standard deviation of an effect on the log-odds that all rows share; "
+        "widens the interval.",
+        0.0,
+        Parameter(validator=Number(gte=0, lte=5)),
+    ),
+    "fail_under": _option(
+        float | None,
+        OUTPUT,
+        "Exit with code 3 if the score is worse than this: below it, or above it for "
+        "a metric that is minimised.",
+        None,
+        Parameter(validator=FINITE),
+    ),
+    "fail_on": _option(
+        Literal["mean", "interval"],
+        OUTPUT,
+        "What --fail-under judges: the mean of the forecast, or the worse end of its "
+        "interval.",
+        "mean",
+    ),
+    # How the work is done
+    "seed": _option(
+        int,
+        None,
+        "The seed of the random numbers.",
+        0,
+        Parameter(converter=values.whole, validator=_SEED),
+    ),
+    "jobs": _option(
+        int | None,
+        None,
+        "The number of threads for groups, -1 for one on each core; results do not "
+        "depend on it.",
+        None,
+        Parameter(alias="-j", converter=values.whole, validator=values.jobs),
+    ),
+    "engine": _option(
+        Literal["local", "dask"],
+        MANY,
+        "Threads of this machine, or a Dask cluster: that of --scheduler, or processes "
+        "that are started for the run.",
+        "local",
+    ),
+    "scheduler": _option(
+        str | None,
+        MANY,
+        "The address of a Dask scheduler, such as tcp://10.0.0.1:8786.",
+        None,
+        Parameter(metavar="ADDRESS"),
+    ),
+    "memory": _option(
+        str | None,
+        MANY,
+        "The memory to use, such as 2GB. A larger file is read in pieces. [default: "
+        "half of the machine]",
+        None,
+        Parameter(metavar="SIZE"),
+    ),
+    "on_error": _option(
+        Literal["stop", "skip"],
+        MANY,
+        "Whether a file that cannot be read, or has other columns, stops the run, or "
+        "is skipped and listed.",
+        "stop",
+    ),
+    "work_dir": _option(
+        FilePath | None,
+        MANY,
+        "The folder for intermediate files, about 24 bytes a row; all workers must see "
+        "it. [default: beside the output, or the folder of temporary files]",
+        None,
+        Parameter(metavar="FOLDER"),
+    ),
+    "missing_groups": _option(
+        Literal["error", "own"],
+        MANY,
+        "Whether rows without a group are an error, or form a group of their own.",
+        "error",
+    ),
+    "resume": _option(bool, MANY, "Continue a run that was stopped."),
+    # What is written
+    "output": _option(
+        WrittenPath | None,
+        OUTPUT,
+        "The file to write, replaced whole or not at all. By default, or for -, the "
+        "rows go to standard output in the format of the input.",
+        None,
+        Parameter(alias="-o"),
+    ),
+    "output_format": _option(
+        Written | None,
+        OUTPUT,
+        "The format of the output, if its name does not show it.",
+    ),
+    "decision_column": _option(
+        ColumnName | None,
+        COLUMNS,
+        "The column of decisions. By default the one called decision, prediction, "
+        "predicted, pred or y_pred.",
+    ),
+    "new_decisions": _option(
+        ColumnName,
+        OUTPUT,
+        "The name of the column of decisions that is added.",
+        "decision",
+        Parameter(name="--decision-column"),
+    ),
+    "calibrated_column": _option(ColumnName, OUTPUT, "", "calibrated"),
+    "report": _option(
+        WrittenPath | None,
+        OUTPUT,
+        "Also write a report: a page (.html), Markdown (.md), JSON (.json) or text "
+        "(.txt).",
+    ),
+    "json": (Json, False),
+}
+
+# The same options for commands that have signatures of their own
+IN_FILE = Parameter(group=COLUMNS)
 Column = Annotated[ColumnName | None, IN_FILE]
 LearnedLabel = Annotated[Column, Parameter(alias="--target")]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
-Weight = Annotated[Column, with_help("The column of weights of the rows.")]
-GroupColumn = Annotated[
-    Column,
-    Parameter(alias="--groups"),
-    with_help(
-        "The column of group ids (orders, queries, topics), in any order. The metric "
-        "is then taken in each group and averaged as --average says."
-    ),
-]
-PosLabel = Annotated[
-    LabelValue,
-    with_help(
-        'The value that means "positive" where labels are not 0/1 or true/false.'
-    ),
-]
-OneLabel = Annotated[
-    bool,
-    Flag,
-    IN_FILE,
-    with_help(
-        "Every row has one of several classes, whose names are in the column of "
-        "--label. --zero-division is then the score of a class that is neither true "
-        "nor predicted [default: nan]."
-    ),
-]
+Decimal, ZeroOverZero = OPTIONS["decimal"][0], OPTIONS["zero_division"][0]
+Seed, FailUnder = OPTIONS["seed"][0], OPTIONS["fail_under"][0]
+ReportTarget = OPTIONS["report"][0]
 Drop = Annotated[
     list[str] | None,
     IN_FILE,
@@ -234,177 +416,28 @@ Drop = Annotated[
         "A column that is not a feature, such as an id; repeat the option for several."
     ),
 ]
-Decisions = Annotated[
-    Column,
-    with_help(
-        "The column of decisions. By default the one called decision, prediction, "
-        "predicted, pred or y_pred."
-    ),
-]
 INPUT_FORMAT = Parameter(
     group=COLUMNS,
     help="The format of the input, if neither its name nor its content shows it.",
 )
-InputFormat = Annotated[Format | None, INPUT_FORMAT]
-InputEncoding = Annotated[
-    Encoding,
-    IN_FILE,
-    with_help("The encoding of the input; output is UTF-8."),
-]
-MaxLine = Annotated[
-    str,
-    IN_FILE,
-    Parameter(metavar="SIZE"),
-    with_help("The longest line of text that is read."),
-]
-MAX_LINE = "64MiB"
-Decimal = Annotated[
-    Literal[".", ","],
-    IN_FILE,
-    with_help("The decimal sign of numbers in text: , reads 0,25 as 0.25."),
-]
-RuleFile = Annotated[
-    FilePath | None,
-    Parameter(group=RULE),
-    with_help(
-        "A rule of `argmetric tune`: its threshold decides, and its metric is forecast."
-    ),
-]
-
-# What decisions are judged by, and bounded
-METRICS = (
-    "The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see "
-    "`argmetric metrics`."
+OUTPUT_FORMAT = Parameter(
+    group=OUTPUT, help="The format of the output, if its name does not show it."
 )
 NAMED_METRIC = Parameter(alias="-m", metavar="NAME", group=METRIC, help=METRICS)
 MetricName = Annotated[str, NAMED_METRIC]
 AverageOver = Annotated[
     Average | None,
     Parameter(group=METRIC),
-    with_help(
-        'With --group: "groups" is the mean of the metric over groups, "pooled" is the '
-        "metric of all rows together. [default: groups]"
-    ),
+    with_help(f"{_AVERAGE.format('')} [default: groups]"),
 ]
-WideAverageOver = Annotated[
-    AnyAverage | None,
-    Parameter(group=METRIC),
-    with_help(
-        'With --group: "groups" is the mean of the metric over groups (default), '
-        '"pooled" is the metric of all rows together. With --scores: "macro" is the '
-        'mean over labels (default), "samples" the mean over rows, "micro" the metric '
-        'of all cells together. With --one-label: "macro" is the mean over classes '
-        '(default), "weighted" weighs a class by its rows.'
-    ),
-]
-ZeroOverZero = Annotated[
-    ZeroDivision | None,
-    Parameter(group=METRIC),
-    with_help(
-        "The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to "
-        "leave the case out. [default: 0]"
-    ),
-]
-Choice = Annotated[
-    Literal["best", "one-se"],
-    Parameter(group=METRIC),
-    with_help(
-        '"best" is the threshold with the best score, "one-se" the one with the fewest '
-        "positives whose score is within a standard error of it."
-    ),
-]
-_MOST = Parameter(
-    converter=_count_or_percent, metavar="COUNT|PERCENT", group=LIMITS, validator=COUNT
-)
-Most = Annotated[
-    int | float | None,
-    _MOST,
-    with_help(
-        "Choose at most this many (500), or this share of all rows (5%); with --group, "
-        "this many in each group."
-    ),
-]
-MostTuned = Annotated[
-    int | float | None,
-    _MOST,
-    with_help(
-        "Choose at most this many of these rows, or this share of them: 500, or 5%."
-    ),
-]
-Least = Annotated[int, Parameter(converter=_whole, group=LIMITS, validator=COUNT)]
-Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
-Coverage = Annotated[
-    float,
-    Parameter(group=FORECAST, validator=INNER_FRACTION),
-    with_help("The probability that the interval contains the score."),
-]
-PriorShare = Annotated[
-    float | Literal["estimate"] | None,
-    Parameter(
-        converter=_share_or_estimate, metavar="SHARE|estimate", group=CALIBRATION
-    ),
-    with_help(
-        "The current share of positives, if it differs from the one in training; "
-        '"estimate" estimates it by comparing the scores with those of --reference, '
-        "assuming that each class still has the scores it had there."
-    ),
-]
-FailUnder = Annotated[
-    float | None,
-    Parameter(group=OUTPUT, validator=FINITE),
-    with_help(
-        "Exit with code 3 if the score is worse than this: below it, or above it for "
-        "a metric that is minimised."
-    ),
-]
-
-# How the work is done
-Seed = Annotated[
-    int,
-    Parameter(converter=_whole, validator=_SEED),
-    with_help("The seed of the random numbers."),
-]
-Jobs = Annotated[
-    int | None,
-    Parameter(alias="-j", converter=_whole, validator=_jobs),
-    with_help(
-        "The number of threads for groups, -1 for one on each core; results do not "
-        "depend on it."
-    ),
-]
-
-# What is written
-Target = Annotated[WrittenPath | None, _WRITTEN, Parameter(alias="-o")]
-RowsTarget = Annotated[
-    Target,
-    with_help(
-        "The file to write, replaced whole or not at all. By default, or for -, the "
-        "rows go to standard output in the format of the input."
-    ),
-]
+NewColumn = Annotated[ColumnName, Parameter(group=OUTPUT)]
+Target = Annotated[WrittenPath | None, Parameter(group=OUTPUT, alias="-o")]
 TextTarget = Annotated[
     Target,
     with_help(
         "The file to write, replaced whole or not at all. By default standard output."
     ),
 ]
-ReportTarget = Annotated[
-    WrittenPath | None,
-    _WRITTEN,
-    with_help(
-        "Also write a report: a page (.html), Markdown (.md), JSON (.json) or text "
-        "(.txt)."
-    ),
-]
-OUTPUT_FORMAT = Parameter(
-    group=OUTPUT, help="The format of the output, if its name does not show it."
-)
-OutputFormat = Annotated[Written | None, OUTPUT_FORMAT]
-NewColumn = Annotated[ColumnName, _WRITTEN]
-NewDecisions = Annotated[
-    NewColumn, with_help("The name of the column of decisions that is added.")
-]
-Json = Annotated[bool, Flag, _WRITTEN, with_help("Print the answer as JSON.")]
 JsonSummary = Annotated[
     Json,
     with_help(

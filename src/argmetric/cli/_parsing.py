@@ -14,7 +14,7 @@ from cyclopts import (
     ValidationError,
 )
 
-from argmetric.cli._options import unmarked
+from argmetric.cli._values import unmarked
 
 _NOT_A_NUMBER = re.compile(
     r'Invalid value for (\S+): unable to convert "(.*)" into (float|int)\.'

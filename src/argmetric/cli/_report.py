@@ -14,66 +14,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._results.display import shortest_cut
 from argmetric.cli._errors import DONE, say
-from argmetric.cli.scores._load import GroupColumns, ScoreBatch
-from argmetric.cli.scores._rows import Input, shown_input
 from argmetric.metrics import Metric, convention_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from argmetric import Forecast
 
 Values = dict[str, Any]  # what a command found, by the keys of docs/json.rst
 _SMALL = 0.001  # four decimals would leave nothing of it
 Facts = list[tuple[str, str]]
 Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
-
-
-def rows_described(table: files.Table, **columns: str | None) -> Values:
-    """Return which rows, and the columns used."""
-    return {
-        "file": table.source,
-        "format": table.format,
-        "rows": table.n_rows,
-        "columns": {role: name for role, name in columns.items() if name is not None},
-    }
-
-
-def pieces_described(
-    file: Input, rows: int, groups: int | None, average: Any, **columns: str | None
-) -> Values:
-    """Return which rows of files that were read in pieces, and the columns used."""
-    return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": rows,
-        "columns": {role: name for role, name in columns.items() if name is not None},
-        "groups": groups,
-        "average": average,
-    }
-
-
-def described(
-    table: files.Table,
-    metric: Metric,
-    groups: GroupColumns | None,
-    **columns: str | None,
-) -> Values:
-    """Return what was asked: file, rows, columns used, groups, metric, convention."""
-    used = {**columns, "group": None if groups is None else groups.column}
-    return {
-        **rows_described(table, **used),
-        "groups": None if groups is None else len(groups.ids),
-        "average": None if groups is None else groups.average,
-        **metric_described(metric),
-    }
 
 
 def metric_described(metric: Metric) -> Values:
@@ -87,48 +41,13 @@ def metric_described(metric: Metric) -> Values:
     }
 
 
-def batch_described(batch: ScoreBatch) -> Values:
-    """Return what was asked of scored rows."""
-    label = batch.labels.column
-    return described(
-        batch.table, batch.metric, batch.groups, score=batch.score, label=label
-    )
-
-
-def forecast_values(forecast: Forecast) -> Values:
-    """Return the expected score of a decision, with its interval."""
-    share = None if forecast.share is None else forecast.share._asdict()
-    return {
-        "mean": forecast.mean,
-        "interval": forecast.interval,
-        "coverage": forecast.coverage,
-        "interval_given_map": forecast.interval_given_map,
-        "share_of_map": forecast.share_of_map,
-        "std": forecast.std,
-        "probability_undefined": forecast.p_undefined,
-        "share": share,
-        "assumptions": list(forecast.assumptions),
-    }
-
-
-def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Values:
-    """Count rows, or cells, by what they are (0 or 1) and were called."""
-    positive, chosen = true != 0, predicted != 0
-    return {
-        "tp": int((positive & chosen).sum()),
-        "fp": int((~positive & chosen).sum()),
-        "fn": int((positive & ~chosen).sum()),
-        "tn": int((~positive & ~chosen).sum()),
-    }
-
-
 _CHECKS = {
     "calibration_check(y, p)": "argmetric calibrate",
     "calibration_check(y, p, one_label=True)": "argmetric calibrate --one-label",
 }
 
 
-def surprises(forecast: Forecast, real: float | None) -> list[str]:
+def surprises(forecast: Any, real: float | None) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
     if said is None:
@@ -142,30 +61,6 @@ def as_flags(notes: Iterable[str]) -> list[str]:
     """Return notes in which an argument is the flag that stands for it."""
     flags = [note.replace('prior="estimate"', "--prior estimate") for note in notes]
     return [note.replace("zero_division=", "--zero-division ") for note in flags]
-
-
-def split_ties(batch: ScoreBatch, labels: npt.NDArray[Any]) -> Values:
-    """Count ties that the decision cuts through.
-
-    Returns
-    -------
-    dict
-        ``rows``: rows left out although they score as high as one that was chosen;
-        ``groups``: how many groups they are in, 1 at most without groups.
-    """
-    p, groups = batch.scale, batch.groups
-    chosen = np.asarray(labels) != 0
-    if groups is None:
-        codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
-    else:
-        codes, n_groups = groups.codes, len(groups.ids)
-    lowest = np.full(n_groups, np.inf)
-    np.minimum.at(lowest, codes[chosen], p[chosen])
-    left_out = ~chosen & (p == lowest[codes])
-    return {
-        "rows": int(left_out.sum()),
-        "groups": int(np.count_nonzero(np.bincount(codes[left_out]))),
-    }
 
 
 def short_threshold(p: Floats, threshold: float) -> str:
@@ -206,12 +101,12 @@ def console(*, stderr: bool) -> Console:
 def tell(
     command: str,
     values: Values,
-    facts: Callable[[Values], Facts],
+    facts: Facts | Callable[[Values], Facts],
     *,
     json: bool,
     stderr: bool = False,
     unwritten: str = "",
-    table: Callable[[Values], Table] | None = None,
+    table: Table | Callable[[Values], Table] | None = None,
     notes: Facts | None = None,
 ) -> int:
     """Print an answer: its values with --json, else its lines; return the exit code.
@@ -225,16 +120,16 @@ def tell(
         The command that answers.
     values : dict
         What it found.
-    facts : callable
-        From the values to names and texts.
+    facts : list or callable
+        Names and texts, or from the values to them.
     json : bool
         Whether the values are printed.
     stderr : bool, optional
         Whether standard output is left to rows.
     unwritten : str, optional
         What went nowhere, with --json, if there is no output.
-    table : callable, optional
-        From the values to what `print_table` takes.
+    table : tuple or callable, optional
+        What `print_table` takes, or from the values to it.
     notes : list of tuple, optional
         Sentences, each behind its kind; by default the notes of the values.
     """
@@ -244,9 +139,10 @@ def tell(
             say(f"{unwritten} not written: no --output")
         return DONE
     target = console(stderr=stderr)
-    print_facts(target, f"argmetric {command}", facts(values))
+    shown = facts(values) if callable(facts) else facts
+    print_facts(target, f"argmetric {command}", shown)
     if table is not None:
-        print_table(target, *table(values))
+        print_table(target, *(table(values) if callable(table) else table))
     forecast = values.get("forecast") or {"assumptions": ()}
     print_notes(target, "assumes", forecast["assumptions"])
     if notes is None:
@@ -289,12 +185,6 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def asked(summary: Values) -> Facts:
-    """Return the first lines of every summary: what was asked of which rows."""
-    rows = "rows", rows_asked(summary)
-    return [rows, *groups_asked(summary), metric_asked(summary)]
-
-
 def metric_asked(summary: Values) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
     better = "" if summary["greater_is_better"] else ", smaller is better"
@@ -320,58 +210,26 @@ def sentences_asked(summary: Values) -> tuple[str, str]:
     return "sentences", f"{', '.join(sizes)} of {summary['file']}"
 
 
-def groups_asked(summary: Values) -> Facts:
-    """Return the line on groups, none without groups."""
-    if summary["groups"] is None or summary["average"] is None:
-        return []
-    means = {"groups": "mean over groups", "pooled": "all rows pooled"}
-    how, asked_for = means[summary["average"]], f"--average {summary['average']}"
-    return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
-
-
-def with_interval(score: float, values: Values) -> str:
+def with_interval(score: float, result: Any) -> str:
     """Return a score and its own interval in one line."""
-    low, high = map(number, values["interval"])
-    coverage = f"{100 * values['coverage']:g} %"
-    return f"{number(score)}, {coverage} interval {low} to {high}"
+    low, high = map(number, result.interval)
+    return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"
 
 
-def forecast_line(forecast: Values) -> tuple[str, str]:
+def forecast_line(forecast: Any) -> tuple[str, str]:
     """Return the line on a forecast: its mean, and the interval around that."""
-    return "forecast", with_interval(forecast["mean"], forecast)
+    return "forecast", with_interval(forecast.mean, forecast)
 
 
-def differs(expected: float, forecast: Values) -> list[str]:
+def differs(expected: float, mean: float) -> list[str]:
     """Return a note where what was maximised is not the mean of the forecast."""
-    if number(expected) == number(forecast["mean"]):
+    if number(expected) == number(mean):
         return []
     return [
         f"expected {number(expected)} is what was maximised, under one map of the "
-        f"scores; the forecast of {number(forecast['mean'])} is the mean over all maps "
-        "that the labelled rows allow"
+        f"scores; the forecast of {number(mean)} is the mean over all maps that the "
+        "labelled rows allow"
     ]
-
-
-def positives(summary: Values) -> tuple[str, str]:
-    """Return the line on the rows that were chosen."""
-    share = 100 * summary["positives"] / summary["rows"]
-    return "positives", f"{summary['positives']:,} ({share:.1f} % of the rows)"
-
-
-def real(summary: Values) -> Facts:
-    """Return the line on the score by the labels, none without labels."""
-    score = summary["real"]
-    return [] if score is None else [("actual score", number(score))]
-
-
-def share(forecast: Values) -> Facts:
-    """Return the line of an estimated share of positives, if there is one."""
-    found = forecast["share"]
-    if found is None:
-        return []
-    from argmetric._calibrate.share import EstimatedShare
-
-    return [("share", str(EstimatedShare(**found)))]
 
 
 def print_facts(target: Console, title: str, facts: Facts) -> None:

@@ -13,7 +13,7 @@ from argmetric._text.corpus.sentences import CorpusFormat, Sentence
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._option_sets import GroupJudge
+from argmetric.cli._judge import metric_named
 from argmetric.cli._progress import progress, reading
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def spans(
     """
     if json and output == "-":
         raise UsageError("--json and sentences cannot share standard output: -o FILE")
-    measure = GroupJudge(metric=metric, zero_division=zero_division).resolved()
+    measure = metric_named(metric, zero_division)
     options: dict[str, Any] = {"format": format, "labels": labels, "scheme": scheme}
     with reading(file):
         sentences = read_sentences(file, **options)

@@ -2,68 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._option_sets import Columns, GroupJudge
+from argmetric.cli._judge import as_count, average_of
 from argmetric.cli._progress import progress, reading
+from argmetric.cli._report import surprises
 from argmetric.cli.models._learners import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
-from argmetric.cli.scores._load import (
-    GroupColumns,
-    TrueLabels,
-    grouping,
-    load_groups,
-    read_rows,
-)
+from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._load import TrueLabels, load_groups, read_rows
 from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
 from argmetric.cli.scores._rules import rule_text
-from argmetric.metrics import Metric
-
-if TYPE_CHECKING:
-    from argmetric import Forecast
 
 
-def predict(
-    model: opt.FilePath,
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    group: opt.GroupColumn = None,
-    format: opt.InputFormat = None,
-    encoding: opt.InputEncoding = "utf-8",
-    max_line: opt.MaxLine = opt.MAX_LINE,
-    decimal: opt.Decimal = ".",
-    average: opt.AverageOver = None,
-    joint: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
-    max_positives: Annotated[
-        opt.Most,
-        Parameter(
-            help="With --joint: choose at most this many (500), or this share of all "
-            "rows (5%); with --group, this many in each group."
-        ),
-    ] = None,
-    coverage: opt.Coverage = 0.9,
-    output: opt.RowsTarget = None,
-    output_format: opt.OutputFormat = None,
-    score_column: opt.NewColumn = "score",
-    decision_column: opt.NewDecisions = "decision",
-    json: opt.JsonSummary = False,
-    jobs: Annotated[
-        opt.Jobs,
-        Parameter(
-            help="The number of threads for groups with --joint, -1 for one on each "
-            "core."
-        ),
-    ] = None,
-) -> int:
+@command(
+    "group format encoding max_line decimal average joint max_positives coverage "
+    "output output_format score_column new_decisions json jobs",
+    first={"model": opt.FilePath},
+    changed={
+        "average": (opt.AverageOver, None),
+        "joint": (Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)], False),
+        "score_column": (opt.NewColumn, "score"),
+    },
+)
+def predict(o: Given) -> int:
     """Score and label new rows by a model of `argmetric train`.
 
     The rows come out as they went in, in the same order, with the calibrated
@@ -80,83 +51,82 @@ def predict(
     joint
         Decide the whole batch jointly, as `argmetric decide` does, instead of row by
         row with the threshold of the model; with --group, group by group.
+    max_positives
+        With --joint: choose at most this many (500), or this share of all rows (5%);
+        with --group, this many in each group.
     score_column
         The name of the column of probabilities that is added.
+    json
+        Print the summary as JSON to standard output; rows are then written only to
+        --output.
+    jobs
+        The number of threads for groups with --joint, -1 for one on each core.
     """
-    source = gathered(file, more)
-    refuse_shared_output(output, json=json)
-    judge = GroupJudge(average=average)
-    judge.average_for(group)  # wrong usage comes before the file is read
-    if max_positives is not None and not joint:
+    source = gathered(o.file, o.more)
+    refuse_shared_output(o.output, json=o.json)
+    average = average_of(o.average, o.group)  # wrong usage comes before the file
+    if o.max_positives is not None and not o.joint:
         raise UsageError("--max-positives is about the whole batch: pass --joint too")
-    if model == "-":
+    if o.model == "-":
         raise UsageError("a model is read from a file, not from standard input")
-    if score_column == decision_column:
+    if o.score_column == o.new_decisions:
         raise UsageError("--score-column and --decision-column must differ")
-    with reading(model):
-        saved = load_model(model)
-    table = read_rows(source, format, encoding, max_line, decimal)
+    with reading(o.model):
+        saved = load_model(o.model)
+    table = read_rows(source, **o.only("format", "encoding", "max_line", "decimal"))
     check_columns(table, saved.features)
-    groups = load_groups(table, Columns(group=group), judge)
-    new = {score_column: "--score-column", decision_column: "--decision-column"}
-    out = rows_out(table, output, output_format, json=json, new=new)
-    metric = saved.model.rule_.metric
+    groups = load_groups(table, o.group, average)
+    new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
+    out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
+    rule = saved.model.rule_
+    rows = Rows(table, "one", rule.metric, average, groups=groups)
     with progress(f"predicting {table.n_rows:,} rows"):
         X = saved.features.matrix(table)
         place = saved.model.classes_.tolist().index(saved.classes[1])
         p = saved.model.predict_proba(X)[:, place]
-        if joint:
-            how = grouping(groups)
-            most = opt.as_count(max_positives, table.n_rows, how["average"])
-            limits: dict[str, Any] = {"max_positives": most, "n_jobs": jobs}
-            decision = saved.model.decide(X, **how, **limits)
+        if o.joint:
+            most = as_count(o.max_positives, table.n_rows, average)
+            limits: dict[str, Any] = {"max_positives": most, "n_jobs": o.jobs}
+            decision = saved.model.decide(X, **rows.how, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:
             chosen = saved.model.predict(X) == saved.classes[1]
         labels = _target(table, saved)
-        how = {**grouping(groups), "coverage": coverage}
-        forecast = saved.model.forecast(X, chosen, **how)
-        found = _predicted(saved, metric, forecast, chosen, groups, labels)
-    found["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
-    summary: _report.Values = {
-        **_report.described(table, metric, groups, target=labels.column),
-        **found,
-        "model": model,
-        "joint": joint,
+        rows.y = labels.values
+        forecast = saved.model.forecast(X, chosen, coverage=o.coverage, **rows.how)
+        score = rows.evaluate(chosen)
+    rows.use("target", labels.column)
+    rows.use("group", o.group)
+    real = None if score is None else float(score)
+    notes = [*([labels.note] if labels.note else []), *surprises(forecast, real)]
+    notes += [*_unknown_columns(table, saved, o.group), *_age(saved)]
+    values: _report.Values = {
+        **rows.described(),
+        "n_positives": int(chosen.sum()),
+        "rule": rule.to_dict(),
+        "classes": list(saved.classes),
+        "forecast": forecast.to_dict(),
+        "actual": None if score is None else score.to_dict(),
+        "notes": notes,
+        "model": o.model,
+        "joint": o.joint,
         "output": out.target,
     }
-    decided = saved.model.rule_.named(chosen)
-    out.write(table, {score_column: p, decision_column: decided})
+    out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
+    how = "all rows jointly" if o.joint else rule_text(rule, "model score")
+    if o.joint and average == "groups":
+        how = "each group jointly"
+    facts = [
+        *lines.asked_of(rows),
+        ("model", o.model),
+        ("decided", how),
+        lines.positives(int(chosen.sum()), table.n_rows),
+        _report.forecast_line(forecast),
+        *lines.actual(values["actual"]),
+    ]
     return _report.tell(
-        "predict", summary, _facts, json=json, stderr=True, unwritten="rows"
+        "predict", values, facts, json=o.json, stderr=True, unwritten="rows"
     )
-
-
-def _predicted(
-    saved: SavedModel,
-    metric: Metric,
-    forecast: Forecast,
-    chosen: npt.NDArray[np.bool_],
-    groups: GroupColumns | None,
-    labels: TrueLabels,
-) -> _report.Values:
-    from argmetric import evaluate
-
-    real = None
-    if labels.values is not None:
-        real = float(evaluate(labels.values, chosen, metric, **grouping(groups)))
-    return {
-        "positives": int(chosen.sum()),
-        "expected_positives": forecast.expected_positives,
-        "rule": rule_text(saved.model.rule_, "model score"),
-        "classes": list(saved.classes),
-        "forecast": _report.forecast_values(forecast),
-        "real": real,
-        "notes": [
-            *([labels.note] if labels.note else []),
-            *_report.surprises(forecast, real),
-        ],
-    }
 
 
 def _target(table: files.Table, saved: SavedModel) -> TrueLabels:
@@ -188,17 +158,3 @@ def _age(saved: SavedModel) -> list[str]:
     if saved.made_by == here:
         return []
     return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    how = "all rows jointly" if summary["joint"] else summary["rule"]
-    if summary["joint"] and summary["average"] == "groups":
-        how = "each group jointly"
-    return [
-        *_report.asked(summary),
-        ("model", summary["model"]),
-        ("decided", how),
-        _report.positives(summary),
-        _report.forecast_line(summary["forecast"]),
-        *_report.real(summary),
-    ]

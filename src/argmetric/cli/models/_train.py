@@ -13,9 +13,10 @@ from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
+from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge
 from argmetric.cli._progress import progress
 from argmetric.cli.models._learners import (
     STEP,
@@ -30,6 +31,8 @@ from argmetric.cli.models._saved import (
     sklearn_version,
     skops_io,
 )
+from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._load import (
     GroupColumns,
     find_label,
@@ -39,7 +42,7 @@ from argmetric.cli.scores._load import (
     refuse_shared,
 )
 from argmetric.cli.scores._rows import gathered
-from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_values
+from argmetric.cli.scores._rules import refuse_bad_target, rule_facts
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier
@@ -47,45 +50,24 @@ if TYPE_CHECKING:
 _MANY_ROWS = 10_000
 
 
-def train(
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    label: opt.LearnedLabel = None,
-    pos_label: opt.PosLabel = None,
-    drop: opt.Drop = None,
-    group: Annotated[
-        opt.GroupColumn,
-        Parameter(
-            help="The column of group ids (orders, queries, customers). Rows of a "
-            "group stay together when rows are held out, and the metric is averaged as "
-            "--average says."
+@command(
+    "label pos_label drop group weight format encoding max_line decimal metric average "
+    "zero_division route choice max_positives min_precision min_recall model seed "
+    "output json jobs",
+    changed={
+        "label": (opt.LearnedLabel, None),
+        "drop": (opt.Drop, None),
+        "average": (opt.AverageOver, None),
+        "route": (
+            Annotated[
+                Literal["tune", "decide", "half", "auto"], Parameter(group=opt.METRIC)
+            ],
+            "tune",
         ),
-    ] = None,
-    weight: opt.Weight = None,
-    format: opt.InputFormat = None,
-    encoding: opt.InputEncoding = "utf-8",
-    max_line: opt.MaxLine = opt.MAX_LINE,
-    decimal: opt.Decimal = ".",
-    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
-    route: Annotated[
-        Literal["tune", "decide", "half", "auto"], Parameter(group=opt.METRIC)
-    ] = "tune",
-    choice: opt.Choice = "best",
-    max_positives: opt.MostTuned = None,
-    min_precision: opt.Share = None,
-    min_recall: opt.Share = None,
-    model: Learner = "boosting",
-    seed: opt.Seed = 0,
-    output: opt.Target = None,
-    json: opt.Json = False,
-    jobs: Annotated[
-        opt.Jobs,
-        Parameter(
-            help="The number of folds trained at a time, -1 for one on each core."
-        ),
-    ] = None,
-) -> int:
+        "model": (Learner, "boosting"),
+    },
+)
+def train(o: Given) -> int:
     """Train a classifier that decides for the metric, and keep it in a file.
 
     All other columns are features: numbers as they are, words as categories, empty
@@ -102,6 +84,11 @@ def train(
         Where the threshold comes from: tuned on the labels of held-out rows, best in
         expectation by the calibrated probabilities (decide), one half, or auto, which
         takes the one that scores best out of fold.
+    group
+        The column of group ids (orders, queries, customers). Rows of a group stay
+        together when rows are held out, and the metric is averaged as --average says.
+    max_positives
+        Choose at most this many of these rows, or this share of them: 500, or 5%.
     min_precision
         Keep the precision on held-out rows at or above this.
     min_recall
@@ -113,55 +100,55 @@ def train(
     output
         The file for the model (.skops), replaced whole or not at all. Without it the
         model is not saved.
+    jobs
+        The number of folds trained at a time, -1 for one on each core.
     """
-    source = gathered(file, more)
-    metric = judge.resolved()
-    average = judge.average_for(group)
-    if output is not None:
-        refuse_bad_target(output)
+    source = gathered(o.file, o.more)
+    metric = metric_named(o.metric, o.zero_division)
+    average = average_of(o.average, o.group)
+    if o.output is not None:
+        refuse_bad_target(o.output)
         skops_io()
-    table = read_rows(source, format, encoding, max_line, decimal)
-    dropped = [files.named_column(table, name) for name in drop or []]
-    label = find_label(table, label, taken=[group, weight, *dropped])
-    refuse_shared(label=label, group=group, weight=weight)
+    table = read_rows(source, **o.only("format", "encoding", "max_line", "decimal"))
+    dropped = [files.named_column(table, name) for name in o.drop or []]
+    label = find_label(table, o.label, taken=[o.group, o.weight, *dropped])
+    refuse_shared(label=label, group=o.group, weight=o.weight)
     if label in dropped:
         raise UsageError(f"--drop and --label both name column {label!r}")
-    y, positive = files.classes(table, label, pos_label)
-    groups = load_groups(table, Columns(group=group), judge)
-    weights = load_weights(table, weight)
-    ignored = [name for name in (*dropped, group, weight) if name is not None]
+    y, positive = files.classes(table, label, o.pos_label)
+    groups = load_groups(table, o.group, average)
+    weights = load_weights(table, o.weight)
+    ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
     features = learn_features(table, {*ignored, label})
     learner = build_model(
-        model,
+        o.model,
         features,
         metric.name,
-        seed=seed,
-        zero_division=None if judge.zero_division is None else metric.zero_division,
+        seed=o.seed,
+        zero_division=None if o.zero_division is None else metric.zero_division,
         average="groups" if average == "groups" else None,
-        route=route,
-        choice="best" if choice == "best" else "one_se",
-        min_precision=min_precision,
-        min_recall=min_recall,
-        max_positives=max_positives,
+        choice="best" if o.choice == "best" else "one_se",
         pos_label=positive,
-        n_jobs=jobs,
+        n_jobs=o.jobs,
+        **o.only("route", "min_precision", "min_recall", "max_positives"),
     )
     with progress(f"training on {table.n_rows:,} rows"):
         notes = _fit(learner, features, table, y, weights, groups)
     ignored += features.left_out
-    saved = SavedModel(learner, features, label, ignored, model, sklearn_version())
-    if output is not None:
+    saved = SavedModel(learner, features, label, ignored, o.model, sklearn_version())
+    if o.output is not None:
         with progress("writing"):
-            save_model(saved, output)
-    summary: _report.Values = {
-        **_report.described(table, metric, groups, target=label, weight=weight),
-        **_found(saved, notes),
-        "output": output,
-    }
-    told = [("note", note) for note in summary["notes"]]
-    if output is None:
+            save_model(saved, o.output)
+    rows = Rows(table, "one", metric, average, groups=groups)
+    rows.used = {"target": label}
+    rows.use("weight", o.weight)
+    rows.use("group", o.group)
+    values = {**rows.described(), **_found(saved, notes), "output": o.output}
+    told = [("note", note) for note in values["notes"]]
+    if o.output is None:
         told.append(("note", "the model is not kept: pass -o FILE"))
-    return _report.tell("train", summary, _facts, json=json, notes=told)
+    facts = [*lines.asked_of(rows), *_facts(saved)]
+    return _report.tell("train", values, facts, json=o.json, notes=told)
 
 
 def _fit(
@@ -207,27 +194,25 @@ def _found(saved: SavedModel, notes: list[str]) -> _report.Values:
         "numbers": len(saved.features.places("number")),
         "categories": len(saved.features.places("category")),
         "classes": list(saved.classes),
-        "calibrator": calibrator.to_dict(),
-        "rule": rule_values(rule, "model score", None),
         "route": saved.model.route_,
+        "rule": rule.to_dict(),
+        "calibrator": calibrator.to_dict(),
         "check": None if check is None else check.to_dict(),
         "notes": [*(f"left out {one}" for one in left_out), *rule.notes, *notes],
     }
 
 
-def _facts(summary: _report.Values) -> _report.Facts:
-    negative, positive = summary["classes"]
-    rule = summary["rule"]
-    numbers = _report.count(summary["numbers"], "column")
-    words = _report.count(summary["categories"], "column")
+def _facts(saved: SavedModel) -> _report.Facts:
+    negative, positive = saved.classes
+    rule: Any = saved.model.rule_
+    numbers, words = (
+        _report.count(len(saved.features.places(kind)), "column")
+        for kind in ("number", "category")
+    )
+    share = f"{100 * rule.prevalence:.1f} % of the rows"
     return [
-        *_report.asked(summary),
         ("features", f"{numbers} of numbers, {words} of words"),
-        ("model", summary["model"]),
-        (
-            "classes",
-            f"positive {positive!r} ({100 * rule['prevalence']:.1f} % of the rows), "
-            f"else {negative!r}",
-        ),
-        *rule_facts(rule, rows="held-out rows"),
+        ("model", saved.kind),
+        ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
+        *rule_facts(rule, "model score", rows="held-out rows"),
     ]

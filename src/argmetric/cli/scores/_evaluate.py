@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from cyclopts import Parameter
 
-from argmetric import _files as files
 from argmetric._input.label_words import Spelled
-from argmetric._input.types import Booleans, Integers
-from argmetric.cli import _option_sets as sets
-from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError, gate, refuse
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._load import (
-    GroupColumns,
-    find_score,
-    grouping,
-    load_decisions,
-    load_groups,
-    load_labels,
-    read_rows,
-    refuse_shared,
-)
-from argmetric.cli.scores._many import (
-    IN_MEMORY,
-    NO_GROUPED_PIECES,
-    GroupedPieces,
-)
+from argmetric.cli.scores import _layout as layout
+from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _load as load
+from argmetric.cli.scores import _pieces as pieces
+from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._refusals import checked, exclude
 from argmetric.cli.scores._rows import Input, gathered
-from argmetric.metrics import Metric
 
 
-def evaluate(
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    columns: sets.Columns = sets.DEFAULT_COLUMNS,
-    wide: sets.Wide = sets.NOT_WIDE,
-    one_label: opt.OneLabel = False,
-    judge: sets.Judge = sets.DEFAULT_JUDGE,
-    decision_column: opt.Decisions = None,
-    score: opt.Column = None,
-    threshold: Annotated[
-        float | None, Parameter(group=opt.RULE, validator=opt.FINITE)
-    ] = None,
-    fail_under: opt.FailUnder = None,
-    json: opt.Json = False,
-    pieces: GroupedPieces = NO_GROUPED_PIECES,
-) -> int:
+@command(
+    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} decision_column "
+    f"score threshold fail_under json {pieces.GROUPED}"
+)
+def evaluate(o: Given) -> int:
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
@@ -67,185 +41,116 @@ def evaluate(
         Score the rule "score >= threshold" instead of a column of decisions; --score
         names the column of scores.
     """
-    if threshold is not None and decision_column is not None:
-        raise UsageError("--threshold and --decision-column exclude each other")
-    source = gathered(file, more, writes=False)
-    if one_label:
-        from argmetric.cli.scores import _classes
-
-        refuse(IN_MEMORY, one_label=pieces.asked_for(source))
-        cut = threshold is not None
-        refuse(_classes.UNSUPPORTED, score=score, threshold=cut)
-        return _classes.evaluate_classes(
-            source, wide, columns, judge, decision_column, fail_under, json=json
-        )
-    several = wide.labels is not None
-    if several:
-        from argmetric.cli.scores import _wide
-
-        given: dict[str, Any] = {
-            "score": score,
-            "label": columns.label,
-            "group": columns.group,
-            "threshold": threshold is not None,
-        }
-        refuse(_wide.ONE_COLUMN, **given)
-    elif wide.scores is not None:
+    exclude(o, "threshold", "decision_column")
+    source = gathered(o.file, o.more, writes=False)
+    checked("evaluate", o)
+    way = layout.way_of(o)
+    if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
-    metric = judge.resolved()
-    average = None if several else judge.average_for(columns.group)
-    if pieces.asked_for(source):
-        cut = threshold is not None
-        refuse(
-            IN_MEMORY, labels=several, format=columns.format, score=score, threshold=cut
-        )
-        summary = _in_pieces(source, columns, decision_column, metric, average, pieces)
-        return _told(summary, metric, fail_under, json=json)
-    if several:
-        return _of_labels(
-            source, wide, columns, judge, decision_column, fail_under, json=json
-        )
-    table = read_rows(source, **columns.reading)
-    if threshold is None:
-        decision, predicted = _decisions(table, decision_column, columns.pos_label)
-        used = {"decision": decision}
+    layout.metric_of(o, way)  # wrong usage comes before the file is read
+    if pieces.asked("evaluate", o, source):
+        return _evaluate_pieces(o, source)
+    behind: Any = "none" if o.score is None else "probabilities"
+    rows = layout.read(
+        o,
+        source,
+        labels="required" if way != "wide" else "optional",
+        scores="numbers" if o.threshold is not None else behind,
+        judged=True,
+    )
+    rule: list[tuple[str, str]] = []
+    if o.threshold is not None:
+        labels = (rows.p >= o.threshold).astype(np.int64)
+        rule = [("rule", f"{rows.score} >= {o.threshold:g}")]
     else:
-        found = sets.Scores(score=score)
-        decision = find_score(table, found, taken=[columns.group, columns.label])
-        cut_off = files.numbers(table, decision) >= threshold
-        predicted, used = cut_off.astype(np.int64), {"score": decision}
-    groups = load_groups(table, columns, judge)
-    taken = [name for name in (decision, columns.group) if name is not None]
-    label, y = load_labels(table, columns, taken=taken)
-    role = "decision_column" if threshold is None else "score"
-    refuse_shared(**{role: decision}, label=label, group=columns.group)
-    p = None
-    if score is not None and threshold is None:
-        p = files.probabilities(table, files.named_column(table, score))
-    real, notes = _scored(table, y, predicted, p, metric, **grouping(groups))
-    summary = {
-        **_report.described(table, metric, groups, **used, label=label),
-        **({} if threshold is None else {"threshold": threshold}),
-        "score": real,
-        "notes": notes,
-        "counts": _report.confusion(y, predicted),
-        "groups_without_positives": None if groups is None else _empty(groups, y != 0),
+        labels = _decisions(rows, o)
+        if rows.p is not None and way == "one":
+            del rows.used["score"]
+    with progress(f"evaluating {rows.table.n_rows:,} rows"):
+        score = rows.evaluate(labels)
+        notes: list[str] = []
+        if rows.p is not None and o.threshold is None and way != "classes":
+            expected = rows.forecast(labels, 0.9)
+            notes = _report.surprises(expected, float(score))
+    values: _report.Values = {
+        **rows.described(),
+        "threshold": o.threshold,
+        "actual": score.to_dict(),
     }
-    return _told(summary, metric, fail_under, json=json)
-
-
-def _decisions(
-    table: files.Table, name: str | None, pos_label: str | None
-) -> tuple[str, Integers]:
-    """Return the column of decisions; without one, the error names --threshold."""
-    try:
-        return load_decisions(table, name, pos_label)
-    except files.DataError as error:
-        if name is not None or files.default_columns(table, files.DECISION_NAMES):
-            raise
-        raise files.DataError(
-            f"{error}, or --threshold NUMBER to score a cut-off of the probabilities"
-        ) from None
-
-
-def _of_labels(
-    file: Input,
-    wide: sets.Wide,
-    columns: sets.Columns,
-    judge: sets.Judge,
-    decision_column: str | None,
-    fail_under: float | None,
-    *,
-    json: bool,
-) -> int:
-    """Score the decisions on several labels."""
-    from argmetric.cli.scores import _wide_summary as told
-    from argmetric.cli.scores._wide import load_judged
-
-    metric, average = judge.resolved(), judge.wide_average()
-    table = read_rows(file, **columns.reading)
-    found = load_judged(table, wide, decision_column, columns.pos_label)
-    y, labels = found.y, found.decisions
-    real, notes = _scored(table, y, labels, found.p, metric, average=average)
-    summary = {
-        **told.wide_described(table, metric, found.names, average, **found.patterns),
-        "score": real,
-        "counts": _report.confusion(y, labels),
-        "by_label": told.by_label(found.names, metric, y, labels),
-        "notes": notes,
-    }
-    return _told(summary, metric, fail_under, json=json)
-
-
-def _scored(
-    table: files.Table, y: Any, decisions: Any, p: Any, metric: Metric, **averaged: Any
-) -> tuple[float, list[str]]:
-    """Return the score, and a note if it lies outside of the forecast."""
-    with progress(f"evaluating {table.n_rows:,} rows"):
-        from argmetric import evaluate as score_of
-        from argmetric import forecast
-
-        real = float(score_of(y, decisions, metric, **averaged))
-        if p is None:
-            return real, []
-        return real, _report.surprises(forecast(p, decisions, metric, **averaged), real)
-
-
-def _told(
-    summary: _report.Values, metric: Metric, fail_under: float | None, *, json: bool
-) -> int:
+    facts = [*lines.asked_of(rows), *rule]
     table: Any = None
-    if "by_label" in summary:
-        from argmetric.cli.scores._wide_summary import label_table as table
-    _report.tell("evaluate", summary, _facts, json=json, table=table)
-    return gate(summary["score"], fail_under, metric, metric.name)
+    if way == "classes":
+        text = _report.number(float(score))
+        if score.interval is not None:
+            text = _report.with_interval(float(score), score)
+        shown = [*facts, ("score", text)]
+        table = lines.judged_classes(score)
+    else:
+        empty = _empty(rows)
+        values["groups_without_positives"] = empty
+        shown = [*facts, *_score_facts(score, score.counts, empty)]
+    if way == "wide":
+        values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
+        table = lines.label_table_of
+    values["notes"] = notes
+    _report.tell("evaluate", values, shown, json=o.json, table=table)
+    return gate(float(score), o.fail_under, rows.metric, rows.metric.name)
 
 
-def _in_pieces(
-    file: Input,
-    columns: sets.Columns,
-    decision: str | None,
-    metric: Metric,
-    average: Any,
-    pieces: GroupedPieces,
-) -> _report.Values:
+def _decisions(rows: Rows, o: Given) -> Any:
+    """Return decisions of the file."""
+    if rows.way == "wide":
+        name = o.decision_column or "decision_*"
+        found = layout.decided(rows, o.but(decision_column=name))
+        assert found is not None
+        return found[1]
+    if rows.way == "classes":
+        return load.class_labels(rows.table, rows.used["decision"], rows.names)
+    return load.load_decisions(rows.table, rows.used["decision"], o.pos_label)
+
+
+def _empty(rows: Rows) -> int | None:
+    """Return how many groups have no positive, None without groups."""
+    if rows.groups is None:
+        return None
+    true = np.asarray(rows.y) != 0
+    return len(rows.groups.ids) - int(np.unique(rows.groups.codes[true]).size)
+
+
+def _score_facts(score: Any, counts: Any, empty: int | None) -> list[tuple[str, str]]:
+    facts = [("counts", _report.counts(counts))]
+    if empty:
+        facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
+    return [*facts, ("score", _report.number(float(score)))]
+
+
+def _evaluate_pieces(o: Given, source: Input) -> int:
     from argmetric.scale import evaluate as score_of
 
-    with pieces.running() as how:
+    metric, average = layout.metric_of(o, "one")
+    with pieces.running(o) as how:
         found = score_of(
-            file,
+            source,
             metric,
-            label=columns.label,
-            decision_column=decision,
-            group=columns.group,
             average=average or "groups",
-            pos_label=Spelled(columns.pos_label),
-            **pieces.by_group,
+            pos_label=Spelled(o.pos_label),
+            **o.only("label", "decision_column", "group", "missing_groups", "work_dir"),
             **how,
         )
     used = {"decision": found.decision, "label": found.label, "group": found.group}
-    return {
-        **_report.pieces_described(file, found.n, found.n_groups, average, **used),
-        **_report.metric_described(metric),
-        "score": found.score,
-        "notes": [pieces.note(found.n_files), *found.skipped],
-        "counts": found.counts,
-        "groups_without_positives": found.n_groups_without_positives,
+    described = pieces.described(source, found.n, **used)
+    read = f"{_report.count(found.n_files, 'file')} in pieces, engine {o.engine}"
+    empty = found.n_groups_without_positives
+    values = {
+        **described,
+        "threshold": None,
+        "actual": found.to_dict(),
+        "groups_without_positives": empty,
+        "notes": [read, *found.skipped],
     }
-
-
-def _empty(groups: GroupColumns, true: Booleans) -> int:
-    return len(groups.ids) - int(np.unique(groups.codes[true]).size)
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    asked = _report.asked
-    if "by_label" in summary:
-        from argmetric.cli.scores._wide_summary import wide_asked as asked
-    facts = [*asked(summary)]
-    if (threshold := summary.get("threshold")) is not None:
-        facts.append(("rule", f"{summary['columns']['score']} >= {threshold:g}"))
-    facts.append(("counts", _report.counts(summary["counts"])))
-    if empty := summary.get("groups_without_positives"):
-        facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
-    return [*facts, ("score", _report.number(summary["score"]))]
+    facts = [
+        *lines.asked(described, metric, groups=found.n_groups, average=average),
+        *_score_facts(found.score, found.counts, empty),
+    ]
+    _report.tell("evaluate", values, facts, json=o.json)
+    return gate(found.score, o.fail_under, metric, metric.name)

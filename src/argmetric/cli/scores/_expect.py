@@ -10,8 +10,15 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._option_sets import DEFAULT_SCORES, Scores
-from argmetric.cli._options import OUTPUT, Column, FilePath, Flag, Json, ZeroDivision
+from argmetric.cli._options import (
+    IN_FILE,
+    OUTPUT,
+    Column,
+    FilePath,
+    Flag,
+    Json,
+    ZeroDivision,
+)
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import find_score, read_rows
 
@@ -29,7 +36,8 @@ def expect(
     window: int | None = None,
     zero_division: ZeroDivision | None = None,
     beam: Annotated[str | None, Parameter(metavar="L")] = None,
-    scores: Scores = DEFAULT_SCORES,
+    score: Column = None,
+    logits: Annotated[bool, Flag, IN_FILE] = False,
     label: Column = None,
     quantiles: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
     json: Json = False,
@@ -56,6 +64,11 @@ def expect(
     beam
         Keep so many states at every position, or "auto"; gives bounds. By default the
         expectation is exact.
+    score
+        The column of probabilities. By default the one called score, prob, proba,
+        probability, p, y_score, y_prob or the like.
+    logits
+        The scores are logits (log-odds), not probabilities.
     label
         The column of labels in the second file. By default its only column, or the one
         called label, y, decision, prediction, reference, boundary or the like.
@@ -65,8 +78,8 @@ def expect(
     chosen = _utility(utility, window, zero_division)
     width = _width(beam)
     table = read_rows(probabilities)
-    score = find_score(table, scores)
-    p = files.probabilities(table, score, logits=scores.logits)
+    score = find_score(table, score, logits=logits)
+    p = files.probabilities(table, score, logits=logits)
     other = read_rows(reference)
     column, z = _labels(other, label)
     if z.size != p.size:
@@ -76,7 +89,7 @@ def expect(
     from argmetric._input.odds import expit
     from argmetric.sequence import Independent, distribution, expectation
 
-    model = Independent(expit(p) if scores.logits else p)
+    model = Independent(expit(p) if logits else p)
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None

@@ -1,31 +1,29 @@
-"""From a file and options to arrays."""
+"""From a file and options to columns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric import _files as files
 from argmetric._input.arguments import check_bytes
+from argmetric._input.classes import SUM_TOLERANCE
 from argmetric._input.groups import Groups as CodedGroups
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import Probabilities
+from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._option_sets import Columns, Judge, Scores
-from argmetric.cli._options import MAX_LINE, Average, check_encoding
-from argmetric.cli._progress import progress, reading
+from argmetric.cli._options import MAX_LINE
+from argmetric.cli._progress import reading
+from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import Input, listed, shown_input
-from argmetric.metrics import Metric
 
-if TYPE_CHECKING:
-    from argmetric import Calibrator, Decision, Forecast
-    from argmetric._calibrate.kept import ScoreCells
-    from argmetric._calibrate.reference import Reference
+_STAR = "*"
+_SHOWN_NAMES = 5  # columns, where none matches a pattern
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class GroupColumns:
     column: str
     codes: Integers
     ids: list[Any]
-    average: Average
+    average: Any
 
     @cached_property
     def checked(self) -> CodedGroups:
@@ -43,116 +41,12 @@ class GroupColumns:
         return CodedGroups(self.codes, np.arange(len(self.ids)))
 
 
-@dataclass(frozen=True)
-class TrueLabels:
+class TrueLabels(NamedTuple):
     """True labels, or a note on why a column was not taken for them."""
 
     column: str | None = None
-    values: Floats | Integers | None = None
+    values: Any = None
     note: str | None = None
-
-
-@dataclass(frozen=True)
-class ScoreBatch:
-    """Scored rows, and what decisions on them are judged by.
-
-    Attributes
-    ----------
-    p : ndarray
-        The scores as they are in the file.
-    calibrator : Calibrator or None
-        What they go through first.
-    reference : Reference or ScoreCells or None
-        The labelled rows that it was fitted on, where they are at hand.
-    in_range : bool
-        Whether they were checked to be what they are taken for.
-    """
-
-    table: files.Table
-    metric: Metric
-    score: str
-    p: Floats
-    logits: bool
-    groups: GroupColumns | None
-    labels: TrueLabels
-    calibrator: Calibrator | None = None
-    reference: Reference | ScoreCells | None = None
-    in_range: bool = False
-
-    @property
-    def checked(self) -> Floats | Probabilities:
-        """The scores as the functions of the package take them, checked already."""
-        return Probabilities(self.p, self.logits) if self.in_range else self.p
-
-    @cached_property
-    def scale(self) -> Floats:
-        """The scores on the scale of thresholds: recalibrated, if they are."""
-        if self.calibrator is None:
-            return self.p
-        if self.logits:
-            return self.calibrator.apply_logits(self.checked)
-        return self.calibrator.apply(self.checked)
-
-    @property
-    def scale_name(self) -> str:
-        """What thresholds are compared with, in words."""
-        return self.score if self.calibrator is None else f"calibrated {self.score}"
-
-    @property
-    def scoring(self) -> dict[str, Any]:
-        """How scores are to be read, as the functions of the package take it."""
-        return {"logits": self.logits, "calibrator": self.calibrator}
-
-    @property
-    def compared(self) -> dict[str, Any]:
-        """How scores are to be read, compared with those of the reference if any."""
-        if self.reference is None:
-            return self.scoring
-        from argmetric._calibrate.resolve import FittedReference
-
-        reference = FittedReference(self.calibrator, self.reference)
-        return {"logits": self.logits, "reference": reference}
-
-    @property
-    def grouping(self) -> dict[str, Any]:
-        """Groups as the functions of the package take them."""
-        return grouping(self.groups)
-
-    @property
-    def score_columns(self) -> frozenset[str]:
-        """The columns of scores."""
-        return frozenset({self.score})
-
-    def named(self, decision: str) -> list[str]:
-        """Return the names of the columns that decisions are written to."""
-        return [decision]
-
-    def decide(self, **options: Any) -> Decision:
-        """Return the decision with the highest expected score."""
-        from argmetric import decide
-
-        how = {**self.grouping, **self.compared, **options}
-        found: Decision = decide(self.checked, self.metric, **how)
-        return found
-
-    def forecast(
-        self, labels: npt.NDArray[Any], coverage: float, **options: Any
-    ) -> Forecast:
-        """Return the score to expect of a decision."""
-        from argmetric import forecast
-
-        how = {**self.grouping, **self.compared, **options}
-        found: Forecast = forecast(self.checked, labels, self.metric, coverage, **how)
-        return found
-
-    def real_score(self, decision: npt.NDArray[Any]) -> float | None:
-        """Return the score of a decision against the labels, None without labels."""
-        if self.labels.values is None:
-            return None
-        from argmetric import evaluate
-
-        score = evaluate(self.labels.values, decision, self.metric, **self.grouping)
-        return float(score)
 
 
 def read_rows(
@@ -176,62 +70,20 @@ def read_rows(
         return files.read_tables(paths, format, name=name, **how)
 
 
-def load_batch(
-    file: Input,
-    scores: Scores,
-    columns: Columns,
-    judge: Judge,
-    *,
-    taken: Iterable[str | None] = (),
-    shared: bool = False,
-) -> ScoreBatch:
-    """Read scored rows.
-
-    Parameters
-    ----------
-    file : str or tuple of str
-        Where the rows are.
-    scores : Scores
-        The options about scores.
-    columns : Columns
-        The options about other columns.
-    judge : Judge
-        The options that name the metric.
-    taken : iterable of str or None, optional
-        Columns with another purpose, which are no labels.
-    shared : bool, optional
-        Whether --pos-label is about the labels of other rows too.
-    """
-    metric = judge.resolved()
-    judge.average_for(columns.group)  # wrong usage comes before the file is read
-    table = read_rows(file, **columns.reading)
-    score = find_score(table, scores, taken=[columns.group, columns.label])
-    refuse_shared(score=score, group=columns.group, label=columns.label)
-    with progress(f"checking {table.n_rows:,} rows"):
-        p = files.probabilities(table, score, logits=scores.logits)
-        groups = load_groups(table, columns, judge)
-        used = [name for name in (score, columns.group, *taken) if name is not None]
-        labels = optional_labels(table, columns, taken=used, shared=shared)
-    return ScoreBatch(
-        table, metric, score, p, scores.logits, groups, labels, in_range=True
-    )
-
-
 def find_score(
     table: files.Table,
-    scores: Scores,
+    name: str | None,
     *,
+    logits: bool = False,
     taken: Iterable[str | None] = (),
     role: files.Role = "score",
 ) -> str:
     """Return the column of scores."""
-    defaults = files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ())
-    used = [name for name in taken if name is not None]
-    if scores.score is None and not files.default_columns(table, defaults, taken=used):
+    defaults = files.SCORE_NAMES + (files.LOGIT_NAMES if logits else ())
+    used = [one for one in taken if one is not None]
+    if name is None and not files.default_columns(table, defaults, taken=used):
         _refuse_several_scores(table)
-    return files.find_column(
-        table, scores.score, defaults, what="score", role=role, taken=used
-    )
+    return files.find_column(table, name, defaults, what="score", role=role, taken=used)
 
 
 def _refuse_several_scores(table: files.Table) -> None:
@@ -247,14 +99,45 @@ def _refuse_several_scores(table: files.Table) -> None:
             )
 
 
+def find_label(
+    table: files.Table,
+    name: str | None,
+    *,
+    taken: Iterable[str | None] = (),
+    role: files.Role = "label",
+) -> str:
+    """Return the column of labels."""
+    used = [one for one in taken if one is not None]
+    return files.find_column(
+        table, name, files.LABEL_NAMES, what="label", role=role, taken=used
+    )
+
+
+def find_decisions(table: files.Table, name: str | None) -> str:
+    """Return the column of decisions."""
+    return files.find_column(
+        table, name, files.DECISION_NAMES, what="decision", role="decision_column"
+    )
+
+
+def load_decisions(table: files.Table, name: str, pos_label: str | None) -> Integers:
+    """Return decisions: 0 and 1, else as labels are."""
+    try:
+        values = files.labels(table, name)
+    except files.DataError:
+        if pos_label is None:
+            raise
+        values = files.labels(table, name, pos_label=pos_label)
+    return values.astype(np.int64)
+
+
 def load_groups(
-    table: files.Table, columns: Columns, judge: Judge
+    table: files.Table, column: str | None, average: Any
 ) -> GroupColumns | None:
     """Return the groups that were asked for, if any."""
-    average = judge.average_for(columns.group)
-    if columns.group is None or average is None:
+    if column is None:
         return None
-    name = files.named_column(table, columns.group)
+    name = files.named_column(table, column)
     codes, ids = files.groups(table, name)
     return GroupColumns(name, codes, ids, average)
 
@@ -266,62 +149,6 @@ def grouping(groups: GroupColumns | None) -> dict[str, Any]:
     return {"groups": groups.checked, "average": groups.average}
 
 
-def optional_labels(
-    table: files.Table,
-    columns: Columns,
-    *,
-    taken: Iterable[str],
-    shared: bool = False,
-) -> TrueLabels:
-    """Return labels that were asked for, or that a column plainly offers.
-
-    A column that only has the name of a label is no reason to fail, unless --pos-label
-    can be about no other column.
-    """
-    if columns.label is not None:
-        return TrueLabels(*load_labels(table, columns))
-    found = files.default_columns(table, files.LABEL_NAMES, taken=taken)
-    if not found:
-        return TrueLabels()
-    try:
-        name, y = load_labels(table, columns, taken=taken)
-        return TrueLabels(name, y)
-    except files.DataError as error:
-        if columns.pos_label is not None and not shared:
-            raise
-        return TrueLabels(note=with_flags(f"labels not used: {error}"))
-
-
-def load_labels(
-    table: files.Table,
-    columns: Columns,
-    *,
-    taken: Iterable[str | None] = (),
-    role: files.Role = "label",
-) -> tuple[str, Floats]:
-    """Return the label column and its values; there must be one."""
-    name = find_label(table, columns.label, taken=taken, role=role)
-    return name, files.labels(table, name, pos_label=columns.pos_label)
-
-
-def find_label(
-    table: files.Table,
-    name: str | None,
-    *,
-    taken: Iterable[str | None] = (),
-    role: files.Role = "label",
-) -> str:
-    """Return the column of labels."""
-    return files.find_column(
-        table,
-        name,
-        files.LABEL_NAMES,
-        what="label",
-        role=role,
-        taken=[one for one in taken if one is not None],
-    )
-
-
 def load_weights(table: files.Table, name: str | None) -> Floats | None:
     """Return a column of weights, if one was named."""
     return (
@@ -329,20 +156,31 @@ def load_weights(table: files.Table, name: str | None) -> Floats | None:
     )
 
 
-def load_decisions(
-    table: files.Table, name: str | None, pos_label: str | None
-) -> tuple[str, Integers]:
-    """Return a column of decisions and its values: 0 and 1, else as labels are."""
-    name = files.find_column(
-        table, name, files.DECISION_NAMES, what="decision", role="decision_column"
-    )
+def optional_labels(
+    table: files.Table,
+    name: str | None,
+    read: Any,
+    *,
+    taken: Iterable[str | None],
+    strict: bool = False,
+) -> TrueLabels:
+    """Return labels that were asked for, or that a column plainly offers.
+
+    A column that only has the name of a label is no reason to fail, unless `strict`.
+    """
+    if name is not None:
+        name = files.named_column(table, name)
+        return TrueLabels(name, read(name))
+    used = [one for one in taken if one is not None]
+    if not files.default_columns(table, files.LABEL_NAMES, taken=used):
+        return TrueLabels()
     try:
-        values = files.labels(table, name)
-    except files.DataError:
-        if pos_label is None:
+        name = find_label(table, None, taken=used)
+        return TrueLabels(name, read(name))
+    except files.DataError as error:
+        if strict:
             raise
-        values = files.labels(table, name, pos_label=pos_label)
-    return name, values.astype(np.int64)
+        return TrueLabels(note=with_flags(f"labels not used: {error}"))
 
 
 def refuse_shared(**chosen: str | None) -> None:
@@ -355,3 +193,137 @@ def refuse_shared(**chosen: str | None) -> None:
         if name in seen:
             raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
         seen[name] = shown
+
+
+# ------------------------------------------------- a column for each label or class
+
+
+def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
+    """Return the columns that a pattern matches, each by what ``*`` stands for."""
+    if pattern.count(_STAR) != 1:
+        raise UsageError(
+            f"{option} {pattern!r} has to hold one *, which stands for the name of a "
+            "label, as in 'p_*'"
+        )
+    before, after = pattern.split(_STAR)
+    size = len(before) + len(after)
+    found = {
+        name[len(before) : len(name) - len(after)]: files.named_column(table, name)
+        for name in table.names
+        if len(name) > size and name.startswith(before) and name.endswith(after)
+    }
+    if not found:
+        shown = ", ".join(table.names[:_SHOWN_NAMES])
+        more = ", …" if len(table.names) > _SHOWN_NAMES else ""
+        raise files.DataError(
+            f"{table.source}: no column matches {option} {pattern!r} "
+            f"(columns: {shown}{more})"
+        )
+    return found
+
+
+def partners(
+    table: files.Table, pattern: str, option: str, of: dict[str, str], of_pattern: str
+) -> list[str]:
+    """Return the columns of a pattern in the order of those that they go with."""
+    found = matched(table, pattern, option)
+    both = (of, found, pattern), (found, of, of_pattern)
+    for columns, others, wanted in both:
+        for name, column in columns.items():
+            if name not in others:
+                raise files.DataError(
+                    f"{table.source}: column {column!r} has no partner: there is no "
+                    f"{wanted.replace(_STAR, name)!r}"
+                )
+    return [found[name] for name in of]
+
+
+def in_order_of(
+    table: files.Table, found: dict[str, str], names: Iterable[Any]
+) -> dict[str, str]:
+    """Return columns in the order of the labels of a rule, which must be the same."""
+    wanted = [str(name) for name in names]
+    both = (wanted, found, "these rows"), (found, wanted, "the rule")
+    for one, others, where in both:
+        for name in one:
+            if name not in others:
+                raise files.DataError(
+                    f"{table.source}: label {name!r} is not among those of {where}"
+                )
+    return {name: found[name] for name in wanted}
+
+
+def label_matrix(
+    table: files.Table, columns: Iterable[str], pos_label: str | None
+) -> Integers:
+    """Return labels of several columns as 0 and 1."""
+    values = [files.labels(table, name, pos_label=pos_label) for name in columns]
+    return np.stack(values, axis=1).astype(np.int64)
+
+
+def score_matrix(
+    table: files.Table,
+    columns: Iterable[str],
+    *,
+    logits: bool = False,
+    any: bool = False,
+) -> Floats:
+    """Return scores of several columns: probabilities, log-odds, or any numbers."""
+    read: Any = files.numbers if any else partial(files.probabilities, logits=logits)
+    return np.stack([read(table, name) for name in columns], axis=1)
+
+
+def class_scores(
+    table: files.Table, pattern: str, columns: list[str], *, logits: bool
+) -> Floats:
+    """Return class probabilities, whose rows sum to 1, or scores before a softmax."""
+    if len(columns) < 2:
+        raise files.DataError(
+            f"{table.source}: only {columns[0]!r} matches --scores {pattern!r}; "
+            "--one-label needs a column for each of two classes or more"
+        )
+    p = score_matrix(table, columns, logits=logits)
+    total = p.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
+    if wrong.size and not logits:
+        source, row = table.place_of(int(wrong[0]))
+        more = f" ({wrong.size:,} such rows)" if wrong.size > 1 else ""
+        raise files.DataError(
+            f"{source}: row {row + 1}: the columns {pattern!r} sum to "
+            f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
+            "probabilities of the classes. Divide each row by its sum; pass --logits "
+            "if these are scores before a softmax; or leave out --one-label if a row "
+            "can have several labels"
+        )
+    return p
+
+
+def as_classes(names: list[str]) -> list[Any]:
+    """Return names as classes: whole numbers where all of them are.
+
+    Examples
+    --------
+    >>> as_classes(["2", "10"]), as_classes(["007", "2"])
+    ([2, 10], ['007', '2'])
+    """
+    whole = all(_WHOLE.fullmatch(name) for name in names)
+    return [int(name) for name in names] if whole else names
+
+
+def class_labels(table: files.Table, column: str, names: list[str]) -> AnyArray:
+    """Return a column of classes, which must be among those of the scores."""
+    codes, found = files.class_names(table, column, names)
+    classes = dict(zip(names, as_classes(names), strict=True))
+    return np.array([classes[name] for name in found])[codes]
+
+
+def named_after(pattern: str, name: str) -> str:
+    """Return the name of a new column of a label.
+
+    Examples
+    --------
+    >>> named_after("decision", "cat"), named_after("*_chosen", "cat")
+    ('decision_cat', 'cat_chosen')
+    """
+    pattern = pattern if _STAR in pattern else f"{pattern}_{_STAR}"
+    return pattern.replace(_STAR, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,12 +11,14 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
+from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
+from argmetric.cli.scores._maps import read_reference
 from argmetric.cli.scores._monitor_rows import RowReader, files_of
 from argmetric.cli.scores._monitor_state import (
     State,
@@ -27,7 +28,7 @@ from argmetric.cli.scores._monitor_state import (
     only_run,
 )
 from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write
-from argmetric.cli.scores._recalibrate import read_reference
+from argmetric.cli.scores._refusals import checked, exclude
 from argmetric.cli.scores._rows import gathered, shown_input
 from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
 from argmetric.metrics import Metric
@@ -39,70 +40,34 @@ _WATCHED = Parameter(group=opt.FORECAST)
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
 
 
-@dataclass(frozen=True)
-class Reference:
-    """Labels, scores and segments of the labelled rows."""
-
-    y: Any
-    p: Any
-    by: Any
-
-    @property
-    def given(self) -> tuple[Any, ...]:
-        """As `monitor` takes it."""
-        return (self.y, self.p) if self.by is None else (self.y, self.p, self.by)
-
-    @property
-    def digest(self) -> str:
-        """By which it is known again."""
-        return digest_of_rows(self.y, self.p, self.by)
-
-
-def monitor(
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    scores: sets.Scores = sets.DEFAULT_SCORES,
-    time: opt.Column = None,
-    by: opt.Column = None,
-    group: opt.GroupColumn = None,
-    label: opt.Column = None,
-    late_labels: Annotated[opt.FilePath | None, opt.IN_FILE] = None,
-    decision_column: opt.Decisions = None,
-    pos_label: opt.PosLabel = None,
-    metric: Annotated[
-        str | None, opt.NAMED_METRIC, opt.with_help(f"{opt.METRICS} [default: f1]")
-    ] = None,
-    average: opt.AverageOver = None,
-    zero_division: opt.ZeroOverZero = None,
-    rule: opt.RuleFile = None,
-    threshold: Annotated[
-        float | None, Parameter(group=opt.RULE, validator=opt.FINITE)
-    ] = None,
-    reference: Annotated[opt.FilePath | None, Parameter(group=opt.CALIBRATION)] = None,
-    reference_score: Annotated[
-        opt.ColumnName | None, Parameter(group=opt.CALIBRATION)
-    ] = None,
-    reference_label: Annotated[
-        opt.ColumnName | None, Parameter(group=opt.CALIBRATION)
-    ] = None,
-    every: Annotated[str | None, _WATCHED, Parameter(metavar="LENGTH")] = None,
-    shift: Annotated[Literal["auto", "none", "prior"], _WATCHED] = "auto",
-    coverage: opt.Coverage = 0.9,
-    floor: Annotated[
-        float | None, Parameter(group=opt.FORECAST, validator=opt.FINITE)
-    ] = None,
-    false_alarms: Annotated[
-        float, Parameter(group=opt.FORECAST, validator=opt.INNER_FRACTION)
-    ] = 0.05,
-    append: Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)] = None,
-    output: opt.Target = None,
-    json: opt.Json = False,
-    format: opt.InputFormat = None,
-    encoding: opt.InputEncoding = "utf-8",
-    max_line: opt.MaxLine = opt.MAX_LINE,
-    decimal: opt.Decimal = ".",
-) -> int:
+@command(
+    "score logits time by group label late_labels decision_column pos_label metric "
+    "average zero_division rule threshold reference reference_score reference_label "
+    "every shift coverage floor false_alarms append output json format encoding "
+    "max_line decimal",
+    changed={
+        "time": (opt.Column, None),
+        "by": (opt.Column, None),
+        "late_labels": (Annotated[opt.FilePath | None, opt.IN_FILE], None),
+        "average": (opt.AverageOver, None),
+        "every": (Annotated[str | None, _WATCHED, Parameter(metavar="LENGTH")], None),
+        "shift": (Annotated[Literal["auto", "none", "prior"], _WATCHED], "auto"),
+        "floor": (
+            Annotated[float | None, _WATCHED, Parameter(validator=opt.FINITE)],
+            None,
+        ),
+        "false_alarms": (
+            Annotated[float, _WATCHED, Parameter(validator=opt.INNER_FRACTION)],
+            0.05,
+        ),
+        "append": (
+            Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)],
+            None,
+        ),
+        "output": (opt.Target, None),
+    },
+)
+def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
 
     Each period has a forecast of the score and a verdict: fine, share moved, or cannot
@@ -126,12 +91,6 @@ def monitor(
         Rows of this score and above are predicted positive.
     reference
         Labelled rows that the model was not trained on, such as the validation set.
-    reference_score
-        The column of scores of the reference. By default the same as in the rows, or
-        the only one with a default name.
-    reference_label
-        The column of labels of the reference. By default that of --label, or the one
-        called label, y, y_true or target.
     every
         The length of a period: day, week, month, quarter, 2w, or a number of rows.
         [default: week]
@@ -149,77 +108,60 @@ def monitor(
         Also write a page (.html), Markdown (.md), text (.txt), all numbers (.json,
         which `Monitoring.load` reads) or a row per period (.csv).
     """
-    source = gathered(file, more)
-    if output is not None:
-        _check_output(output)
-    if append is not None:
-        check_state_file(append)
-    chosen = _labelling(rule, threshold, decision_column)
-    by_rule = chosen is not None and not isinstance(chosen, float)
-    if by_rule and chosen.probabilities == scores.logits:
+    source = gathered(o.file, o.more)
+    if o.output is not None:
+        _check_output(o.output)
+    if o.append is not None:
+        check_state_file(o.append)
+    exclude(o, "rule", "threshold", "decision_column")
+    chosen = o.threshold if o.rule is None else load_rule(o.rule)
+    by_rule = o.rule is not None
+    if by_rule and chosen.probabilities == o.logits:
         was, way_out = "scores, not on probabilities", "pass --logits if they are"
-        if scores.logits:
+        if o.logits:
             was, way_out = "probabilities", "leave out --logits if they are not"
         raise files.DataError(
-            f"{rule} was tuned on {was}: {way_out} log-odds, here and in the reference"
+            f"{o.rule} was tuned on {was}: {way_out} log-odds, here and in the "
+            "reference"
         )
-    judged = sets.metric_named(metric or "f1", zero_division)
-    if by_rule and metric is None:
+    judged = metric_named(o.metric, o.zero_division)
+    if by_rule and o.metric is None:
         judged = chosen.metric
-    if by_rule and pos_label is None and (chosen.neg_label, chosen.pos_label) != (0, 1):
-        pos_label = str(chosen.pos_label)  # the rule has seen both classes
-    columns = sets.Columns(
-        label=label,
-        pos_label=pos_label,
-        format=format,
-        encoding=encoding,
-        max_line=max_line,
-        decimal=decimal,
-    )
+    named = by_rule and (chosen.neg_label, chosen.pos_label) != (0, 1)
+    if named and o.pos_label is None:  # the rule has seen both classes
+        o = o.but(pos_label=str(chosen.pos_label))
     options: dict[str, Any] = {
-        "every": _length(every, time),
-        "shift": shift,
-        "coverage": coverage,
-        "floor": floor,
-        "false_alarms": false_alarms,
-        "logits": scores.logits,
-        "average": average,
+        "every": _length(o.every, o.time),
+        **o.only("shift", "coverage", "floor", "false_alarms", "logits", "average"),
     }
-    if group is None and average is not None:
-        raise UsageError(f"--average {average} needs groups: pass --group COLUMN too")
-    known = sets.RecalibrationOptions(
-        reference=reference,
-        reference_score=reference_score,
-        reference_label=reference_label,
-    )
-    known.check()
-    if reference is None and append is None:
+    average_of(o.average, o.group)
+    checked("monitor", o)
+    if o.reference is None and o.append is None:
         raise UsageError("pass --reference FILE: labelled rows to compare with")
-    labelled = True if decision_column else None if chosen is None else False
-    named = (time, by, group, decision_column)
-    reader = RowReader(scores, columns, *named, labelled)
-    rows = None if reference is None else _reference(known, columns, scores, by)
-    late = [] if late_labels is None else files_of(late_labels)
+    labelled = True if o.decision_column else None if chosen is None else False
+    reader = RowReader(o, labelled)
+    rows = None if o.reference is None else _reference(o)
+    late = [] if o.late_labels is None else files_of(o.late_labels)
     ask = partial(_watched, reader=reader, metric=judged, chosen=chosen, reference=rows)
     before, notes = None, reader.notes
-    with only_run(append) if append else nullcontext(), warnings_in(notes):
-        if append is None:
+    with only_run(o.append) if o.append else nullcontext(), warnings_in(notes):
+        if o.append is None:
             paths = files_of(source)
             found = ask(None, paths, late, options=options)
         else:
             asked = {
                 **{f"--{k.replace('_', '-')}": v for k, v in options.items()},
                 "--metric": judged.name,
-                "--zero-division": zero_division,
+                "--zero-division": o.zero_division,
                 "--rule": chosen.to_dict() if by_rule else None,
-                "--threshold": threshold,
-                "--decision-column": decision_column,
-                "--time": time,
-                "--by": by,
-                "--group": group,
-                "--reference": rows and rows.digest,
+                "--threshold": o.threshold,
+                "--decision-column": o.decision_column,
+                "--time": o.time,
+                "--by": o.by,
+                "--group": o.group,
+                "--reference": rows and digest_of_rows(*rows),
             }
-            state = load_state(append, asked)
+            state = load_state(o.append, asked)
             fresh = state.new_files([*files_of(source), *late], notes)
             names = [os.path.relpath(one[0]) for one in fresh]
             labelled_now = {os.path.relpath(one) for one in late}
@@ -229,14 +171,14 @@ def monitor(
             found = ask(before, paths, late, options=options)
             if names and found is not None:
                 counted = [*state.files, *fresh]
-                State(state.asked, found, counted, reader.zoned).save(append)
+                State(state.asked, found, counted, reader.zoned).save(o.append)
     if found is None:
         raise files.DataError(f"{shown_input(source)} has no rows")
     summary = summary_of(found, reader, shown_input(source), len(paths))
-    summary |= {"state": append, "output": output}
-    if output is not None:
-        write(found, output)
-    tell(summary, found, json=json)
+    summary |= {"state": o.append, "output": o.output}
+    if o.output is not None:
+        write(found, o.output)
+    tell(summary, found, json=o.json)
     alarms = alarms_of(found, before)
     for where, fresh_alarms in alarms.items():
         last, many = fresh_alarms[-1], _report.count(len(fresh_alarms), "period")
@@ -253,15 +195,6 @@ def _check_output(path: str) -> None:
         from argmetric.cli.scores._page import require
 
         require(path)
-
-
-def _labelling(rule: str | None, threshold: float | None, decision: str | None) -> Any:
-    """What predicts labels: a rule, a threshold, or None for a column."""
-    given = {"--rule": rule, "--threshold": threshold, "--decision-column": decision}
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) > 1:
-        raise UsageError(f"{names[0]} and {names[1]} exclude each other")
-    return threshold if rule is None else load_rule(rule)
 
 
 def _length(every: str | None, time: str | None) -> int | str:
@@ -283,24 +216,17 @@ def _length(every: str | None, time: str | None) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _reference(
-    options: sets.RecalibrationOptions,
-    columns: sets.Columns,
-    scores: sets.Scores,
-    by: str | None,
-) -> Reference:
-    """The rows of --reference, with their segments where it has the column."""
-    known = read_reference(options, scores.score or "", columns, logits=scores.logits)
-    if known.y.min() == known.y.max():
+def _reference(o: Given) -> tuple[Any, ...]:
+    """Labels and scores of --reference, and segments where it has the column."""
+    table, y, p = read_reference(o, o.score or "")
+    if y.min() == y.max():
         raise files.DataError(
-            f"{options.reference}: every label is {known.y[0]}; rows of both classes "
-            "are needed"
+            f"{o.reference}: every label is {y[0]}; rows of both classes are needed"
         )
-    segments = None
-    if by in known.table.names and by is not None:
-        codes, ids = files.groups(known.table, files.named_column(known.table, by))
-        segments = np.array([str(one) for one in ids], dtype=object)[codes]
-    return Reference(known.y, known.p, segments)
+    if o.by is None or o.by not in table.names:
+        return y, p
+    codes, ids = files.groups(table, files.named_column(table, o.by))
+    return y, p, np.array([str(one) for one in ids], dtype=object)[codes]
 
 
 def _watched(
@@ -311,7 +237,7 @@ def _watched(
     reader: RowReader,
     metric: Metric,
     chosen: Any,
-    reference: Reference | None,
+    reference: tuple[Any, ...] | None,
     options: dict[str, Any],
 ) -> Monitoring | None:
     """What was counted before, with the rows of the files."""
@@ -320,7 +246,7 @@ def _watched(
 
     if found is not None and reader.labelled is None:  # as when the state was begun
         reader.labelled = found.watch.rule is None
-    overlap = None if reference is None else Overlap(reference.p)
+    overlap = None if reference is None else Overlap(reference[1])
     blocks = ((path, block) for path in paths for block in reader.blocks(path))
     with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
         for path, block in blocks:
@@ -334,7 +260,7 @@ def _watched(
                         labels = _rule(chosen, reference, metric, reader)
                     how = {**options, **block.added}
                     del how["labels"]
-                    how["reference"] = reference.given
+                    how["reference"] = reference
                     found = watch(block.p, labels, metric, **how)
                 else:
                     found = found.add(block.p, **block.added)
@@ -361,13 +287,15 @@ def _watched(
     return found
 
 
-def _rule(chosen: Any, reference: Reference, metric: Metric, reader: RowReader) -> Any:
+def _rule(
+    chosen: Any, reference: tuple[Any, ...], metric: Metric, reader: RowReader
+) -> Any:
     """What predicts labels, where no column has them."""
     if chosen is not None:
         return chosen
     from argmetric import tune
 
-    rule: Any = tune(reference.y, reference.p, metric)
+    rule: Any = tune(reference[0], reference[1], metric)
     reader.notes.append(
         f"rows are predicted by {rule_text(rule, 'score')}, the best threshold on the "
         "reference: --rule or --threshold names another"

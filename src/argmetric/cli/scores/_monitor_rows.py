@@ -14,8 +14,8 @@ from argmetric import _files as files
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
+from argmetric.cli._command import Given
 from argmetric.cli._errors import with_flags
-from argmetric.cli._option_sets import Columns, Scores
 from argmetric.cli.scores._load import find_score, refuse_shared
 from argmetric.cli.scores._rows import Input, in_pieces, listed
 
@@ -71,10 +71,8 @@ class RowReader:
 
     Attributes
     ----------
-    scores, columns : Scores, Columns
+    o : Given
         The options.
-    time, by, group, decision : str or None
-        Columns that were named.
     labelled : bool or None
         Whether predicted labels are read; None: where the first file has them.
     names : dict of str to str
@@ -87,12 +85,7 @@ class RowReader:
         Rows that were read.
     """
 
-    scores: Scores
-    columns: Columns
-    time: str | None
-    by: str | None
-    group: str | None
-    decision: str | None
+    o: Given
     labelled: bool | None
     zoned: bool | None = None
     names: dict[str, str] = field(default_factory=dict)
@@ -114,11 +107,11 @@ class RowReader:
     def check(self) -> None:
         """Refuse a name of --label that no file has."""
         if self._without_label is not None and "label" not in self.names:
-            assert self.columns.label is not None
-            files.named_column(self._without_label, self.columns.label)
+            assert self.o.label is not None
+            files.named_column(self._without_label, self.o.label)
 
     def _tables(self, path: str) -> Iterator[files.Table]:
-        how = self.columns.reading
+        how = self.o.only("format", "encoding", "max_line", "decimal")
         if how["format"] is not None or not in_pieces(path):
             from argmetric._input.arguments import check_bytes
 
@@ -141,10 +134,11 @@ class RowReader:
 
     def _choose(self, table: files.Table) -> list[str]:
         """The columns of a file that are read."""
-        label = self.columns.label
-        named = {"time": self.time, "by": self.by, "group": self.group}
+        label = self.o.label
+        named = {"time": self.o.time, "by": self.o.by, "group": self.o.group}
         taken = [one for one in (*named.values(), label) if one is not None]
-        found = {"score": find_score(table, self.scores, taken=taken)}
+        score = find_score(table, self.o.score, logits=self.o.logits, taken=taken)
+        found = {"score": score}
         for role, name in named.items():
             if name is not None:
                 found[role] = files.named_column(table, name)
@@ -156,7 +150,7 @@ class RowReader:
         if self.labelled:
             found["decision_column"] = files.find_column(
                 table,
-                self.decision,
+                self.o.decision_column,
                 files.DECISION_NAMES,
                 what="decision",
                 role="decision_column",
@@ -178,7 +172,7 @@ class RowReader:
     def _block(self, table: files.Table) -> RowBlock:
         names = self._found
         return RowBlock(
-            files.probabilities(table, names["score"], logits=self.scores.logits),
+            files.probabilities(table, names["score"], logits=self.o.logits),
             self._decisions(table),
             self._known(table),
             self._times(table),
@@ -202,29 +196,29 @@ class RowReader:
         try:
             return files.labels(table, name)
         except files.DataError:
-            if self.columns.pos_label is None:
+            if self.o.pos_label is None:
                 raise
-            return files.labels(table, name, pos_label=self.columns.pos_label)
+            return files.labels(table, name, pos_label=self.o.pos_label)
 
     def _known(self, table: files.Table) -> Floats | None:
         name = self._found.get("label")
         if name is None or self._bad_label:
             return None
-        pos_label = self.columns.pos_label
+        pos_label = self.o.pos_label
         try:
             return files.labels(table, name, pos_label=pos_label, missing=True)
         except files.DataError as error:
-            if self.columns.label is not None or pos_label is not None:
+            if self.o.label is not None or pos_label is not None:
                 raise
             self._bad_label = True
             self.notes.append(with_flags(f"labels not used: {error}"))
             return None
 
     def _times(self, table: files.Table) -> AnyArray | None:
-        if self.time is None:
+        if self.o.time is None:
             return None
         column = table.columns.column(table.names.index(self._found["time"]))
-        place = f"{table.source}: column {self.time!r}"
+        place = f"{table.source}: column {self.o.time!r}"
         try:
             found, zone = read_times(_parsed(column), table.n_rows, table.first + 1)
         except (ValueError, TypeError) as error:

@@ -9,44 +9,37 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._judge import as_count
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._load import ScoreBatch, load_batch
-from argmetric.cli.scores._recalibrate import read_calibrator, read_reference
+from argmetric.cli.scores import _layout as layout
+from argmetric.cli.scores import _maps as maps
+from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._refusals import LIMITS, checked
 from argmetric.cli.scores._rows import gathered
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
-    from argmetric import Decision
     from argmetric.report import Report
 
 Form = Literal["html", "md", "json", "text"]
+_FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
 
 
-def report(
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    scores: sets.Scores = sets.DEFAULT_SCORES,
-    group: opt.GroupColumn = None,
-    label: opt.Column = None,
-    pos_label: opt.PosLabel = None,
-    input_format: Annotated[files.Format | None, opt.INPUT_FORMAT] = None,
-    judge: sets.GroupJudge = sets.DEFAULT_GROUP_JUDGE,
-    recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
-    max_positives: opt.Most = None,
-    min_positives: opt.Least = 0,
-    min_precision: opt.Share = None,
-    min_recall: opt.Share = None,
-    coverage: opt.Coverage = 0.9,
-    output: opt.TextTarget = None,
-    format: Annotated[Form | None, Parameter(group=opt.OUTPUT)] = None,
-    encoding: opt.InputEncoding = "utf-8",
-    max_line: opt.MaxLine = opt.MAX_LINE,
-    decimal: opt.Decimal = ".",
-) -> int:
+@command(
+    "score logits group label pos_label input_format metric average zero_division "
+    "calibrator reference reference_score reference_label prior max_positives "
+    "min_positives min_precision min_recall coverage output format encoding max_line "
+    "decimal",
+    changed={
+        "format": _FORM,
+        "input_format": opt.OPTIONS["format"],
+        "average": (opt.AverageOver, None),
+    },
+)
+def report(o: Given) -> int:
     """Report on a decision: its forecast, and what would change it.
 
     The report is one HTML page that needs no network: the decision with its interval
@@ -58,83 +51,43 @@ def report(
 
     Parameters
     ----------
-    label
-        The column of true labels, for the actual score. By default the one called
-        label, y, y_true or target.
-    min_positives
-        Choose at least this many; with --group, in each group.
-    min_precision
-        Keep the expected precision at or above this; with --group, in each group.
-    min_recall
-        Keep the expected recall at or above this; with --group, in each group.
+    output
+        The file to write, replaced whole or not at all. By default standard output.
     format
         The format of the report. By default that of the ending of --output; text on
         standard output.
     """
-    source = gathered(file, more)
-    from argmetric import report as pages
-
-    recalibration.check()
-    target = None if output == "-" else output
-    form = require(target, format)
-    columns = sets.Columns(
-        group=group,
-        label=label,
-        pos_label=pos_label,
-        format=input_format,
-        encoding=encoding,
-        max_line=max_line,
-        decimal=decimal,
-    )
-    shared = recalibration.reference is not None
-    batch = load_batch(source, scores, columns, judge, shared=shared)
-    most = opt.as_count(max_positives, batch.table.n_rows, batch.grouping["average"])
-    with progress(f"reporting on {batch.table.n_rows:,} rows"):
-        known = reference_of(batch, recalibration, columns)
-        path = recalibration.calibrator
-        summary = pages.summarize_file(
-            batch.checked,
-            batch.metric,
-            y=batch.labels.values,
-            **batch.grouping,
-            logits=batch.logits,
-            calibrator=None if path is None else read_calibrator(path),
-            reference=known,
-            min_positives=min_positives,
-            max_positives=most,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            coverage=coverage,
-            names=names_of(batch),
-            group_names=ids_of(batch),
-        )
-        page = pages.Report(summary)
+    source = gathered(o.file, o.more)
+    checked("report", o)
+    target = None if o.output == "-" else o.output
+    form = require(target, o.format)
+    rows = layout.read(o.but(format=o.input_format), source)
+    limits = o.only(*LIMITS.split())
+    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
+    with progress(f"reporting on {rows.table.n_rows:,} rows"):
+        maps.recalibrate(rows, o)
+        known = rows.labelled
+        calibrator = None if known is not None else rows.calibrator
+        page = _summarized(rows, o, calibrator=calibrator, reference=known, **limits)
         if target is not None:
             save(page, target, form)
-    if batch.labels.note:
-        say(batch.labels.note)
+    for note in rows.notes:
+        say(note)
     if target is None:
         sys.stdout.write(page.render(form))
     return DONE
 
 
-def _form(path: str) -> Form:
-    from argmetric.report import format_of
-
-    try:
-        form: Form = format_of(path)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    return form
-
-
 def require(path: str | None, form: Form | None = None) -> Form:
     """Return the form of a report; one that cannot be is refused before the work."""
-    from argmetric.report import require_page
+    from argmetric.report import format_of, require_page
 
     if path is not None:
         refuse_bad_target(path)
-    form = form or ("text" if path is None else _form(path))
+    try:
+        form = form or ("text" if path is None else format_of(path))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     if form == "html":
         try:
             require_page()
@@ -149,78 +102,48 @@ def save(page: Report, path: str, form: Form | None = None) -> None:
     say(f"written: {path}")
 
 
-def names_of(batch: ScoreBatch) -> dict[str, str]:
-    """The file and the columns that were used."""
-    group = None if batch.groups is None else batch.groups.column
-    named = {
-        "file": batch.table.source,
-        "score": batch.score,
-        "label": batch.labels.column,
-        "group": group,
-    }
-    return {role: name for role, name in named.items() if name is not None}
+def _names(rows: Rows) -> dict[str, Any]:
+    """The file, the columns that were used, and the groups by their names."""
+    named = {"file": rows.table.source, **rows.used}
+    roles = ("file", "score", "scores", "label", "labels", "group")
+    ids = None
+    if rows.groups is not None:
+        ids = np.fromiter(rows.groups.ids, dtype=object, count=len(rows.groups.ids))
+    names = {role: named[role] for role in roles if role in named}
+    return {"names": names, "group_names": ids}
 
 
-def ids_of(batch: ScoreBatch) -> Any:
-    """The groups by their names in the file."""
-    if batch.groups is None:
-        return None
-    return np.fromiter(batch.groups.ids, dtype=object, count=len(batch.groups.ids))
+def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
+    """Write the report of a decision, or of labels that were found in another way."""
+    from argmetric import report as pages
+
+    known, names = rows.labelled, _names(rows)
+    with progress("reporting"):
+        if rows.way == "classes":
+            page = pages.report_class_decision(
+                decision,
+                rows.y,
+                coverage=o.coverage,
+                reference=known,
+                names={"file": rows.table.source},
+            )
+        elif decision is not None:
+            page = pages.report_decision(
+                decision, rows.y, coverage=o.coverage, reference=known, **names
+            )
+        else:
+            page = _summarized(rows, o, labels=labels, checked_on=known, **rows.scoring)
+        save(page, o.report)
 
 
-def reference_of(
-    batch: ScoreBatch, recalibration: sets.RecalibrationOptions, columns: sets.Columns
-) -> tuple[Any, Any] | None:
-    """Labels and scores of --reference."""
-    if recalibration.reference is None:
-        return None
-    known = read_reference(recalibration, batch.score, columns, logits=batch.logits)
-    return known.y, known.p
+def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
+    from argmetric import report as pages
 
-
-def report_decision(
-    batch: ScoreBatch,
-    decision: Decision,
-    path: str,
-    *,
-    coverage: float,
-    reference: tuple[Any, Any] | None,
-) -> None:
-    """Write the report of a decision that was made."""
-    from argmetric.report import report_decision as reported
-
-    page = reported(
-        decision,
-        batch.labels.values,
-        coverage=coverage,
-        reference=reference,
-        names=names_of(batch),
-        group_names=ids_of(batch),
+    if o.prior is not None:
+        how["prior"] = o.prior
+    how = {"logits": rows.logits, **how, **rows.how, **_names(rows)}
+    return pages.Report(
+        pages.summarize_file(
+            rows.checked, rows.metric, y=rows.y, coverage=o.coverage, **how
+        )
     )
-    save(page, path)
-
-
-def report_labels(
-    batch: ScoreBatch,
-    labels: Any,
-    path: str,
-    *,
-    coverage: float,
-    reference: tuple[Any, Any] | None,
-) -> None:
-    """Write the report of labels that were found in another way."""
-    from argmetric.report import Report, summarize_file
-
-    summary = summarize_file(
-        batch.checked,
-        batch.metric,
-        labels=labels,
-        checked_on=reference,
-        y=batch.labels.values,
-        **batch.grouping,
-        **batch.compared,
-        coverage=coverage,
-        names=names_of(batch),
-        group_names=ids_of(batch),
-    )
-    save(Report(summary), path)

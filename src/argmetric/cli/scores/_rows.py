@@ -71,7 +71,16 @@ def _refuse_output_among_inputs(path: str) -> None:
 def listed(source: Input) -> tuple[str, ...]:
     """Return the files of an input that is read into memory."""
     given = (source,) if isinstance(source, str) else source
-    return tuple(path for one in given for path in _expanded(one))
+    return tuple(path for one in given for path in _in_folder(one))
+
+
+def _in_folder(path: str) -> list[str]:
+    """Return the files of a folder or a pattern, or the path itself."""
+    if not os.path.isdir(path):
+        return _expanded(path)
+    from argmetric.scale import find_files
+
+    return [one for one, _ in find_files(path)]
 
 
 def shown_input(source: Input) -> str:

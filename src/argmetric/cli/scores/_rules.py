@@ -1,27 +1,24 @@
-"""Rules: as values, as lines for people, from and to files."""
+"""Rules: as lines for people, from and to files."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
-from argmetric.cli._report import Values, count, number, short_threshold
+from argmetric.cli._report import Facts, count, number, short_threshold
 
 if TYPE_CHECKING:
-    from argmetric import MultiLabelRule, Rule
+    from argmetric import Rule
 
 _SHOWN_OPTIMA = 5
-_DECIDES = "threshold", "operator", "pos_label", "neg_label"
-_TUNED = (
-    *("n", "prevalence", "positive_rate", "score", "out_of_fold_score", "optimism"),
-    *("score_interval", "coverage", "threshold_interval", "plateau"),
-)
+_WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
 _KINDS = {"MultiClassRule": "several classes", "MultiLabelRule": "several labels"}
+_HINTS = {"MultiClassRule": "", "MultiLabelRule": ": pass --scores"}
 
 
 def refuse_bad_target(path: str) -> None:
@@ -35,31 +32,24 @@ def refuse_bad_target(path: str) -> None:
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")
 
 
-def load_rule(path: str) -> Rule:
-    """Read a rule for one column of scores."""
-    from argmetric import Rule
-
-    rule = _load(path)
-    if not isinstance(rule, Rule):
-        what = _KINDS.get(type(rule).__name__, "something else")
-        hint = ": pass --scores" if what == "several labels" else ""
+def load_rule(path: str, way: str = "one") -> Any:
+    """Read a rule for rows of a layout."""
+    rule = load_any_rule(path)
+    kind = type(rule).__name__
+    if _WAYS.get(kind) == way:
+        return rule
+    if way == "one":
+        what = _KINDS.get(kind, "something else")
         raise files.DataError(
-            f"{path} is a rule for {what}; here there is one column of scores{hint}"
+            f"{path} is a rule for {what}; here there is one column of scores"
+            f"{_HINTS.get(kind, '')}"
         )
-    return rule
+    named = {"wide": "several labels", "classes": "several classes"}[way]
+    raise files.DataError(f"{path} is not a rule for {named}")
 
 
-def load_wide_rule(path: str) -> MultiLabelRule:
-    """Read a rule for several labels."""
-    from argmetric import MultiLabelRule
-
-    rule = _load(path)
-    if not isinstance(rule, MultiLabelRule):
-        raise files.DataError(f"{path} is not a rule for several labels")
-    return rule
-
-
-def _load(path: str) -> object:
+def load_any_rule(path: str) -> Any:
+    """Read a rule of any kind."""
     from argmetric import Rule
 
     if path == "-":
@@ -78,8 +68,8 @@ def _load(path: str) -> object:
         ) from None
 
 
-def rule_values(rule: Rule, score: str, p: Floats | None) -> Values:
-    """Return a rule as plain values.
+def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
+    """Return a rule as people write it down.
 
     Parameters
     ----------
@@ -87,26 +77,10 @@ def rule_values(rule: Rule, score: str, p: Floats | None) -> Values:
         The rule.
     score : str
         What the threshold is compared with.
-    p : ndarray or None
+    p : ndarray, optional
         The scores it was tuned on, so that the threshold can be shown with no more
         digits than cut them in the same place.
     """
-    return {
-        "metric": rule.metric.name,
-        "greater_is_better": rule.metric.greater_is_better,
-        "rule": rule_text(rule, score, p),
-        **{name: getattr(rule, name) for name in _DECIDES},
-        "calibrator": None if rule.calibrator is None else rule.calibrator.summary,
-        **{name: getattr(rule, name) for name in _TUNED},
-        "optimal_thresholds": rule.optimal_thresholds.tolist(),
-        "choice": rule.choice,
-        "constraints": dict(rule.constraints),
-        "notes": list(rule.notes),
-    }
-
-
-def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
-    """Return a rule as people write it down."""
     everything, nothing = "every row", "no row"
     if not math.isfinite(rule.threshold):
         above = rule.threshold < 0
@@ -117,78 +91,68 @@ def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
     return f"{what} {rule.operator} {shown}"
 
 
-def rule_facts(values: Values, *, rows: str = "these rows") -> list[tuple[str, str]]:
+def rule_facts(
+    rule: Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
+) -> Facts:
     """Return the lines that tell of a rule.
 
     Parameters
     ----------
-    values : dict
-        What `rule_values` gave.
+    rule, score, p
+        As for `rule_text`.
     rows : str, optional
         What the rows are called that it was tuned on.
     """
-    facts = [("rule", f"{values['rule']} is positive{_labels(values)}")]
-    facts.append(("score", f"{number(values['score'])} on {rows}{_share(values)}"))
-    if _is_known(values["out_of_fold_score"]):
-        facts.append(("new rows", _new_rows(values)))
-    if (best := values["threshold_interval"]) is not None:
-        facts.append(("best cut", _interval(values, best, _digits)))
-    if (plateau := values["plateau"]) is not None:
-        facts.append(("as good", _as_good(plateau, values["choice"])))
-    optima = values["optimal_thresholds"]
+    names = rule.pos_label, rule.neg_label
+    labels = "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
+    facts = [("rule", f"{rule_text(rule, score, p)} is positive{labels}")]
+    part = rule.positive_rate
+    chosen = f", {100 * part:.1f} % of them chosen" if _is_known(part) else ""
+    facts.append(("score", f"{number(rule.score)} on {rows}{chosen}"))
+    if _is_known(rule.out_of_fold_score):
+        facts.append(("new rows", _new_rows(rule)))
+    if rule.threshold_interval is not None:
+        facts.append(("best cut", _interval(rule, rule.threshold_interval, _digits)))
+    if rule.plateau is not None:
+        same = {"best": "scores the same", "one_se": "is within one standard error"}
+        where = f"any threshold in {_half_open(rule.plateau)}"
+        facts.append(("as good", f"{where} {same[rule.choice]}"))
+    optima = rule.optimal_thresholds.tolist()
     if len(optima) > 1:
-        shown = ", ".join(_half_open(pair) for pair in optima[:_SHOWN_OPTIMA])
-        more = f" and {len(optima) - _SHOWN_OPTIMA:,} more" * (
-            len(optima) > _SHOWN_OPTIMA
-        )
+        shown = ", ".join(map(_half_open, optima[:_SHOWN_OPTIMA]))
+        left = len(optima) - _SHOWN_OPTIMA
+        more = f" and {left:,} more" if left > 0 else ""
         facts.append(("optima", f"{shown}{more}: equally good"))
-    if values["constraints"]:
-        limits = [f"{key} {value:g}" for key, value in values["constraints"].items()]
+    if rule.constraints:
+        limits = [f"{key} {value:g}" for key, value in rule.constraints.items()]
         facts.append(("limits", ", ".join(limits).replace("_", " ")))
     return facts
 
 
-def rule_row(values: Values) -> list[str]:
+def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
     """Return a rule as a row: metric, rule, positives, score, new rows, interval."""
-    interval = values["score_interval"]
+    interval = rule.score_interval
     return [
-        values["metric"],
-        values["rule"],
-        f"{100 * values['positive_rate']:.1f} %",
-        number(values["score"]),
-        number(values["out_of_fold_score"]),
+        rule.metric.name,
+        rule_text(rule, score, p),
+        f"{100 * rule.positive_rate:.1f} %",
+        number(rule.score),
+        number(rule.out_of_fold_score),
         "" if interval is None else " to ".join(map(number, interval)),
     ]
 
 
-def _labels(values: Values) -> str:
-    names = values["pos_label"], values["neg_label"]
-    return "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
-
-
-def _share(values: Values) -> str:
-    share = values["positive_rate"]
-    return f", {100 * share:.1f} % of them chosen" if _is_known(share) else ""
-
-
-def _new_rows(values: Values) -> str:
-    gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
-    text = f"{number(values['out_of_fold_score'])} on {values['n']:,} such rows"
-    if values["score_interval"] is not None:
-        text += f", {_interval(values, values['score_interval'], number)}"
+def _new_rows(rule: Rule) -> str:
+    gap = rule.optimism if rule.metric.greater_is_better else -rule.optimism
+    text = f"{number(rule.out_of_fold_score)} on {rule.n:,} such rows"
+    if rule.score_interval is not None:
+        text += f", {_interval(rule, rule.score_interval, number)}"
     return f"{text} (optimism {number(gap)})"
 
 
-def _interval(
-    values: Values, pair: Sequence[float], shown: Callable[[float], str]
-) -> str:
+def _interval(rule: Rule, pair: Sequence[float], shown: Callable[[float], str]) -> str:
     low, high = map(shown, pair)
-    return f"{100 * values['coverage']:g} % interval {low} to {high}"
-
-
-def _as_good(pair: Sequence[float], choice: str) -> str:
-    same = {"best": "scores the same", "one_se": "is within one standard error"}
-    return f"any threshold in {_half_open(pair)} {same[choice]}"
+    return f"{100 * rule.coverage:g} % interval {low} to {high}"
 
 
 def _half_open(pair: Sequence[float]) -> str:
@@ -203,7 +167,7 @@ def _is_known(value: float | None) -> bool:
     return value is not None and not math.isnan(value)
 
 
-def tuned_on(rule: Rule) -> str:
+def tuned_on(rule: Any) -> str:
     """Return where a rule comes from, in a few words."""
     known = (
         f", {rule.metric.name} {number(rule.score)}" if _is_known(rule.score) else ""

@@ -2,85 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
-from argmetric._input.types import Floats
 from argmetric._results.whole_files import writing
-from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError, refuse
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import UsageError
+from argmetric.cli._judge import average_of, class_metric, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._load import (
-    find_label,
-    find_score,
-    grouping,
-    load_groups,
-    load_weights,
-    read_rows,
-    refuse_shared,
-)
-from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, PieceOptions
+from argmetric.cli.scores import _layout as layout
+from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _pieces as pieces
+from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._load import load_weights
 from argmetric.cli.scores._page import require, save
+from argmetric.cli.scores._refusals import checked, exclude
 from argmetric.cli.scores._rows import Input, gathered
-from argmetric.cli.scores._rules import (
-    refuse_bad_target,
-    rule_facts,
-    rule_row,
-    rule_values,
-)
-from argmetric.metrics import Metric
-
-if TYPE_CHECKING:
-    from argmetric import MultiLabelRule, Rule
+from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_row
 
 _PLACEHOLDER = "{metric}"
-
-
-def tune(
-    file: opt.RowsFile,
-    /,
-    *more: opt.MoreFiles,
-    scores: sets.Scores = sets.DEFAULT_SCORES,
-    wide: sets.Wide = sets.NOT_WIDE,
-    one_label: opt.OneLabel = False,
-    columns: sets.Columns = sets.DEFAULT_COLUMNS,
-    weight: opt.Weight = None,
-    no_label: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
-    metric: Annotated[
+_METRICS = (
+    Annotated[
         list[str] | None,
         opt.NAMED_METRIC,
-        Parameter(
-            negative="",
-            help=f"{opt.METRICS} Repeat it for several metrics, each with its own "
-            "rule. [default: f1]",
+        Parameter(negative=""),
+        opt.with_help(
+            f"{opt.METRICS} Repeat it for several metrics, each with its own rule. "
+            "[default: f1]"
         ),
-    ] = None,
-    zero_division: opt.ZeroOverZero = None,
-    cost_fp: Annotated[
-        float | None, Parameter(group=opt.METRIC, validator=opt.AMOUNT)
-    ] = None,
-    cost_fn: Annotated[
-        float | None, Parameter(group=opt.METRIC, validator=opt.AMOUNT)
-    ] = None,
-    average: opt.WideAverageOver = None,
-    choice: opt.Choice = "best",
-    max_positives: opt.MostTuned = None,
-    min_precision: opt.Share = None,
-    min_recall: opt.Share = None,
-    coverage: opt.Coverage = 0.9,
-    seed: opt.Seed = 0,
-    output: opt.Target = None,
-    report: opt.ReportTarget = None,
-    json: opt.Json = False,
-    pieces: PieceOptions = NO_PIECES,
-) -> int:
+    ],
+    None,
+)
+
+
+@command(
+    f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
+    "zero_division cost_fp cost_fn average choice max_positives min_precision "
+    f"min_recall coverage seed output report json {pieces.RUNNING}",
+    changed={"metric": _METRICS},
+)
+def tune(o: Given) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
     Every cut between two different scores is tried. The answer goes to standard output:
@@ -100,6 +68,8 @@ def tune(
         The cost of a false alarm; with --cost-fn, instead of a metric.
     cost_fn
         The cost of a miss; with --cost-fp, instead of a metric.
+    max_positives
+        Choose at most this many of these rows, or this share of them: 500, or 5%.
     min_precision
         Keep the precision on these rows at or above this.
     min_recall
@@ -108,231 +78,204 @@ def tune(
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
     """
-    source = gathered(file, more)
-    cost = _cost(cost_fp, cost_fn, metric)
-    if one_label:
-        from argmetric.cli.scores._class_commands import tune_classes
-        from argmetric.cli.scores._classes import UNSUPPORTED
-
-        refuse(IN_MEMORY, one_label=pieces.asked_for(source))
-        refuse(
-            UNSUPPORTED,
-            no_label=no_label,
-            cost_fp=cost,
-            weight=weight,
-            choice=choice != "best",
-            max_positives=max_positives,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            group=columns.group,
-            report=report,
-        )
-        if metric is not None and len(metric) > 1:
-            raise UsageError("--one-label takes one --metric")
-        if output is not None:
-            refuse_bad_target(output)
-        name = None if metric is None else metric[0]
-        judged = sets.Judge(metric=name, zero_division=zero_division, average=average)
-        how_tuned: dict[str, Any] = {"coverage": coverage, "seed": seed}
-        how_tuned |= {"output": output, "json": json}
-        return tune_classes(source, wide, scores, columns, judged, **how_tuned)
-    metrics = [
-        sets.metric_named(name, zero_division, several=True)
-        for name in metric or ["f1"]
-    ]
-    names = [one.name for one in metrics] if not cost else ["cost"]
-    targets, reports = (_targets(path, names) for path in (output, report))
+    source = gathered(o.file, o.more)
+    cost = _cost(o)
+    checked("tune", o)
+    exclude(o, "no_label", "label")
+    way, given = layout.way_of(o), o.metric or ["f1"]
+    if way == "classes":
+        metrics: list[Any] = [
+            class_metric(one, o.average, o.zero_division) for one in given
+        ]
+        if o.logits:
+            raise UsageError("tune takes probabilities: leave out --logits")
+    else:
+        average_of(o.average, o.group, wide=way == "wide")
+        metrics = [metric_named(x, o.zero_division, several=True) for x in given]
+    if o.no_label and o.logits:
+        raise UsageError("--no-label works on probabilities, not on --logits")
+    names = ["cost"] if cost else [one.name for one in metrics]
+    targets, reports = (_targets(path, names) for path in (o.output, o.report))
     for path in reports:
         require(path)
-    limits: dict[str, Any] = {
-        "min_precision": min_precision,
-        "min_recall": min_recall,
-        "max_positives": max_positives,
-        "choice": "best" if choice == "best" else "one_se",
-        "coverage": coverage,
-        "random_state": seed,
+    how = {
+        **o.only("min_precision", "min_recall", "max_positives", "coverage"),
+        "choice": "best" if o.choice == "best" else "one_se",
+        "random_state": o.seed,
+        "cost": cost,
     }
-    judge = sets.Judge(average=average)
-    if wide.asked:
-        from argmetric.cli.scores._wide import ONE_COLUMN
-
-        refuse(ONE_COLUMN, no_label=no_label, cost_fp=cost, report=report)
-        if pieces.asked_for(source):
-            refuse(IN_MEMORY, scores=True)
-        options = wide, scores, columns, judge
-        summary = _of_labels(source, *options, metrics, weight, targets, **limits)
-        return _tell(summary, json=json)
-    how = judge.average_for(columns.group)
-    if no_label and columns.label is not None:
-        raise UsageError("--no-label and --label exclude each other")
-    if pieces.asked_for(source):
-        refuse(
-            IN_MEMORY,
-            format=columns.format,
-            no_label=no_label,
-            group=columns.group,
-            weight=weight,
-            report=report,
-        )
-        summary = _in_pieces(
-            source,
-            scores,
-            columns,
-            [None] if cost else [*metrics],
-            targets,
-            cost,
-            pieces,
-            cost=None if cost is None else (cost["fp"], cost["fn"]),
-            **limits,
-        )
-        return _tell(summary, json=json)
-    table = read_rows(source, **columns.reading)
-    score, p = _scores(table, scores, columns, label_free=no_label)
-    label, y, positive = None, None, None
-    if not no_label:
-        taken = [score, columns.group, weight]
-        label = find_label(table, columns.label, taken=taken)
-        y, positive = files.classes(table, label, columns.pos_label)
-    refuse_shared(score=score, label=label, group=columns.group, weight=weight)
-    groups = load_groups(table, columns, judge)
-    weights = load_weights(table, weight)
-    with progress(f"tuning on {table.n_rows:,} rows"):
-        from argmetric import tune as tuned
-
-        rules: Any = tuned(
-            y,
-            p,
-            None if cost else [*metrics],
-            sample_weight=weights,
-            **grouping(groups),
-            cost=None if cost is None else (cost["fp"], cost["fn"]),
-            pos_label=positive,
-            **limits,
-        )
-    found: list[Rule] = list(rules.values()) if isinstance(rules, dict) else [rules]
-    _save(found, targets)
-    for rule, target in zip(found, reports, strict=bool(reports)):
+    if pieces.asked("tune", o, source):
+        return _tune_pieces(o, source, metrics, targets, how)
+    numbers: Any = "probabilities" if o.no_label or way == "classes" else "numbers"
+    rows = layout.read(
+        o.but(metric=None),
+        source,
+        labels="none" if o.no_label else "classes",
+        scores=numbers,
+    )
+    with progress(f"tuning on {rows.table.n_rows:,} rows"):
+        rules = _tuned(rows, o, [] if cost else given, metrics, how)
+    _save(rules, targets)
+    for rule, target in zip(rules, reports, strict=bool(reports)):
         with progress("reporting"):
             save(rule.report(), target)
-    used = {"score": score, "label": label, "group": columns.group, "weight": weight}
-    summary = {
-        **_report.rows_described(table, **used),
-        "groups": None if groups is None else len(groups.ids),
-        "average": how,
-        "prevalence": found[0].prevalence,
-        "cost": cost,
-        "rules": [rule_values(rule, score, p) for rule in found],
+    values = {
+        **rows.described(),
+        **({} if way == "one" else {"labels": rows.names}),
+        "rules": [rule.to_dict() for rule in rules],
         "output": targets,
     }
-    return _tell(summary, json=json)
+    facts, table = _tuned_lines(rows, rules, metrics, o)
+    said = dict.fromkeys(note for rule in rules for note in _notes(rule))
+    notes = [("note", note) for note in said]
+    return _report.tell("tune", values, facts, json=o.json, table=table, notes=notes)
 
 
-def _of_labels(
-    file: Input,
-    wide: sets.Wide,
-    scores: sets.Scores,
-    columns: sets.Columns,
-    judge: sets.Judge,
-    metrics: list[Metric],
-    weight: str | None,
-    targets: list[str],
-    **options: Any,
-) -> _report.Values:
-    """Tune the thresholds of several labels."""
-    from argmetric.cli.scores._wide import load_wide
-    from argmetric.cli.scores._wide_summary import rules_described
+def _tuned(
+    rows: Rows, o: Given, given: list[str], metrics: list[Any], how: dict[str, Any]
+) -> list[Any]:
+    """Return a rule for each metric, or for the costs."""
+    from argmetric import MultiLabelRule
+    from argmetric import tune as tuned
 
-    if wide.labels is None:
-        raise UsageError("several labels are tuned on their labels: pass --labels")
-    how: dict[str, Any] = {"any_numbers": True, "metric": metrics[0]}
-    batch = load_wide(file, wide, scores, columns, judge, **how)
-    with progress(f"tuning on {batch.table.n_rows:,} rows"):
-        from argmetric import MultiLabelRule
-        from argmetric import tune as tuned
-
-        weights = load_weights(batch.table, weight)
-        options |= {"sample_weight": weights, **batch.grouping}
-        found: Any = tuned(batch.labels.values, batch.p, [*metrics], **options)
-        names = tuple(batch.names)
-        rules = [
-            MultiLabelRule(one.rules, names, one.average) for one in found.values()
-        ]
-    _save(rules, targets)
-    named = list(batch.columns.values())
-    return {
-        **_report.rows_described(batch.table, **batch.patterns, weight=weight),
-        "labels": batch.names,
-        "average": batch.average,
-        "rules": [rules_described(rule, named, batch.p) for rule in rules],
-        "output": targets,
-    }
+    weights = load_weights(rows.table, o.weight)
+    if rows.way == "classes":
+        for name in ("min_precision", "min_recall", "max_positives", "choice", "cost"):
+            del how[name]
+        if o.zero_division is not None:
+            how["zero_division"] = float(o.zero_division)
+        how["average"] = o.average or "macro"
+        found: Any = tuned(
+            rows.y, rows.p, given, sample_weight=weights, classes=rows.classes, **how
+        )
+        return [*found.values()]
+    how |= {**rows.how, "sample_weight": weights, "pos_label": rows.positive}
+    found = tuned(rows.y, rows.p, metrics if given else None, **how)
+    rules = [*found.values()] if isinstance(found, dict) else [found]
+    if rows.way == "one":
+        return rules
+    return [MultiLabelRule(one.rules, tuple(rows.names), one.average) for one in rules]
 
 
-def _save(rules: Sequence[Rule | MultiLabelRule], targets: list[str]) -> None:
+def _notes(rule: Any) -> list[str]:
+    parts = getattr(rule, "rules", (rule,))
+    kept = parts if getattr(rule, "average", "macro") == "macro" else parts[:1]
+    return [note for one in kept for note in one.notes]
+
+
+def _save(rules: Any, targets: list[str]) -> None:
     """Write each rule to its file, if files were named."""
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)
 
 
-def _in_pieces(
-    file: Input,
-    scores: sets.Scores,
-    columns: sets.Columns,
-    metrics: list[Any],
-    targets: list[str],
-    costs: _report.Values | None,
-    pieces: PieceOptions,
-    **options: Any,
-) -> _report.Values:
+def _tuned_lines(
+    rows: Rows, rules: list[Any], metrics: list[Any], o: Given
+) -> tuple[Any, Any]:
+    """Return the lines and the table on rules of rows of any layout."""
+    described = ("rows", _report.rows_asked(rows.described()))
+    if rows.way == "classes":
+        asked = lines.asked(
+            rows.described(), metrics[0], names=rows.names, way="classes"
+        )
+        if len(rules) > 1:
+            scores = [
+                (m.name, f"{_report.number(rule.score)} on these rows")
+                for m, rule in zip(metrics, rules, strict=True)
+            ]
+            return [*asked[:-1], *scores], None
+        (rule,) = rules
+        told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
+        weights = [f"{one:.4g}" for one in rule.weights]
+        table = lines.class_table(rows.classes, weight=weights)
+        return [*asked, *told], table
+    if rows.way == "wide":
+        return _wide_lines(rows, rules, described)
+    return _one_lines(rows.described(), rows, rules, o)
+
+
+def _wide_lines(rows: Rows, rules: list[Any], described: Any) -> tuple[Any, Any]:
+    macro = rows.average == "macro"
+    how = "a threshold for each" if macro else "one threshold for all"
+    names = rows.names if macro else ["all"]
+    labels = f"{len(rows.names):,}, {how} (--average {rows.average})"
+    facts, table = [described, ("labels", labels)], []
+    for rule in rules:
+        new = _report.number(rule.score - rule.optimism)
+        text = f"{_report.number(rule.score)} on these rows, new rows {new}"
+        facts.append((rule.metric.name, text))
+        some = zip(names[: lines.SHOWN_NAMES], rule.rules, strict=False)
+        for j, (name, one) in enumerate(some):
+            column = [*rows.columns.values()][j] if macro else "score"
+            p = np.ascontiguousarray(rows.p[:, j]) if macro else rows.p.ravel()
+            table.append([name, *rule_row(one, column, p)[:-1]])
+    header = ["label", "metric", "rule", "positives", "score", "new rows"]
+    return facts, (header, table, 3, lines.more(len(names), "label"))
+
+
+def _one_lines(
+    described: _report.Values, rows: Rows | None, rules: list[Any], o: Given
+) -> tuple[Any, Any]:
+    known = "label" in described["columns"]
+    share = f"{100 * rules[0].prevalence:.1f} % positive"
+    facts = [("rows", _report.rows_asked(described))]
+    if rows is not None and rows.groups is not None:
+        facts.append(lines.asked_of(rows)[1])
+    facts.append(
+        ("truth", share if known else f"{share}, if the probabilities are right")
+    )
+    score, p = described["columns"]["score"], None if rows is None else rows.p
+    if len(rules) > 1:
+        header = ["metric", "rule", "positives", "score", "new rows", "interval"]
+        return facts, (header, [rule_row(x, score, p) for x in rules], 2)
+    metric = rules[0].metric.name
+    if o.cost_fp is not None:
+        alarm, miss = f"false alarm {o.cost_fp:g}", f"miss {o.cost_fn:g}"
+        metric = f"minus the cost of all rows; {alarm}, {miss}"
+    where = "these rows" if known else "such rows, expected"
+    told = rule_facts(rules[0], score, p, rows=where)
+    return [*facts, ("metric", metric), *told], None
+
+
+def _tune_pieces(
+    o: Given, source: Input, metrics: list[Any], targets: list[str], how: dict[str, Any]
+) -> int:
     """Tune on files of any size, each metric for itself."""
     from argmetric.scale import columns_of
     from argmetric.scale import tune as tuned
 
     score, label = columns_of(
-        file,
-        score=(scores.score, files.SCORE_NAMES + files.LOGIT_NAMES),
-        label=(columns.label, files.LABEL_NAMES),
+        source,
+        score=(o.score, files.SCORE_NAMES + files.LOGIT_NAMES),
+        label=(o.label, files.LABEL_NAMES),
     )
-    notes = [f"read in pieces, engine {pieces.engine}"]
-    with warnings_in(notes), pieces.running() as how:
-        found = [
-            tuned(
-                file,
-                metric,
-                score=score,
-                label=label,
-                pos_label=Spelled(columns.pos_label),
-                **options,
-                **how,
-            )
-            for metric in metrics
-        ]
-    _save(found, targets)
-    rules = [rule_values(rule, score, None) for rule in found]
-    for one in rules:
-        one["notes"] = [*notes, *one["notes"]]
-    return {
-        **_report.pieces_described(
-            file, found[0].n, None, None, score=score, label=label
-        ),
-        "prevalence": found[0].prevalence,
-        "cost": costs,
-        "rules": rules,
+    read = [f"read in pieces, engine {o.engine}"]
+    how |= {"score": score, "label": label, "pos_label": Spelled(o.pos_label)}
+    with warnings_in(read), pieces.running(o) as where:
+        asked = [None] if how["cost"] else metrics
+        rules = [tuned(source, metric, **how, **where) for metric in asked]
+    _save(rules, targets)
+    described = pieces.described(source, rules[0].n, score=score, label=label)
+    notes = [*read, *dict.fromkeys(note for rule in rules for note in rule.notes)]
+    values = {
+        **described,
+        "rules": [rule.to_dict() for rule in rules],
+        "notes": notes,
         "output": targets,
     }
+    facts, table = _one_lines(described, None, rules, o)
+    return _report.tell("tune", values, facts, json=o.json, table=table)
 
 
-def _cost(
-    fp: float | None, fn: float | None, metric: list[str] | None
-) -> _report.Values | None:
-    if fp is None and fn is None:
+def _cost(o: Given) -> tuple[float, float] | None:
+    if o.cost_fp is None and o.cost_fn is None:
         return None
-    if fp is None or fn is None:
+    if o.cost_fp is None or o.cost_fn is None:
         raise UsageError("--cost-fp and --cost-fn go together")
-    if metric is not None:
+    if o.metric is not None:
         raise UsageError("--cost-fp and --cost-fn take the place of --metric")
-    return {"fp": fp, "fn": fn}
+    return o.cost_fp, o.cost_fn
 
 
 def _targets(output: str | None, names: list[str]) -> list[str]:
@@ -350,55 +293,3 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
     for target in targets:
         refuse_bad_target(target)
     return targets
-
-
-def _scores(
-    table: files.Table, scores: sets.Scores, columns: sets.Columns, *, label_free: bool
-) -> tuple[str, Floats]:
-    """Return the column of scores: any numbers, but probabilities without labels."""
-    score = find_score(table, scores, taken=[columns.group, columns.label])
-    if not label_free:
-        return score, files.numbers(table, score)
-    if scores.logits:
-        raise UsageError("--no-label works on probabilities, not on --logits")
-    return score, files.probabilities(table, score)
-
-
-def _tell(summary: _report.Values, *, json: bool) -> int:
-    """Print what was tuned; return the exit code."""
-    facts: Any = _facts
-    rules, table = summary["rules"], _table if len(summary["rules"]) > 1 else None
-    if "labels" in summary:
-        from argmetric.cli.scores._wide_summary import tuned_facts as facts
-        from argmetric.cli.scores._wide_summary import tuned_table as table
-
-        rules = [rule for one in rules for rule in one["rules"]]
-    said = dict.fromkeys(note for rule in rules for note in rule["notes"])
-    notes = [("note", note) for note in said]
-    return _report.tell("tune", summary, facts, json=json, table=table, notes=notes)
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    rules, known = summary["rules"], "label" in summary["columns"]
-    share = f"{100 * summary['prevalence']:.1f} % positive"
-    facts = [
-        ("rows", _report.rows_asked(summary)),
-        *_report.groups_asked(summary),
-        ("truth", share if known else f"{share}, if the probabilities are right"),
-    ]
-    if len(rules) > 1:
-        return facts
-    cost = summary["cost"]
-    metric = rules[0]["metric"] if cost is None else _costs(cost)
-    rows = "these rows" if known else "such rows, expected"
-    return [*facts, ("metric", metric), *rule_facts(rules[0], rows=rows)]
-
-
-def _table(summary: _report.Values) -> _report.Table:
-    header = ["metric", "rule", "positives", "score", "new rows", "interval"]
-    return header, map(rule_row, summary["rules"]), 2
-
-
-def _costs(cost: _report.Values) -> str:
-    alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
-    return f"minus the cost of all rows; {alarm}, {miss}"

@@ -16,8 +16,8 @@ from argmetric._files import blocks
 from argmetric.cli import _options as opt
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._examples import ENDINGS
+from argmetric.cli._judge import metric_named
 from argmetric.cli._learning import command_group
-from argmetric.cli._option_sets import metric_named
 from argmetric.cli._progress import reading
 from argmetric.cli.scores._page import require
 from argmetric.cli.scores._rows import refuse_shared_output

@@ -20,8 +20,9 @@ from argmetric._results.whole_files import written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._errors import with_flags
-from argmetric.cli._option_sets import metric_named
+from argmetric.cli._judge import metric_named
 from argmetric.cli._progress import progress
+from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import (
@@ -197,7 +198,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
         ("metric", summary["metric"]),
         ("model", f"{summary['checkpoint']}, which has learned from {learned}"),
         ("threshold", _report.number(summary["threshold"])),
-        _report.positives(summary),
+        lines.positives(summary["positives"], summary["rows"]),
     ]
     if summary["skipped"]:
         facts.append(("skipped", _report.count(summary["skipped"], "bad row")))

@@ -17,6 +17,7 @@ from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._examples import ENDINGS
 from argmetric.cli._learning import command_group, warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._train import (
     CHOICE,
@@ -98,7 +99,7 @@ def summarize_files(
     for target in (html, output):
         if target is not None and not (target is output and target == "-"):
             refuse_bad_target(target)
-    opt.check_encoding(encoding)
+    check_encoding(encoding)
     summarizer = chooser.summarizer()
     with progress("reading"):
         sources = read_sources(files, encoding=encoding, otherwise=opt.OTHER_ENCODING)
@@ -216,7 +217,7 @@ def evaluate(
     """
     from argmetric.search import score_summaries
 
-    opt.check_encoding(encoding)
+    check_encoding(encoding)
     summarizer = chooser.summarizer()
     known = read_training(data, references, encoding)
     notes = known.notes

@@ -14,6 +14,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
 from argmetric.cli._learning import Training, load_learned
 from argmetric.cli._progress import progress
+from argmetric.cli._values import check_encoding
 
 if TYPE_CHECKING:
     from argmetric._text.summaries.read import ClusterFiles
@@ -230,7 +231,7 @@ def train(
         The share of decisions that a new policy of "vine" gets. [default: 0.5]
     """
     training = Training("summarizer", model)
-    opt.check_encoding(encoding)
+    check_encoding(encoding)
     if policy == "searn":
         policy = "dagger"
     both = {"iterations": iterations, "oracle_beam": oracle_beam}

@@ -12,9 +12,10 @@ from argmetric._input.types import Integers
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import BEGIN, CodedLabels, is_label, repaired
 from argmetric._text.corpus.sentences import Column, ColumnFile, Sentence, read_columns
-from argmetric.cli._options import OTHER_ENCODING, check_encoding
+from argmetric.cli._options import OTHER_ENCODING
 from argmetric.cli._progress import reading
 from argmetric.cli._report import count
+from argmetric.cli._values import check_encoding
 
 TagTask = Literal["chunk", "ner", "pos", "joint"]
 

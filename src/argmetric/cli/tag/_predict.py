@@ -27,6 +27,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import load_learned, text_target
 from argmetric.cli._progress import progress, reading
+from argmetric.cli._values import check_encoding
 from argmetric.cli.tag._labels import read_tags
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
 
 def read_plain(path: str, encoding: str) -> PlainText:
     """Read plain text; one without a word is refused."""
-    opt.check_encoding(encoding)
+    check_encoding(encoding)
     with reading(path):
         name, text = read_text(path, encoding, opt.OTHER_ENCODING)
     plain = tokenized(text, name)

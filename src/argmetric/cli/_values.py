@@ -1,0 +1,127 @@
+"""From the text of an option to its value: numbers, shares, files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cyclopts import UNSET, App, ArgumentCollection, Group, Token
+
+from argmetric.cli._errors import UsageError
+
+COLUMNS = Group("Columns", sort_key=1)
+_MOST_JOBS = 10_000
+# A lone "-" looks like an option to the parser; it travels under another name.
+_MARKED_STREAM = "<->"
+
+
+def jobs(type_: Any, value: Any) -> None:
+    if value == 0:
+        raise ValueError("Must not be 0.")
+    if value is not None and abs(value) > _MOST_JOBS:
+        raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
+
+
+def marked_streams(tokens: Sequence[str]) -> list[str]:
+    """Return tokens in which a lone ``-`` cannot be taken for an option."""
+    return [_MARKED_STREAM if token == "-" else token for token in tokens]
+
+
+def unmarked(token: str) -> str:
+    """Return a token as the user wrote it."""
+    return "-" if token == _MARKED_STREAM else token
+
+
+def path(type_: Any, tokens: Sequence[Token]) -> str:
+    return unmarked(tokens[0].value)
+
+
+def written_path(type_: Any, tokens: Sequence[Token]) -> str:
+    """Return the path; `refuse_overwriting` knows written files by this function."""
+    return unmarked(tokens[0].value)
+
+
+def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse an output that is a file which the same command reads.
+
+    The parser calls this with what it found, for every command.
+    """
+
+    def given(converter: Any) -> Iterator[tuple[str, str]]:
+        for one in arguments:
+            if one.parameter.converter is converter:
+                yield from ((one.name, unmarked(token.value)) for token in one.tokens)
+
+    written = [pair for pair in given(written_path) if os.path.isfile(pair[1])]
+    if not written:
+        return
+    for _, pattern in given(path):
+        found = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else ()
+        for read in (pattern, *found):
+            for option, target in written:
+                if os.path.isfile(read) and os.path.samefile(read, target):
+                    raise UsageError(
+                        f"{option} {target} is also an input: pass another name, "
+                        "or --force to overwrite it"
+                    )
+
+
+def refuse_empty(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse options and files of no characters, as an unset variable of a shell gives.
+
+    The name of a column that is read may be empty: that of an index, say.
+    """
+    for one in arguments:
+        groups: Any = one.parameter.group
+        if COLUMNS in groups and one.parameter.metavar == "COLUMN":
+            continue
+        for token in one.tokens:
+            if token.value == "" and token.implicit_value is UNSET:
+                name = token.keyword or "the name of a file"
+                raise UsageError(f"{name} is empty: give it a value, or leave it out")
+
+
+def whole(type_: Any, tokens: Sequence[Token]) -> int:
+    """Read a whole number; the parser's own way would round 2.9 to 3."""
+    text = tokens[0].value
+    if re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) is None:
+        raise ValueError(f"A whole number is needed, not {text!r}.")
+    return int(text)
+
+
+def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | float:
+    """Read 500 as a count, and 5% as a share of 0.05."""
+    text = tokens[0].value
+    if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
+        share = float(text[:-1]) / 100
+        if 0 < share <= 1:
+            return share
+    raise ValueError(
+        f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
+    )
+
+
+def share_or_estimate(type_: Any, tokens: Sequence[Token]) -> float | str:
+    text = tokens[0].value
+    if text == "estimate":
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise ValueError("A share between 0 and 1 (0.05), or estimate, is needed.")
+    return share
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that nobody knows."""
+    try:
+        "a".encode(encoding)
+    except LookupError:
+        raise UsageError(f"--encoding {encoding}: there is no such encoding") from None

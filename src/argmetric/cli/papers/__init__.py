@@ -1,1 +1,0 @@
-"""``argmetric papers``: list and run what the five papers claim."""

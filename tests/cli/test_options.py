@@ -1,0 +1,114 @@
+"""The table of options and that of refusals, held to the functions of the package."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import argmetric as am
+from argmetric import scale
+from argmetric.cli._app import app
+from argmetric.cli._options import OPTIONS
+from argmetric.cli.scores._pieces import GROUPED, RUNNING, TAKEN
+from argmetric.cli.scores._refusals import REFUSALS
+from cli_scores import DECIDED, Y, write_csv
+from command import Run
+
+# Parameters by the options that give them, and those that no command line gives
+GIVEN = {
+    "p": "score",
+    "y": "label",
+    "y_true": "label",
+    "y_pred": "decision_column",
+    "labels": "decision_column",
+    "groups": "group",
+    "sample_weight": "weight",
+    "n_jobs": "jobs",
+    "random_state": "seed",
+    "classes": "one_label",
+    "cost": "cost_fp",
+}
+UNGIVEN = {
+    "decide": {
+        "cost": "a matrix of costs is no option",
+        "max_cost": "the same",
+        "max_per_class": "one number for each class is no option",
+        "method": "the papers' algorithms are for Python",
+        "check": "checks of what was read already",
+        "certificate": "a bound that takes long, for Python",
+    },
+    "forecast": {"cost": "a matrix of costs is no option"},
+    "evaluate": {
+        "cost": "a matrix of costs is no option",
+        "forecast": "--score says the same by a note",
+    },
+    "tune": {
+        "calibrator": "a threshold on the scores is the same",
+        "n_bootstrap": "the default is enough for a command",
+        "cv": "the same",
+    },
+    "calibrate": {},
+}
+
+
+def options_of(command: str) -> set[str]:
+    found = app[command].assemble_argument_collection()
+    return {name for one in found for name in one.names}
+
+
+@pytest.mark.parametrize("verb", UNGIVEN)
+def test_every_parameter_is_an_option_or_has_a_reason(verb: str) -> None:
+    flags = options_of(verb)
+    for name in inspect.signature(getattr(am, verb)).parameters:
+        option = f"--{GIVEN.get(name, name).replace('_', '-')}"
+        assert (option in flags) != (name in UNGIVEN[verb]), name
+    assert all(UNGIVEN[verb].values())
+
+
+@pytest.mark.parametrize("verb", TAKEN)
+def test_what_is_taken_in_pieces_the_functions_of_files_take(verb: str) -> None:
+    known = set(inspect.signature(getattr(scale, verb)).parameters)
+    if verb == "calibrate":
+        known |= set(inspect.signature(scale.calibration_check).parameters)
+    ours = {"cost_fp": "cost", "cost_fn": "cost", "seed": "random_state"}
+    ours |= {"jobs": "n_jobs", "new_decisions": "decision_column"}
+    ours |= {f"reference_{one}": "reference" for one in ("score", "label")}
+    told = {"fail_under", "fail_on"}  # about the answer
+    told |= {"coverage"} if verb == "decide" else set()
+    for name in {*TAKEN[verb].split()} - told:
+        assert ours.get(name, name) in known, name
+    where = {"engine", "scheduler"}  # an executor
+    running = (RUNNING if verb in ("tune", "calibrate") else GROUPED).split()
+    assert {*running} - where <= known
+
+
+def test_every_refusal_has_options_a_message_and_a_reason() -> None:
+    for one in REFUSALS:
+        assert one.reason
+        assert "{}" in one.message
+        for name in one.options.split():
+            command, _, option = name.rpartition(":")
+            assert option in OPTIONS or option == "method"
+            if command:
+                assert f"--{option.replace('_', '-')}" in options_of(command)
+
+
+def test_an_option_of_the_table_has_a_help_text_wherever_it_is(run: Run) -> None:
+    for verb in ("decide", "forecast", "evaluate", "report", "monitor"):
+        assert run(verb, "--help").code == 0
+        arguments = app[verb].assemble_argument_collection(parse_docstring=True)
+        for argument in arguments:
+            if argument.parse:
+                assert argument.parameter.help, argument.name
+
+
+def test_a_rule_and_a_report_go_together_in_every_order(run: Run) -> None:
+    write_csv(y=Y, decision=DECIDED)
+    for line in ("decide scores.csv --decision-column d", "forecast scores.csv"):
+        ended = run(*line.split(), "--report", "page.txt")
+        assert ended.code == 0, ended.err
+        assert re.search("written: page.txt", ended.err)
+        Path("page.txt").unlink()
