@@ -180,7 +180,7 @@ def decide_classes(
     added = {decision_column: np.asarray(decision.labels)}
     out.write(rows.table, added, numeric=frozenset(rows.found.values()))
     if report is not None:
-        from argmetric.report import report_class_decision
+        from argmetric._report import report_class_decision
 
         names = {"file": str(summary["file"])}
         known = {"coverage": coverage, "reference": given.get("reference")}

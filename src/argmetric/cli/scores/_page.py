@@ -20,7 +20,7 @@ from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
     from argmetric import Decision
-    from argmetric.report import Report
+    from argmetric._report import Report
 
 Form = Literal["html", "md", "json", "text"]
 
@@ -72,7 +72,7 @@ def report(
         standard output.
     """
     source = gathered(file, more)
-    from argmetric import report as pages
+    from argmetric import _report as pages
 
     recalibration.check()
     target = None if output == "-" else output
@@ -119,7 +119,7 @@ def report(
 
 
 def _form(path: str) -> Form:
-    from argmetric.report import format_of
+    from argmetric._report import format_of
 
     try:
         form: Form = format_of(path)
@@ -130,7 +130,7 @@ def _form(path: str) -> Form:
 
 def require(path: str | None, form: Form | None = None) -> Form:
     """Return the form of a report; one that cannot be is refused before the work."""
-    from argmetric.report import require_page
+    from argmetric._report import require_page
 
     if path is not None:
         refuse_bad_target(path)
@@ -187,7 +187,7 @@ def report_decision(
     reference: tuple[Any, Any] | None,
 ) -> None:
     """Write the report of a decision that was made."""
-    from argmetric.report import report_decision as reported
+    from argmetric._report import report_decision as reported
 
     page = reported(
         decision,
@@ -209,7 +209,7 @@ def report_labels(
     reference: tuple[Any, Any] | None,
 ) -> None:
     """Write the report of labels that were found in another way."""
-    from argmetric.report import Report, summarize_file
+    from argmetric._report import Report, summarize_file
 
     summary = summarize_file(
         batch.checked,

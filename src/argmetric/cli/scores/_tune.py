@@ -213,7 +213,9 @@ def tune(
     _save(found, targets)
     for rule, target in zip(found, reports, strict=bool(reports)):
         with progress("reporting"):
-            save(rule.report(), target)
+            import argmetric as am
+
+            save(am.report(rule), target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
     summary = {
         **_report.rows_described(table, **used),
