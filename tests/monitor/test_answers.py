@@ -92,7 +92,7 @@ def test_every_surface_gives_the_same_answer(capsys: Any) -> None:
     found = watched([*QUIET, *STRANGE, rows(1000, 0.05)])
     verdicts = [one.verdict for one in found.periods]
     assert verdicts[6:] == ["cannot say without labels", "share moved"]
-    page = found.report().render("md")
+    page = am.report(found).render("md")
     saved = json.loads(json.dumps(found.to_dict()))["told"]
     frame = found.to_frame()
     tell({"notes": [], **summary(found)}, found, json=False)

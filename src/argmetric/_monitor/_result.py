@@ -32,7 +32,7 @@ from argmetric._results.saving import Saved, check_version, plain, restored
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric.report import Report
+    pass
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
@@ -470,16 +470,3 @@ class Monitoring(Saved["Monitoring"], Result):
         from argmetric._monitor._plot import draw_periods
 
         return draw_periods(self, ax)
-
-    def report(self) -> Report:
-        """A page on all periods: scores, shares, histograms and segments.
-
-        Returns
-        -------
-        argmetric.report.Report
-            To be saved, or shown in a notebook.
-        """
-        from argmetric.report import report_monitoring
-
-        made: Report = report_monitoring(self)
-        return made
