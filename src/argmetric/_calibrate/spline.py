@@ -131,7 +131,7 @@ class SplineMap(Calibrator):
         return super()._from_plain(values)
 
     def _map(self, x: Floats) -> Floats:
-        if self.ends is None:
+        if self.ends is None or self.low is None or self.high is None:
             return self._curve(x)
         first, last = self.ends
         inner = np.clip(self._curve(np.clip(x, first, last)), self.low, self.high)

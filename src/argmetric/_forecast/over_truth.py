@@ -55,8 +55,14 @@ def law_over_truth(
 def _sample_of(batch: Batch, cells: Cells) -> GroupSample:
     layout = batch.layout
     rows = layout.segment_rows(0, layout.sizes.size)
-    of_rows = (one[rows] for one in (cells.place, batch.selected, batch.known))
-    return GroupSample(batch.metric, *of_rows, layout.indptr, layout.sizes)
+    return GroupSample(
+        batch.metric,
+        cells.place[rows],
+        batch.selected[rows],
+        batch.known[rows],
+        layout.indptr,
+        layout.sizes,
+    )
 
 
 def _own(batch: Batch, cells: Cells, calibrator: Calibrator) -> Floats:

@@ -71,9 +71,9 @@ class Cells:
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         used = np.flatnonzero(rows.ravel())
         place = np.cumsum(rows.ravel() > 0) - 1
-        counts = (one.ravel()[used].astype(np.float64) for one in (rows, open_))
+        count, rest = (one.ravel()[used].astype(np.float64) for one in (rows, open_))
         odds = np.clip(x, -far, far)[used % x.size]
-        return cls(odds, used >= x.size, *counts, place)
+        return cls(odds, used >= x.size, count, rest, place)
 
 
 def _bounds(x: Floats, far: float, calibrator: Calibrator) -> Floats:

@@ -158,21 +158,21 @@ class Truth:
         called = np.zeros(x.size)
         if x.size and cells.x.size:
             near = np.searchsorted((x[1:] + x[:-1]) / 2, cells.x)
-            total = np.bincount(near, cells.rows, x.size)
-            there = np.flatnonzero(total)
+            about = np.bincount(near, cells.rows, x.size)
+            there = np.flatnonzero(about)
             share = np.bincount(near, cells.rows * cells.called, x.size)
-            called = np.interp(np.arange(x.size), there, share[there] / total[there])
+            called = np.interp(np.arange(x.size), there, share[there] / about[there])
         sides = []
         for here, part in ((cells.called, called), (~cells.called, 1.0 - called)):
             weight = rows * part
             total, known = float(weight.sum()), float(positives @ part)
-            if total > 0.0:
-                says = [(one * weight).sum(axis=1) / total for one in self._says]
-            else:  # what the map says of the batch itself
-                own = from_log_odds(self._odds(cells.x[here]).T)
-                weight = cells.rows[here] / max(cells.rows[here].sum(), 1e-300)
-                says = [(one * weight).sum(axis=1) for one in own]
-            sides.append(_Side(here, *says, total, known))
+            chances = self._says
+            if not total > 0.0:  # what the map says of the batch itself
+                chances = from_log_odds(self._odds(cells.x[here]).T)
+                weight = cells.rows[here]
+            weight = weight / max(weight.sum(), 1e-300)
+            says, rest = ((one * weight).sum(axis=1) for one in chances)
+            sides.append(_Side(here, says, rest, total, known))
         return sides
 
     def _trusts(self, sides: list[_Side], level: Floats) -> Floats:
@@ -261,11 +261,11 @@ def drawn_counts(
     """
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= FEW:  # every row by itself
-        group, cell = (np.repeat(one, rows.ravel().astype(np.int64)) for one in
-                       np.indices(rows.shape).reshape(2, -1))  # fmt: skip
+        place = np.repeat(np.arange(rows.size), rows.ravel().astype(np.int64))
+        group, cell = np.divmod(place, rows.shape[1])
         hit = rng.random((repeats, cell.size, p.shape[1])) < p[cell]
-        in_group = group == np.arange(rows.shape[0])[:, None]
-        return np.einsum("gc,rcd->rgd", in_group.astype(np.float64), hit)
+        found = [hit[:, group == one].sum(axis=1) for one in range(len(rows))]
+        return np.stack(found, axis=1).astype(np.float64)
     q = 1.0 - p
     rare = 2.0 * sums(rows, p) <= total
     mean = np.where(rare, sums(rows, p), sums(rows, q))
