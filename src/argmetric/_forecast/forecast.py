@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from argmetric._calibrate.resolve import (
-    calibrated_scores,
-    check_prior,
-    resolve_reference,
-)
-from argmetric._decide import (
+from argmetric._calibrate.applied import (
     AtShare,
     at_share,
     calibration_note,
     warn_of_lost_map,
+)
+from argmetric._calibrate.resolve import (
+    calibrated_scores,
+    check_prior,
+    resolve_reference,
 )
 from argmetric._forecast.batch import Batch
 from argmetric._forecast.effects import LARGEST_EFFECT
