@@ -22,7 +22,6 @@ MODULES = (
     "argmetric",
     "integrations",
     "metrics",
-    "report",
     "scale",
     "search",
     "sequence",

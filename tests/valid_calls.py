@@ -15,7 +15,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
-from argmetric import report, search, sequence, stream
+from argmetric import search, sequence, stream
 
 P = [0.9, 0.6, 0.3, 0.1, 0.7, 0.2]
 Y = [1, 1, 0, 0, 0, 1]
@@ -289,23 +289,9 @@ CALLS: dict[str, Call] = {
     "MultiClassRule.apply": of(MULTI_CLASS.apply, p=THREE),
     "Decision.curve_of": of(DECISION.curve_of, group="a"),
     "Decision.to_frame": of(DECISION.to_frame, backend="pandas"),
-    "Decision.report": of(DECISION.report, y=Y, pos_label=1, coverage=0.8),
-    "Report.render": of(RULE.report().render, format="md"),
-    "argmetric.report.summarize": of(
-        report.summarize,
-        p=P,
-        metric="f1",
-        y=Y,
-        labels=Y,
-        groups=list("aabbcc"),
-        average="groups",
-        zero_division=1.0,
-        min_positives=1,
-        max_positives=2,
-        logits=False,
-        calibrator=CALIBRATOR,
-        pos_label=1,
-        coverage=0.8,
+    "Report.render": of(am.report(RULE).render, format="md"),
+    "argmetric.report": of(
+        am.report, result=DECISION, y=Y, pos_label=1, coverage=0.8, reference=(Y, P)
     ),
     "Forecast.cdf": of(FORECAST.cdf, x=0.5),
     "Forecast.probability_below": of(FORECAST.probability_below, x=0.5),

@@ -201,7 +201,7 @@ METHODS: dict[str, Call] = {
         A_REFERENCE,
     ),
     "Report.save": Call(
-        RULE.report().save, {"path": "page.html", "format": "html"}, A_FILE
+        am.report(RULE).save, {"path": "page.html", "format": "html"}, A_FILE
     ),
     # ------------------------------------------------------------------ models
     "MetricClassifier.fit": Call(

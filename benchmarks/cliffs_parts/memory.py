@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric.report import summarize
+from argmetric._report import summarize
 from cliffs_parts.cells import group_ids, peak, probabilities
 
 GROUP = 20  # rows of a group, cells of a sample

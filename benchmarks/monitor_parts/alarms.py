@@ -146,11 +146,13 @@ def first_alarm(
     given.
     """
     watch = am.monitor(p[:n], cut, reference=reference, every=n).watch
-    chances = watch.own if true is None else watch.cells.chances((true,))[0]
+    chances = watch.own if true is None else true.apply(watch.cells.scores)
     weeks = np.arange(p.size) // n
     tables = watch.cells.count(p, p >= cut, None, weeks, int(weeks[-1]) + 1)
     critical = critical_value(watch.every.per_year, watch.false_alarms)
-    readings = (weigh_readings(watch.old, rows_of(x), watch.chances) for x in tables)
+    readings = (
+        weigh_readings(watch.old, rows_of(x), watch.maps.chances) for x in tables
+    )
     known = np.array([one.verdict() != CANNOT_SAY for one in readings])
     how = watch.old, chances, watch.metric, 0, known
     for i, (z, _) in enumerate(movements(list(tables), *how)):

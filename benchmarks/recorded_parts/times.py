@@ -62,9 +62,9 @@ def cells() -> dict[str, Call]:
     )
     p = scores(4000)
     found["calibrate n=4000"] = functools.partial(am.calibrate, truth(p), p)
-    found["report f1 n=1000"] = lambda: (
-        am.decide(scores(1000), "f1").report(truth(scores(1000))).render(format="html")
-    )
+    found["report f1 n=1000"] = lambda: am.report(
+        am.decide(scores(1000), "f1"), truth(scores(1000))
+    ).render(format="html")
     X, y = table(100_000, 10)
     found["stream sgd 10^5 rows"] = lambda: stream.OnlineClassifier(
         learner="sgd", random_state=0

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 import argmetric as am
-from argmetric import report
+from argmetric._report import summarize
 from recorded_parts.data import (
     FEW,
     MAIN,
@@ -408,7 +408,7 @@ def check_calls() -> Calls:
 def report_calls() -> Calls:
     p = scores(180, seed=12)
     for name in ("f1", "mcc", "gmean", "own", "precision"):
-        call = functools.partial(report.summarize, p, METRICS[name])
+        call = functools.partial(summarize, p, METRICS[name])
         for word, options in {
             "plain": {},
             "labels": {"labels": p > 0.4},
@@ -424,9 +424,9 @@ def report_calls() -> Calls:
         for kind in ("md", "html"):
             yield (
                 f"report/{name}/{kind}",
-                lambda name=name, kind=kind: (
-                    am.decide(p, METRICS[name]).report(truth(p)).render(format=kind)
-                ),
+                lambda name=name, kind=kind: am.report(
+                    am.decide(p, METRICS[name]), truth(p)
+                ).render(format=kind),
             )
     for name in METRICS:
         call = functools.partial(am.check_metric, METRICS[name], n=9)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
     from argmetric._monitor import monitor as monitor
+    from argmetric._report import Report as Report
+    from argmetric._report import report as report
     from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
@@ -107,6 +109,7 @@ _ROOMS = {
         "Monitoring",
         "monitor",
     ),
+    "argmetric._report": ("Report", "report"),
     "argmetric._tune": (
         "MultiClassRule",
         "MultiLabelRule",
@@ -152,7 +155,7 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    *("integrations", "metrics", "report", "scale", "search", "sequence", "stream"),
+    *("integrations", "metrics", "scale", "search", "sequence", "stream"),
     "tensors",
     "train",
 )

@@ -67,13 +67,13 @@ def files(rows, watched, tmp_path_factory):
     p, y, groups = rows
     folder = tmp_path_factory.mktemp("reports")
     made = {
-        "decision": am.decide(p).report(y),
-        "limited": am.decide(p, "mcc", max_positives=200, min_recall=0.3).report(),
-        "minimised": am.decide(p, "sec").report(),
-        "groups": am.decide(p, groups=groups, average="groups").report(y),
-        "rule": am.tune(y, p).report(),
-        "check": am.calibration_check(y, p).report(),
-        "monitor": watched.report(),
+        "decision": am.report(am.decide(p), y),
+        "limited": am.report(am.decide(p, "mcc", max_positives=200, min_recall=0.3)),
+        "minimised": am.report(am.decide(p, "sec")),
+        "groups": am.report(am.decide(p, groups=groups, average="groups"), y),
+        "rule": am.report(am.tune(y, p)),
+        "check": am.report(am.calibration_check(y, p)),
+        "monitor": am.report(watched),
     }
     for name, report in made.items():
         report.save(folder / f"{name}.html")

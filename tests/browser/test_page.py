@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._report._curves import BETAS
+from argmetric._report._numbers import number
 from argmetric._results.display import metric_title
 from argmetric.cli._report import short_threshold
-from argmetric.report._curves import BETAS
-from argmetric.report._numbers import number
 
 KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream", "monitor")
 PHONE = {"viewport": {"width": 390, "height": 844}}
@@ -248,7 +248,7 @@ def test_the_first_screen_has_the_decision(visit, rows):
 
 
 def test_the_histogram_is_that_of_the_chosen_period(visit, watched):
-    page, said = visit("monitor"), watched.report().summary.watched
+    page, said = visit("monitor"), am.report(watched).summary.watched
     assert page.locator("#period option").count() == len(watched.periods)
 
     def heights():

@@ -13,6 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
+from argmetric._calibrate import fit as _fit
 from argmetric._calibrate import spline as _spline
 from argmetric._calibrate.cells import MOST_CELLS, cells_of
 from argmetric._calibrate.logistic import N_DRAWS
@@ -330,7 +331,7 @@ def test_cells_cost_no_accuracy(n, monkeypatch):
     assert (cells_of(reference).x.size < n) == (n > MOST_CELLS)
     where = np.linspace(*np.quantile(x, [0.001, 0.999]), 101)
     for most in (n, 600):
-        monkeypatch.setattr(_spline, "cells_of", lambda rows, k=most: cells_of(rows, k))
+        monkeypatch.setattr(_fit, "cells_of", lambda rows, k=most: cells_of(rows, k))
         other = am.calibrate(y, x, logits=True)
         gap = np.abs(other.apply_logits(where) - ours.apply_logits(where))
         assert gap.max() < 1e-3 if most == n else gap.max() < 0.02

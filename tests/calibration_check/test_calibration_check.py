@@ -447,7 +447,7 @@ def test_p_that_will_do_is_not_advised_against():
     assert lines["decide, as it stands"].endswith(
         "as good here; the log-loss is higher"
     )
-    page = check.report().render("md")
+    page = am.report(check).render("md")
     assert f"Decisions are reliable with p as given: {check.advice[0]}." in page
     assert "0.600 |  | as good here; the log-loss is higher |" in page
     assert "no other way" not in page
@@ -460,7 +460,7 @@ def test_no_line_contradicts_the_verdict(seed):
     p = rng.beta(1, 2, 400)
     y = rng.random(400) < p ** rng.choice([1.0, 1.15])
     check = am.calibration_check(y, p, "f1", n_bootstrap=30)
-    for text in (repr(check), check.report().render("md")):
+    for text in (repr(check), am.report(check).render("md")):
         of_p = [line for line in text.splitlines() if "decide, " in line]
         as_it_is = next(x for x in of_p if "stands  " in x or "p as given" in x)
         assert ("not advised" in as_it_is) <= (check.fit_to_decide != "yes")

@@ -79,7 +79,7 @@ def test_every_surface_says_the_same(run, tmp_path):
     text = f"{half.expected:.4f} (p >= 0.5, {chosen.sum()} positives)"
     assert text in repr(decision)
     assert text in decision._repr_html_().replace("&gt;", ">")
-    page = decision.report(new_y).render("md")
+    page = am.report(decision, new_y).render("md")
     assert f"(p ≥ 0.5 as given, {chosen.sum()} positives; " in page
     actual = am.evaluate(new_y, chosen)
     assert f"| 0.5 cut-off | {half.expected:.3f} | {actual:.3f} |" in page

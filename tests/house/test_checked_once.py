@@ -21,7 +21,7 @@ from argmetric._input import groups as _groups
 from argmetric._input import validation as _validation
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.validation import Probabilities, read_scores
-from argmetric.report import summarize
+from argmetric._report import summarize
 from command import Run
 
 RNG = np.random.default_rng(3)
@@ -166,7 +166,7 @@ def test_alternatives_are_made_once_and_not_checked() -> None:
 def test_reports_check_no_row_again(verb: str, counts: Counter[str]) -> None:
     made = am.decide(P) if verb == "decide" else am.calibration_check(Y, P)
     counts.clear()
-    made.report()
+    am.report(made)
     assert counts["check_scores"] == (1 if verb == "decide" else 0)
 
 

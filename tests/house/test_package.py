@@ -38,7 +38,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._expected._screen",
     "argmetric._files._features",
     "argmetric._forecast.means",
-    "argmetric._forecast.over_maps",
+    "argmetric._forecast.over_truth",
     "argmetric._results.archives",
     "argmetric.cli.scores._page",
 }

@@ -5,6 +5,7 @@ import pytest
 
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._monitor._cells import Cells
+from argmetric._monitor._law import Maps
 
 
 def ratio(c, selected):
@@ -27,11 +28,8 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
         inside = (s >= s[:1000].min()) & (s <= s[:1000].max())
         new = s[inside][1000:]
         cell = np.searchsorted(cells.edges, new, side="right")
-        for one, c in zip(
-            found.calibrator.alternatives,
-            cells.chances(found.calibrator.alternatives),
-            strict=True,
-        ):
+        chances = Maps.of(found.calibrator, cells).chances
+        for one, c in zip(found.calibrator.alternatives, chances, strict=True):
             exact = ratio(one.apply(new, logits=logits), new >= cut)
             gaps.append(ratio(c[cell], new >= cut) - exact)
     assert abs(np.mean(gaps)) < 0.002

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._monitor._groups import MeanOverGroups, _Sample
+from argmetric._forecast.over_truth import GroupSample
+from argmetric._monitor._groups import MeanOverGroups
 from argmetric._monitor._rows import GroupTable
 from argmetric.metrics import get_metric
 
 RNG = np.random.default_rng(11)
-LATTICE = (np.arange(64) + 0.5) / 64
+PLACE = np.tile(np.arange(10), 2)  # of ten cells, whatever rows are called
 
 
 def rows(n: int, share: float = 0.15) -> tuple[Any, Any]:
@@ -46,6 +47,11 @@ def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverG
     return MeanOverGroups(judged, RNG.integers(0, 10, n), selected, known, indptr)
 
 
+def sample_of(groups: MeanOverGroups) -> GroupSample:
+    of_rows = groups.cell, groups.selected, groups.known
+    return GroupSample(groups.metric, *of_rows, groups.indptr, groups.lengths)
+
+
 def slow_mean(groups: MeanOverGroups, labels: Any) -> float:
     """The mean of the metric over the groups, one group after the other."""
     values = []
@@ -61,13 +67,12 @@ def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
     known = np.full(10, math.nan)
     known[[1, 7]] = 1.0, 0.0
     groups = groups_of([3, 1, 4, 2], metric, zero_division=1.0, known=known)
-    c, theta = RNG.uniform(0.05, 0.9, 10), 0.4
-    q = c * np.exp(theta) / (1 - c + c * np.exp(theta))
-    p = np.where(np.isnan(known), q[groups.cell], known)
+    c = RNG.uniform(0.05, 0.9, 10)
+    p = np.where(np.isnan(known), c[groups.cell], known)
     labels = np.array(list(itertools.product([False, True], repeat=10)))
     chance = np.where(labels, p, 1 - p).prod(axis=1)
     means = np.array([slow_mean(groups, one) for one in labels])
-    found = _Sample(groups, np.ones(4), 4).moments(c, theta)
+    found = sample_of(groups).moments(c)
     mean = chance @ means
     assert found[0] == pytest.approx(mean, abs=1e-12)
     assert found[1] == pytest.approx(np.sqrt(chance @ (means - mean) ** 2), abs=1e-12)
@@ -88,13 +93,10 @@ def test_draws_are_those_of_simulated_labels(
 ) -> None:
     groups = groups_of(sizes, metric, zero_division=zero)
     usual = np.sort(RNG.uniform(0.02, 0.8, 10))
-    chances = usual ** np.array([0.8, 1.0, 1.2])[:, None]
-    theta = np.linspace(-0.8, 0.8, 5) + np.array([-0.1, 0.0, 0.1])[:, None]
-    levels = np.broadcast_to(LATTICE, (3, 5, 64))
-    value, expected = groups.drawn(chances, theta, levels)
-    for j, t in itertools.product(range(3), range(5)):
-        odds = chances[j] * np.exp(theta[j, t])
-        q = (odds / (1 - chances[j] + odds))[groups.cell]
+    chances = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
+    value, expected = groups.drawn(np.array(chances).T, PLACE, 400)
+    for i, chance in enumerate(chances):
+        q = chance[groups.cell]
         labels = RNG.random((4000, q.size)) < q
         sums = [
             np.add.reduceat(one, groups.indptr[:-1], axis=1, dtype=np.float64)
@@ -105,34 +107,33 @@ def test_draws_are_those_of_simulated_labels(
             groups.metric.value(sums[0], k, sums[1], groups.lengths), axis=1
         )
         error = drawn.std() / math.sqrt(4000)
-        assert abs(expected[j, t] - drawn.mean()) < 5 * error + 0.002
-        assert value[j, t].std() == pytest.approx(drawn.std(), rel=0.12)
+        assert abs(expected[i] - drawn.mean()) < 5 * error + 0.002
+        assert value[:, i].std() == pytest.approx(drawn.std(), rel=0.12)
         for level in (0.05, 0.5, 0.95):
             below, above = np.quantile(drawn, [level - 0.04, level + 0.04])
-            found = np.quantile(value[j, t], level)
+            found = np.quantile(value[:, i], level)
             assert below - lumps <= found <= above + lumps
 
 
 def test_the_mean_of_many_groups_is_read_from_some_of_them() -> None:
     groups = groups_of([2] * 5000)
-    chances = RNG.uniform(0.1, 0.6, (2, 10))
-    theta = np.array([[-0.3, 0.3], [-0.2, 0.4]])
-    _, found = groups.drawn(chances, theta, np.full((2, 2, 1), 0.5))
-    whole = _Sample(groups, np.ones(5000), 5000)
-    wanted = [
-        [whole.moments(c, x)[0] for x in row]
-        for c, row in zip(chances, theta, strict=True)
+    chances = RNG.uniform(0.1, 0.6, (10, 4))
+    _, found = groups.drawn(chances, PLACE, 1)
+    values = [
+        groups.values((RNG.random(groups.cell.size) < one[groups.cell]) * 1.0)
+        for one in chances.T
+        for _ in range(40)
     ]
-    np.testing.assert_allclose(found, wanted, atol=0.004)
+    wanted = np.mean(values, axis=1).reshape(4, 40).mean(axis=1)
+    np.testing.assert_allclose(found, wanted, atol=0.006)
 
 
 def test_many_known_groups_have_their_actual_mean() -> None:
     known = (RNG.random(10_000) < 0.3).astype(np.float64)
     groups = groups_of([2] * 5000, known=known)
-    theta = np.zeros((1, 2))
-    value, found = groups.drawn(np.full((1, 10), 0.3), theta, np.full((1, 2, 1), 0.5))
+    value, found = groups.drawn(np.full((10, 2), 0.3), PLACE, 3)
     np.testing.assert_allclose(found, slow_mean(groups, known == 1.0), atol=1e-12)
-    np.testing.assert_allclose(value, found[..., None], atol=1e-12)
+    np.testing.assert_allclose(value, np.tile(found, (3, 1)), atol=1e-12)
 
 
 def watch(**options: Any) -> am.Monitoring:

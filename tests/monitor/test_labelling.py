@@ -44,7 +44,7 @@ def test_the_plan_draws_some_rows_of_each_stratum() -> None:
 
 def test_sizes_are_those_of_the_formula_for_f1() -> None:
     table = MADE.counts[0].table
-    c = MADE.watch.chances.mean(axis=0)
+    c = MADE.watch.maps.chances.mean(axis=0)
     rows = table.sum(axis=1)
     f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
     wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))

@@ -14,7 +14,6 @@ from argmetric._monitor._cells import Cells, rows_of
 from argmetric._monitor._likelihood import (
     ThetaTable,
     label_likelihood,
-    likeliest_theta,
     likelihood_of,
     population_share,
 )
@@ -72,7 +71,7 @@ def test_the_table_over_theta_is_the_likelihood_of_rows(moved: float) -> None:
 @pytest.mark.parametrize("n", [1, 40, 3000, 300_000])
 def test_the_likeliest_theta_and_a_narrow_posterior(n: int) -> None:
     old, new, chances = two_samples(0.8, 2000, n)
-    theta, level = likeliest_theta(likelihood_of(old, new, chances[:1]))
+    (theta,), (level,) = likelihood_of(old, new, chances[:1]).peaks
     one = likelihood_of(old, new, chances[:1])
     found = minimize_scalar(
         lambda x: -float(one.loglik(np.array([[x]]))[0, 0]),
@@ -96,7 +95,7 @@ def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
     moved: float,
 ) -> None:
     old, new, (chance, *_) = two_samples(moved, 300, 400)
-    peak = likeliest_theta(likelihood_of(old, new, chance[None]))[1]
+    (peak,) = likelihood_of(old, new, chance[None]).peaks[1]
     odds = old @ chance / (old @ (1 - chance))
     for share in population_share(old, new, chance, 0.9):
         theta = np.log(share / (1 - share) / odds)
@@ -118,7 +117,7 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
         reference = resolve_reference(None, (y[:500], p[:500]), logits=False)
         cells = Cells.of(reference.rows, None)
-        (chance,) = cells.chances((reference.calibrator,))
+        chance = reference.calibrator.apply(cells.scores)
         old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
         low, high = population_share(old, new, chance, 0.9)
         held += low <= 0.1 <= high

@@ -23,7 +23,7 @@ def made():
     code, p = rows_of(500, 3)
     y = np.array(NAMES)[code]
     d = am.decide(p, classes=NAMES)
-    return d, y, json.loads(d.report(y).render("json"))
+    return d, y, json.loads(am.report(d, y).render("json"))
 
 
 def table(said, key):
@@ -64,7 +64,7 @@ def test_tables_are_those_of_the_decision(made):
 def test_many_classes_have_their_most_frequent_confusions():
     _, p = rows_of(400, 40, seed=1)
     d = am.decide(p, one_label=True)
-    said = json.loads(d.report().render("json"))
+    said = json.loads(am.report(d).render("json"))
     first = table(said, "confusion-expected")["rows"][0]
     wrong = d.expected_confusion
     np.fill_diagonal(wrong, 0.0)
@@ -77,19 +77,19 @@ def test_many_classes_have_their_most_frequent_confusions():
 def test_all_forms_say_it_and_a_reference_is_checked(made):
     d, _, _ = made
     code, p = rows_of(300, 3, seed=2)
-    report = d.report(reference=(np.array(NAMES)[code], p))
+    report = am.report(d, reference=(np.array(NAMES)[code], p))
     for form in ("html", "md", "text"):
         text = report.render(form)
         assert "Expected confusion matrix" in text
         assert "Ways to decide, compared on the reference" in text
     check = am.calibration_check(code, p, one_label=True, n_bootstrap=5)
-    assert "Reliable for forecasts?" in check.report().render("text")
+    assert "Reliable for forecasts?" in am.report(check).render("text")
 
 
 def test_groups_and_other_metrics():
     code, p = rows_of(60, 3, seed=3)
     d = am.decide(p, "mcc", one_label=True, groups=np.arange(60) % 4)
-    text = d.report(code).render("text")
+    text = am.report(d, code).render("text")
     assert "MCC, mean over 4 groups" in text
     assert "Rows of each class" in text
 
@@ -114,4 +114,4 @@ def test_a_pickled_decision_has_no_report():
 
     d = pickle.loads(pickle.dumps(am.decide(rows_of(9, 3)[1], one_label=True)))
     with pytest.raises(ValueError, match="it needs p"):
-        d.report()
+        am.report(d)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._report import Report, summarize_file
+from argmetric._report._numbers import number
 from argmetric.cli._report import short_threshold
-from argmetric.report import Report, summarize_file
-from argmetric.report._numbers import number
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -43,7 +43,7 @@ class Parts(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page():
-    return am.decide(P).report(Y).render()
+    return am.report(am.decide(P), Y).render()
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,14 @@ def hostile():
 
 def test_size_does_not_grow_with_the_rows(page):
     small = len(page.encode())
-    large = am.decide(RNG.beta(0.4, 3.0, 200_000)).report().render()
+    large = am.report(am.decide(RNG.beta(0.4, 3.0, 200_000))).render()
     assert small < LIMIT
     assert len(large.encode()) < LIMIT
     assert len(large.encode()) < 1.3 * small
 
 
 def test_byte_for_byte_the_same_again(page):
-    assert am.decide(P).report(Y).render() == page
+    assert am.report(am.decide(P), Y).render() == page
 
 
 def test_only_our_own_script_and_style_may_run(page):
@@ -111,7 +111,7 @@ def test_the_page_and_the_plot_of_a_check_show_the_same_points_and_cut():
     y = rng.random(p.size) < p**1.3
     check = am.calibration_check(y, p, n_bootstrap=2)
     display = am.CalibrationCostDisplay(check).plot()
-    page = check.report().render()
+    page = am.report(check).render()
     part = page.split('id="calibration-part"')[1].split("</figure>")[0]
     tags = Parts(part).tags
     ticks = [
@@ -140,7 +140,7 @@ def test_the_page_and_the_plot_of_a_check_show_the_same_points_and_cut():
 def test_the_figures_are_in_every_form(form):
     decision = am.decide(P)
     low, high = am.forecast(P, decision.labels).interval
-    text = decision.report(Y).render(form)
+    text = am.report(decision, Y).render(form)
     shown = [
         f"{decision.n_positives:,} of {P.size:,} rows",
         f"p ≥ {short_threshold(P, decision.threshold)}",
@@ -156,18 +156,18 @@ def test_the_figures_are_in_every_form(form):
 
 
 def test_html_alone_needs_the_extra(monkeypatch):
-    from argmetric.report import _page
+    from argmetric._report import _page
 
-    report = am.decide(P).report()
+    report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _page._assets.cache_clear()
-    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[report\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"\.\[report\]"):
         report.render("html")
     assert report.render("md").startswith("# Predict")
 
 
 def test_files_are_whole_or_not_there(tmp_path):
-    report = am.decide(P).report()
+    report = am.report(am.decide(P))
     with pytest.raises(ValueError, match=r"ends in \.html"):
         report.save(tmp_path / "report.pdf")
     with pytest.raises(ValueError, match="cannot write"):
@@ -179,16 +179,16 @@ def test_files_are_whole_or_not_there(tmp_path):
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(page):
-    shown = am.decide(P).report(Y)._repr_html_()
+    shown = am.report(am.decide(P), Y)._repr_html_()
     assert shown.startswith("<iframe")
     assert "<script" not in shown
 
 
 def test_a_metric_of_ones_own_and_one_that_is_minimised():
-    own = am.decide(P, lambda tp, k, t, n: tp / (k + t + 1.0)).report().render()
+    own = am.report(am.decide(P, lambda tp, k, t, n: tp / (k + t + 1.0))).render()
     assert "Expected" in own
     sec = am.decide(P, "sec")
-    assert number(sec.expected) in sec.report().render("text")
+    assert number(sec.expected) in am.report(sec).render("text")
 
 
 @pytest.mark.parametrize(

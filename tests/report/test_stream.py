@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.report import Look, Report, StreamHistory, summarize_stream
-from argmetric.report._stream import POINTS, alarms_in
+from argmetric._report import Look, Report, StreamHistory, summarize_stream
+from argmetric._report._stream import POINTS, alarms_in
 
 
 def test_looks_stay_few_and_even():

@@ -8,11 +8,11 @@ import pytest
 from sklearn import metrics
 
 import argmetric as am
+from argmetric._report import Report, summarize, summarize_file
+from argmetric._report._curves import BETAS, FLOORS, METRICS
+from argmetric._report._knots import HEIGHT, KNOTS
+from argmetric._report._parts import ranked_curves
 from argmetric._results.pictures import adaptive_edges
-from argmetric.report import Report, summarize
-from argmetric.report._curves import BETAS, FLOORS, METRICS
-from argmetric.report._knots import HEIGHT, KNOTS
-from argmetric.report._parts import ranked_curves
 
 RNG = np.random.default_rng(5)
 P = RNG.beta(0.4, 3.0, 6000)
@@ -241,7 +241,7 @@ def test_what_is_done_already_is_not_advised():
     assert "pass reference" not in text
     assert "tune(y, p)" not in text
     # A map that was not used may be advised, in words that fit a reference
-    asked = am.report.summarize_file(rows, "f1", names={}, checked_on=known)
+    asked = summarize_file(rows, "f1", names={}, checked_on=known)
     text = Report(asked).render("text")
     assert "use calibrate(y, p) on the labelled reference" in text
     assert "pass reference" not in text
@@ -266,13 +266,13 @@ def test_limits_logits_and_matrices():
 
 
 def test_results_report_what_summarize_says(single):
-    assert am.decide(P).report(Y).summary == single
+    assert am.report(am.decide(P), Y).summary == single
     rule = am.tune(Y, P)
-    said = rule.report().summary
+    said = am.report(rule).summary
     assert said.thresholds.threshold == rule.threshold
     assert max(said.thresholds.scores) == rule.score
     check = am.calibration_check(Y, P)
-    said = check.report().summary.calibration
+    said = am.report(check).summary.calibration
     assert said.bins == check.positive_bins.to_dict()
 
 
@@ -302,8 +302,8 @@ def test_groups_of_one_are_told():
 
 def test_a_pickled_decision_has_no_report():
     decision = pickle.loads(pickle.dumps(am.decide(P[:50])))
-    with pytest.raises(ValueError, match="summarize"):
-        decision.report()
+    with pytest.raises(ValueError, match="decide once more"):
+        am.report(decision)
 
 
 def test_labels_of_one_class_are_told():
@@ -372,7 +372,7 @@ def test_probabilities_that_are_not_reliable_are_warned_of_first():
 def test_advice_is_in_the_syntax_of_the_surface_that_was_used():
     options = {"groups": np.arange(P.size), "average": "groups", "y": Y}
     named = {"names": {"file": "a.csv"}, **options}
-    shell = Report(am.report.summarize_file(P, "f1", **named)).render()
+    shell = Report(summarize_file(P, "f1", **named)).render()
     python = Report(summarize(P, "f1", **options)).render()
     for one, other in (
         ("--average pooled", "average=&#39;pooled&#39;"),

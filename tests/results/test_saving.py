@@ -240,7 +240,7 @@ def test_nothing_heavy_is_loaded():
 @pytest.mark.parametrize("path", [1, True, None, 0.5, [], b"a", "a\0b", "\ud800"])
 def test_only_names_of_files_are_written_to_and_read_as_archives(path):
     rule = am.tune([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], n_bootstrap=0, cv=0)
-    for call in (rule.save, rule.report().save, Tagger.load, Parser.load):
+    for call in (rule.save, am.report(rule).save, Tagger.load, Parser.load):
         with pytest.raises((TypeError, ValueError), match="path must be the name"):
             call(path)
     os.fstat(1)  # a file descriptor would have been closed

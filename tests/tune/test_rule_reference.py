@@ -202,11 +202,11 @@ def test_an_interval_stands_beside_its_own_mean(run):
         f"expected {decision.expected:.4f} is what was maximised, under one map of the "
         f"scores; the forecast of {law.mean:.4f} is the mean over all maps"
     ) in err
-    page = decision.report().render("md")
+    page = am.report(decision).render("md")
     assert f"{law.mean:.3f}** (90 % interval {low:.3f} to {high:.3f}; " in page
     assert f"{decision.expected:.3f} is expected under one map of the scores" in page
     assert f"{decision.expected:.3f}** (90 % interval" not in page
-    rule = RULE.report().render("md")
+    rule = am.report(RULE).render("md")
     low, high = RULE.score_interval
     assert f"{RULE.out_of_fold_score:.3f}** (each fold by a threshold tuned on " in rule
     assert f"{RULE.score:.3f}** (on the rows that the threshold was tuned on)" in rule
@@ -226,7 +226,7 @@ def test_moved_scores_are_told_on_every_surface(run):
     law = decision.forecast()  # it was warned of once, and is told again
     assert said in law.notes
     assert said in repr(law)
-    page = decision.report()
+    page = am.report(decision)
     for form in ("md", "text", "html"):
         assert MOVED in page.render(form)
     with pytest.warns(UserWarning, match=MOVED):

@@ -97,8 +97,20 @@ class Calibrator(Saved["Calibrator"], Result):
         raise ValueError(f"a {self.kind} map has no draws")
 
     def _drawn(self, row: Floats) -> dict[str, Any]:
-        """A row of `draws` as fields of the map."""
+        """A row of `draws` as fields of the map; or all, as fields with a row each."""
         raise NotImplementedError
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the reference allows other maps."""
+        return any(one.draws is not None for one in self.parts)
+
+    @cached_property
+    def _family(self) -> Calibrator:
+        """All alternatives as one map: it takes n log-odds to an array (maps, n)."""
+        if self.draws is None:
+            return self
+        return self._varied(**self._drawn(self.draws.T[..., None]))
 
     @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
@@ -396,6 +408,11 @@ class ChainedMap(Calibrator):
             )
             for i in range(count)
         )
+
+    @cached_property
+    def _family(self) -> Calibrator:
+        """A chain of families; maps without draws serve every alternative."""
+        return self._varied(maps=tuple(one._family for one in self.maps))
 
     def keeps_apart(self, low: float, high: float) -> bool:
         for one in self.maps:

@@ -159,17 +159,18 @@ def _sums(w: Floats | None, first: Integers, values: Floats | Booleans) -> Float
     return np.add.reduceat(weighted, first, dtype=np.float64)
 
 
-def counted_cells(reference: Reference) -> Floats:
+def counted_cells(cells: MapCells, x: Floats | None = None) -> Floats:
     """Mean log-odds, rows and positives of at most MOST_COUNTED cells, in rows.
 
-    They hold about equal shares of the rows and of the positives.
+    They hold about equal shares of the rows and of the positives. `x` are log-odds of
+    the cells where these are other than the axis has them.
     """
-    cells = cells_of(reference)
+    x = cells.x if x is None else x
     share = np.cumsum(cells.total) / cells.total.sum()
     share += np.cumsum(cells.positive) / cells.positive.sum()
     number = np.minimum((MOST_COUNTED * share / 2).astype(np.int64), MOST_COUNTED - 1)
     first = first_of_equals(number)
-    table = np.stack([cells.x * cells.total, cells.total, cells.positive])
+    table = np.stack([x * cells.total, cells.total, cells.positive])
     table = np.add.reduceat(table, first, axis=1)
     table[0] /= table[1]
     return table

@@ -10,7 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.cells import cells_of, counted_cells, first_of_equals
+from argmetric._calibrate.cells import (
+    MapCells,
+    cells_of,
+    counted_cells,
+    first_of_equals,
+)
 from argmetric._calibrate.logistic import (
     N_DRAWS,
     drawn,
@@ -28,7 +33,7 @@ from argmetric._calibrate.maps import (
 )
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import fit_spline
-from argmetric._input.odds import expit, logit_of
+from argmetric._input.odds import bounded_logit, expit, logit_of
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot
 
@@ -121,12 +126,11 @@ def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     return PlattMap(slope, intercept, draws=draws, **_within_reach(reference, draw))
 
 
-def _described(reference: Reference, draw: bool) -> dict[str, Any]:
-    return {
-        "n": reference.n,
-        "prevalence": reference.prevalence,
-        "counts": counted_cells(reference) if draw else None,
-    }
+def _described(
+    reference: Reference, draw: bool, cells: MapCells | None = None
+) -> dict[str, Any]:
+    counts = counted_cells(cells or cells_of(reference)) if draw else None
+    return {"n": reference.n, "prevalence": reference.prevalence, "counts": counts}
 
 
 def _within_reach(reference: Reference, draw: bool) -> dict[str, Any]:
@@ -241,12 +245,15 @@ def _root(falling: Callable[[float], float]) -> float:
 
 def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     x, y = _steps(reference)
-    return IsotonicMap(
-        x,
-        y,
-        draws=_refits(reference, x) if draw else None,
-        **_described(reference, draw),
-    )
+    described = _described(reference, False)
+    if draw:
+        cells = cells_of(reference)
+        p = expit(cells.x) if reference.logits else cells.score
+        # Scores of 0 and 1 stay where they are: the map is one of probabilities.
+        odds = bounded_logit(p, 1e-300, 1.0 - 1e-16)
+        described |= {"counts": counted_cells(cells, odds)}
+        described |= {"draws": _refits(reference, cells, p, x)}
+    return IsotonicMap(x, y, **described)
 
 
 def _steps(reference: Reference) -> tuple[Floats, Floats]:
@@ -277,11 +284,9 @@ def _heights(rate: Floats, mass: Floats, reference: Reference) -> Floats:
 MOST_DRAWN = 2**53  # rows; more would be no different, and numpy draws 63 bits
 
 
-def _refits(reference: Reference, x: Floats) -> Floats:
+def _refits(reference: Reference, cells: MapCells, p: Floats, x: Floats) -> Floats:
     """Heights of fits to rows drawn again, at some of the points x."""
-    cells = cells_of(reference)
     at = x[np.linspace(0, x.size - 1, min(x.size, POINTS)).round().astype(np.int64)]
-    p = expit(cells.x) if reference.logits else cells.score
     rng, count = np.random.default_rng(0), cells.total.size
     both = np.concatenate([cells.positive, cells.total - cells.positive])
     rows = max(1, min(round(float(both.sum())), MOST_DRAWN))
@@ -300,7 +305,8 @@ def _identity(reference: Reference, strict: bool, draw: bool) -> Calibrator:
 
 
 def _spline(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    return fit_spline(reference, draw=draw, **_described(reference, draw))
+    cells = cells_of(reference)
+    return fit_spline(cells, draw=draw, **_described(reference, draw, cells))
 
 
 _IN_ORDER = ("isotonic", "spline")  # fitted to rows by rising score

@@ -47,11 +47,11 @@ class ScoreCells:
     def of(cls, rows: Reference | ScoreCells) -> ScoreCells:
         if isinstance(rows, ScoreCells):
             return rows
-        level = np.linspace(0.0, 1.0, EDGES_OF_A_CLASS, endpoint=False)
-        quantiles = [
-            np.quantile(rows.scores[part], level, method="inverted_cdf")
-            for part in (rows.y, ~rows.y)
-        ]
+        quantiles = []
+        for part in (rows.y, ~rows.y):
+            scores = np.sort(rows.scores[part])
+            place = np.arange(EDGES_OF_A_CLASS) * scores.size - 1
+            quantiles.append(scores[np.maximum(place // EDGES_OF_A_CLASS, 0)])
         edges = np.unique(np.concatenate(quantiles))
         nothing = np.zeros(edges.size + 1)
         empty = cls(edges, nothing, nothing, rows.prevalence, rows.logits)

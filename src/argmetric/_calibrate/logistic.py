@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,64 +32,31 @@ STEPS = 200
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 
 
-@dataclass
-class Point:
-    """Where Newton's method stands, in sums over the rows.
-
-    Attributes
-    ----------
-    loss : float
-        Σ w·(log(1 + e^η) - t·η).
-    gradient, curvature : ndarray
-        Its first and second derivatives by the coefficients.
-    information : float
-        Σ w·p·(1-p).
-    """
-
-    loss: float
-    gradient: Floats
-    curvature: Floats
-    information: float
-
-    @classmethod
-    def at(cls, theta: Floats, design: Floats, target: Floats, w: Floats) -> Point:
-        count, n = design.shape
-        point = cls(0.0, np.zeros(count), np.zeros((count, count)), 0.0)
-        for part in row_blocks(n, min(ROWS_AT_ONCE, ALONE // count**2)):
-            point._add(theta, design[:, part], target[part], w[part])
-        return point
-
-    def _add(self, theta: Floats, design: Floats, target: Floats, w: Floats) -> None:
-        eta = np.einsum("i,ij->j", theta, design)
-        small = np.exp(-np.abs(eta))
-        one = 1.0 + small
-        p = np.where(eta >= 0, 1.0, small) / one
-        # log(1+e^η) - tη, of which the large parts cancel before they are summed.
-        self.loss += dot(w, np.log1p(small) + np.maximum(eta, 0.0) - target * eta)
-        self.gradient += np.einsum("ij,j->i", design, w * (p - target))
-        bend = w * (small / one**2)
-        self.curvature += (design * bend) @ design.T
-        self.information += float(bend.sum())
-
-
 @dataclass(frozen=True)
 class Prior:
-    """Independent normal laws of the coefficients; a precision of 0 is no opinion."""
+    """Independent normal laws of the coefficients; a precision of 0 is no opinion.
+
+    Rows of precisions are as many priors, each for a fit of its own.
+    """
 
     mean: Floats
     precision: Floats
 
-    def loss(self, theta: Floats) -> float:
-        return 0.5 * float(self.precision @ (theta - self.mean) ** 2)
+    def loss(self, theta: Floats) -> Floats:
+        apart = self.precision * (theta - self.mean) ** 2
+        return np.asarray(0.5 * np.add.reduce(apart, axis=-1))
 
 
 @dataclass(frozen=True)
 class Mode:
-    """Likeliest coefficients, the curvature of the loss there, and the loss."""
+    """Likeliest coefficients, the curvature of the loss there, and the loss.
+
+    Of several priors each has a first axis, for the fits.
+    """
 
     theta: Floats
     curvature: Floats
-    loss: float
+    loss: Floats
 
 
 def likeliest(
@@ -96,29 +64,80 @@ def likeliest(
 ) -> Mode:
     """Minimise Σ w·(log(1 + e^η) - t·η) - log prior, η = coefficients·design.
 
-    Convex; steps are halved until they pay. O(n) for each of about ten steps.
+    Convex; steps are halved until they pay. O(n) for each of about ten steps, which
+    the fits under all priors take together.
     """
-    theta, stiffness = start, np.diag(prior.precision)
-    point = Point.at(theta, design, target, w)
+    precision = np.atleast_2d(prior.precision)
+    theta = np.broadcast_to(start, precision.shape)
+    stiffness = precision[:, :, None] * np.eye(start.size)
+    point = _point(theta, design, target, w)
+    stuck = np.zeros(len(theta), dtype=bool)  # where rounding leaves nothing to gain
     for _ in range(STEPS):
-        gradient = point.gradient + prior.precision * (theta - prior.mean)
-        move = np.linalg.lstsq(point.curvature + stiffness, gradient, rcond=None)[0]
-        gain = float(gradient @ move)  # twice what a quadratic would gain
+        gradient = point.gradient + precision * (theta - prior.mean)
+        move = _solved(point.curvature + stiffness, gradient)
+        move[stuck] = 0.0
+        gain = np.add.reduce(gradient * move, axis=1)  # twice that of a quadratic
         # A step of 1e-6 leaves an error of about its square.
-        if gain <= 1e-12 * point.information:
+        ended = gain <= 1e-12 * point.information
+        if ended.all():
             theta = theta - move
             break
-        loss, size = point.loss + prior.loss(theta), 1.0
-        while size > 1e-10:
-            there = theta - size * move
-            tried = Point.at(there, design, target, w)
-            if tried.loss + prior.loss(there) <= loss - 0.1 * size * gain:
+        loss, size = point.loss + prior.loss(theta), np.ones(len(theta))
+        while True:
+            there = theta - size[:, None] * move
+            tried = _point(there, design, target, w)
+            worse = ~(tried.loss + prior.loss(there) <= loss - 0.1 * size * gain)
+            worse &= ~ended & (size > 0.0)
+            if not worse.any():
                 break
-            size /= 2
-        else:
-            break
+            size = np.where(worse, np.where(size > 1e-10, size / 2, 0.0), size)
+        stuck |= size == 0.0
         theta, point = there, tried
-    return Mode(theta, point.curvature + stiffness, point.loss + prior.loss(theta))
+    mode = theta, point.curvature + stiffness, point.loss + prior.loss(theta)
+    return Mode(*(mode if prior.precision.ndim > 1 else (one[0] for one in mode)))
+
+
+class _Point(NamedTuple):
+    """Sums over the rows, for each fit.
+
+    The loss Σ w·(log(1 + e^η) - t·η), its first and second derivatives by the
+    coefficients, and the information Σ w·p·(1-p).
+    """
+
+    loss: Floats
+    gradient: Floats
+    curvature: Floats
+    information: Floats
+
+
+def _point(theta: Floats, design: Floats, target: Floats, w: Floats) -> _Point:
+    (fits, count), n = theta.shape, target.size
+    loss, information = np.zeros((2, fits))
+    gradient, curvature = np.zeros((fits, count)), np.zeros((fits, count, count))
+    for part in row_blocks(n, min(ROWS_AT_ONCE, ALONE // count**2)):
+        columns, t, weight = design[:, part], target[part], w[part]
+        eta = np.add.reduce(theta[:, :, None] * columns, axis=1)
+        small = np.exp(-np.abs(eta))
+        one = 1.0 + small
+        p = np.where(eta >= 0, 1.0, small) / one
+        # log(1+e^η) - tη, of which the large parts cancel before they are summed.
+        large = np.log1p(small) + np.maximum(eta, 0.0) - t * eta
+        loss += np.add.reduce(weight * large, axis=1)
+        off = weight * (p - t)
+        gradient += np.add.reduce(off[:, None] * columns, axis=2)
+        bend = weight * (small / one**2)
+        curvature += (bend[:, None] * columns) @ columns.T
+        information += np.add.reduce(bend, axis=1)
+    return _Point(loss, gradient, curvature, information)
+
+
+def _solved(matrices: Floats, vectors: Floats) -> Floats:
+    """The vector that each matrix takes to the given one; the least where many are."""
+    try:
+        inverse = np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(matrices)
+    return np.asarray((inverse @ vectors[:, :, None])[:, :, 0])
 
 
 @dataclass(frozen=True)

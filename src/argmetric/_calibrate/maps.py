@@ -17,9 +17,27 @@ from argmetric._input.odds import expit, logit
 from argmetric._input.types import Floats
 
 
-def scaled(x: Floats, factor: float) -> Floats:
+def scaled(x: Floats, factor: Floats | float) -> Floats:
     """factor·x, and 0 for a factor of 0 where x is infinite."""
-    return np.zeros_like(x) if factor == 0.0 else factor * x
+    with np.errstate(invalid="ignore"):
+        return np.where(factor == 0.0, 0.0, factor * x)
+
+
+def interpolated(x: Floats, knots: Floats, values: Floats) -> Floats:
+    """`np.interp` of values, or of rows of values: (..., knots) to (..., x)."""
+    if values.ndim == 1:
+        return np.asarray(np.interp(x, knots, values))
+    if knots.size == 1:
+        return np.broadcast_to(values, (*values.shape[:-1], x.shape[-1]))
+    x = np.minimum(np.maximum(x, knots[0]), knots[-1])
+    i = np.minimum(knots.searchsorted(x, "right") - 1, knots.size - 2)
+    slope = np.diff(values) / np.diff(knots)
+    return np.asarray(slope[..., i] * (x - knots[i]) + values[..., i])
+
+
+def as_rows(drawn: Floats) -> Floats:
+    """Values of one map as they are; those of several, (values, maps, 1), in rows."""
+    return drawn if drawn.ndim == 1 else drawn[..., 0].T
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,7 +91,7 @@ class LogOddsMap(Calibrator):
         check_not_negative(draws[:, : self._bounded], names[0])
 
     def _drawn(self, row: Floats) -> dict[str, Any]:
-        return dict(zip(self._parameters, row.tolist(), strict=True))
+        return dict(zip(self._parameters, row, strict=True))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -239,7 +257,7 @@ class IsotonicMap(Calibrator):
         return logit(self._map_p(expit(x)))
 
     def _map_p(self, p: Floats) -> Floats:
-        return np.interp(p, self.x, self.y)
+        return interpolated(p, self.x, self.y)
 
     def _check_draws(self, draws: Floats) -> None:
         inside = (draws >= 0.0) & (draws <= 1.0)
@@ -249,8 +267,8 @@ class IsotonicMap(Calibrator):
             raise ValueError("draws must not fall from one point x to the next")
 
     def _drawn(self, row: Floats) -> dict[str, Any]:
-        places = np.linspace(0, self.x.size - 1, row.size).round()
-        return {"x": self.x[places.astype(np.int64)], "y": row}
+        places = np.linspace(0, self.x.size - 1, len(row)).round()
+        return {"x": self.x[places.astype(np.int64)], "y": as_rows(row)}
 
     def keeps_apart(self, low: float, high: float) -> bool:
         return False

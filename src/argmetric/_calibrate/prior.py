@@ -249,7 +249,7 @@ class MatchedShare(Calibrator):
         check_columns(draws, 1, "one constant")
 
     def _drawn(self, row: Floats) -> dict[str, Any]:
-        return {"constant": float(row[0])}
+        return {"constant": row[0]}
 
     def _map(self, x: Floats) -> Floats:
         return x + self.constant
@@ -302,10 +302,10 @@ def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
         gap = math.log(found) - math.log(wanted) if found > 0.0 else -math.inf
         low, high = (low, shift) if sign * gap > 0.0 else (shift, high)
         tried = shift - gap * found / slope if slope else math.nan
+        if abs(tried - shift) <= 1e-14 * max(1.0, abs(shift)):
+            break
         if not low < tried < high:
             tried = (low + high) / 2
-        if abs(tried - shift) <= 1e-15 * max(1.0, abs(shift)):
-            break
         shift = tried
     if not math.isclose(found, wanted, rel_tol=1e-9):
         raise ValueError(

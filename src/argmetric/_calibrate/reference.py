@@ -105,7 +105,7 @@ class Reference:
     def _median(self, scores: Floats) -> float:
         """Of scores in the order of the rows, or in the reverse of it."""
         if not self.rises:
-            return float(np.median(scores))
+            scores = np.sort(scores)
         half = scores.size // 2
         return float(scores[half - 1 + scores.size % 2 : half + 1].mean())
 

@@ -14,7 +14,6 @@ the best a, Σ_all n·r/(m + n·r) = n. ℓ(0) is 0 for every map.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -33,10 +32,12 @@ from argmetric._input.types import Floats, Integers
 
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
+EVEN = np.linspace(0.0, 1.0, GRID_POINTS)
 FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
 MOST_STEPS = 50  # of Newton's method
+MOST_LINES = 40  # by which an end is looked for
 BINOMIAL_ATOMS = 9
 CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
@@ -117,7 +118,7 @@ class ShareLikelihood:
 
     @classmethod
     def of(cls, table: ScoreTable, maps: tuple[Calibrator, ...]) -> ShareLikelihood:
-        return cls(table, np.stack([table.chances(one) for one in maps]))
+        return cls(table, np.vstack([table.chances(one) for one in maps]))
 
     def loglik(self, theta: Floats) -> Floats:
         old, new = self.table.old, self.table.new
@@ -150,51 +151,76 @@ class ShareLikelihood:
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:
-        """The likeliest θ of every map, and its ℓ."""
-        theta, level = self._zoomed(self.loglik, 0.0)
-        row, best = np.arange(level.shape[0]), level.argmax(axis=1)
-        return theta[row, best], level[row, best]
+        """The likeliest θ of every map, and its ℓ.
 
-    def profile(self, coverage: float) -> tuple[Floats, Floats]:
-        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
-        depth = NormalDist().inv_cdf((1.0 + coverage) / 2) ** 2 / 2
-        peak, level = self.peaks
-        ends = []
-        for side in (-1.0, 1.0):
-            inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
-            for _ in range(40):
-                middle = (inner + outer) / 2
-                inside = self.loglik(middle[:, None])[:, 0] >= level - depth
-                inner = np.where(inside, middle, inner)
-                outer = np.where(inside, outer, middle)
-            ends.append(inner)
-        return ends[0], ends[1]
-
-    def posterior(self) -> tuple[Floats, Floats]:
-        """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
-        theta, level = self._zoomed(lambda x: self.loglik(x) - x**2 / 2, LIKELY)
-        weight = np.exp(level - level.max(axis=1, keepdims=True))
-        return theta, weight / weight.sum(axis=1, keepdims=True)
-
-    def _zoomed(
-        self, level_of: Callable[[Floats], Floats], depth: float
-    ) -> tuple[Floats, Floats]:
-        """A grid where a level is within `depth` of its largest value, and the level.
-
-        With depth 0 it is as narrow as it gets.
+        Three tables, each between the neighbours of the best point of the one before,
+        and a parabola through the best three points of the last.
         """
         row = np.arange(self.chances.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
+        for _ in range(3):
+            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+            level = self.loglik(theta)
+            best = np.clip(level.argmax(axis=1), 1, GRID_POINTS - 2)
+            low, high = theta[row, best - 1], theta[row, best + 1]
+        before, top, after = (level[row, best + step] for step in (-1, 0, 1))
+        bend = before - 2.0 * top + after
+        inside = (level.argmax(axis=1) == best) & (bend < 0.0)
+        step = np.where(inside, 0.5 * (before - after) / np.where(inside, bend, 1.0), 0)
+        at = theta[row, best] + step * (high - low) / 2
+        ends = level.argmax(axis=1)
+        return (
+            np.where(inside, at, theta[row, ends]),
+            np.where(inside, top - 0.25 * (before - after) * step, level.max(axis=1)),
+        )
+
+    def profile(self, coverage: float) -> tuple[Floats, Floats]:
+        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
+        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
+        peak, level = self.peaks
+        ends = []
+        for side in (-1.0, 1.0):
+            # The root of the fall is nearly linear in θ: lines between both ends of
+            # a bracket meet it soon, and halves where an end has stayed.
+            inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
+            low, high = np.full(peak.size, -root), self._fall(outer, level) - root
+            for _ in range(MOST_LINES):
+                part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
+                middle = inner + part * (outer - inner)
+                found = self._fall(middle, level) - root
+                inside = found <= 0.0
+                inner, outer = (
+                    np.where(inside, middle, inner),
+                    np.where(inside, outer, middle),
+                )
+                low, high = (
+                    np.where(inside, found, low / 2),
+                    np.where(inside, np.where(high > 0.0, high / 2, high), found),
+                )
+                if (np.abs(found) <= 1e-9).all() or (high <= 0.0).all():
+                    break
+            ends.append(middle)
+        return ends[0], ends[1]
+
+    def _fall(self, theta: Floats, level: Floats) -> Floats:
+        """√(2·Δ), by how much ℓ is below the level of each map."""
+        return np.sqrt(2.0 * np.maximum(level - self.loglik(theta[:, None])[:, 0], 0.0))
+
+    def posterior(self) -> tuple[Floats, Floats]:
+        """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
+        row = np.arange(self.chances.shape[0])
+        low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
         for _ in range(MOST_ZOOMS):
-            theta = np.linspace(low, high, GRID_POINTS, axis=1)
-            level = level_of(theta)
-            likely = level >= level.max(axis=1, keepdims=True) - depth
-            if depth and likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
+            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+            level = self.loglik(theta) - theta**2 / 2
+            likely = level >= level.max(axis=1, keepdims=True) - LIKELY
+            if likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
                 break
             first, last = likely.argmax(axis=1), likely[:, ::-1].argmax(axis=1)
             low = theta[row, np.maximum(first - 1, 0)]
             high = theta[row, np.minimum(GRID_POINTS - last, GRID_POINTS - 1)]
-        return theta, level
+        weight = np.exp(level - level.max(axis=1, keepdims=True))
+        return theta, weight / weight.sum(axis=1, keepdims=True)
 
 
 def estimate_share(
@@ -244,8 +270,7 @@ def _from_table(
     coverage: float,
 ) -> tuple[EstimatedShare, Floats]:
     """The share among n rows of which a table has some, and a θ for every map."""
-    maps = calibrator.alternatives or (calibrator,)
-    likelihood = ShareLikelihood.of(table, maps)
+    likelihood = ShareLikelihood.of(table, (calibrator._family,))
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)

@@ -17,9 +17,7 @@ the widest scale, kept as draws: a sceptical prior decides better and forecasts 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +29,7 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._calibrate.cells import MapCells, cells_of
+from argmetric._calibrate.cells import MapCells
 from argmetric._calibrate.logistic import (
     N_DRAWS,
     Mode,
@@ -41,8 +39,8 @@ from argmetric._calibrate.logistic import (
     rounded,
     standard_normal,
 )
-from argmetric._calibrate.reference import Reference
-from argmetric._input.odds import NEAREST, expit, logit
+from argmetric._calibrate.maps import as_rows, interpolated, scaled
+from argmetric._input.odds import NEAREST, expit, from_log_odds, log_odds, logit
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot
 
@@ -55,7 +53,6 @@ CURVE_SCALES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, ali
 LUMP_SCALE = 1.5
 SUREST = 36.0  # log-odds beyond which a chance would be 1 as a double
 FAINTEST = -700.0  # log-odds below which a chance would be 0
-HALVINGS = 60  # of a range of log-odds: to the last digit
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -122,9 +119,9 @@ class SplineMap(Calibrator):
 
     def _drawn(self, row: Floats) -> dict[str, Any]:
         count = self.knots.size
-        low, high = row[count + 1 :].tolist() or [None, None]
-        slope = float(row[count])
-        return {"values": row[:count], "slope": slope, "low": low, "high": high}
+        low, high = row[count + 1 :] if self.ends else (None, None)
+        values = as_rows(row[:count])
+        return {"values": values, "slope": row[count], "low": low, "high": high}
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
@@ -145,8 +142,8 @@ class SplineMap(Calibrator):
         below = np.minimum(x - self.knots[0], 0.0)
         above = np.maximum(x - self.knots[-1], 0.0)
         # An infinite score stays infinite only where the ends rise.
-        beyond = self.slope * (below + above) if self.slope > 0.0 else 0.0
-        return np.asarray(np.interp(x, self.knots, self.values) + beyond)
+        beyond = scaled(below + above, self.slope)
+        return interpolated(x, self.knots, self.values) + beyond
 
     def keeps_apart(self, low: float, high: float) -> bool:
         return False  # its flat parts, and scores beyond the ends, are ties
@@ -208,10 +205,9 @@ class Basis:
 
     def curve(self, x: Floats) -> Floats:
         """The columns without the lumps."""
-        columns = [np.ones_like(x), x - self.centre]
-        for a, b in pairwise(self.knots):
-            columns.append(np.clip((x - a) / (b - a), 0.0, 1.0))
-        return np.stack(columns)
+        first, gaps = self.knots[:-1, None], np.diff(self.knots)[:, None]
+        ramps = np.minimum(np.maximum((x - first) / gaps, 0.0), 1.0)
+        return np.vstack([np.ones_like(x), x - self.centre, ramps])
 
     def design(self, x: Floats) -> Floats:
         columns = list(self.curve(x))
@@ -220,16 +216,22 @@ class Basis:
                 columns.append((x == end).astype(np.float64))
         return np.stack(columns)
 
-    def prior(self, scale: tuple[float, float], curve: float) -> Prior:
-        """Centred at the identity, z = z̄ + 1·(z - z̄).
+    def priors(self, scales: list[tuple[float, float]]) -> Prior:
+        """Centred at the identity, z = z̄ + 1·(z - z̄), for all scales in turn.
 
         Ramps are steps of a random walk: their variance is proportional to the gap.
         """
         gaps = np.diff(self.knots)
-        steps = curve * np.sqrt(gaps / max(gaps.sum(), 1e-300))
-        lumps = np.full(sum(self.lumps), LUMP_SCALE)
-        deviation = np.concatenate([scale, steps, lumps])
-        mean = np.zeros(deviation.size)
+        steps = np.sqrt(gaps / max(gaps.sum(), 1e-300))
+        lumps = [LUMP_SCALE] * sum(self.lumps)
+        deviation = np.array(
+            [
+                [*scale, *(curve * steps), *lumps]
+                for scale in scales
+                for curve in CURVE_SCALES
+            ]
+        )
+        mean = np.zeros(deviation.shape[1])
         mean[:2] = self.centre, 1.0
         return Prior(mean, deviation**-2)
 
@@ -268,47 +270,43 @@ class Basis:
 
 def _risen(x: Floats, mass: Floats) -> Floats:
     """Rows of log-odds that do not fall: neighbours that do have their mean chance."""
-    x = x.copy()
-    for row in np.flatnonzero((np.diff(x, axis=1) < 0).any(axis=1)):
+    falls = np.flatnonzero((np.diff(x, axis=1) < 0).any(axis=1))
+    weights, means, points = mass.tolist(), [], []
+    for row in expit(x[falls]).tolist():
         pools: list[tuple[float, float, int]] = []  # mean chance, mass, points
-        for chance, weight in zip(expit(x[row]), mass, strict=True):
-            pool = (float(chance), float(weight), 1)
+        for pool in zip(row, weights, [1] * len(row), strict=True):
             while pools and pools[-1][0] >= pool[0]:
                 last = pools.pop()
                 total = last[1] + pool[1]
                 mean = (last[0] * last[1] + pool[0] * pool[1]) / total
                 pool = (mean, total, last[2] + pool[2])
             pools.append(pool)
-        means = np.clip([mean for mean, _, _ in pools], 1e-300, 1.0 - NEAREST)
-        x[row] = np.repeat(logit(means), [points for _, _, points in pools])
+        means += [pool[0] for pool in pools]
+        points += [pool[2] for pool in pools]
+    x = x.copy()
+    pooled = logit(np.clip(means, 1e-300, 1.0 - NEAREST))
+    x[falls] = np.repeat(pooled, points).reshape(falls.size, mass.size)
     return x
 
 
-def fit_spline(
-    reference: Reference, *, draw: bool = True, **described: Any
-) -> SplineMap:
+def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> SplineMap:
     """Average of the likeliest curves over the scales, by their evidence."""
-    cells = cells_of(reference)
     line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
     basis = Basis.of(cells, line)
-    modes, evidence = [], []
     design, rate = basis.design(cells.x), cells.positive / cells.total
     # From the line: at a slope of 1 margins of a large scale are all saturated.
     start = np.zeros(len(design))
     start[:2] = line[0] * basis.centre + line[1], line[0]
-    for scale, odds in zip(basis.scales(line), SCALE_ODDS, strict=True):
-        for curve in CURVE_SCALES:
-            prior = basis.prior(scale, curve)
-            mode = likeliest(design, rate, cells.total, start, prior)
-            modes.append(mode)
-            evidence.append(_log_evidence(mode, prior) + math.log(odds))
-            start = mode.theta
-    share = _shares(evidence)
-    centre = share @ np.stack([mode.theta for mode in modes])
+    prior = basis.priors(basis.scales(line))
+    modes = likeliest(design, rate, cells.total, start, prior)
+    odds = np.log(np.repeat(SCALE_ODDS, len(CURVE_SCALES)))
+    evidence = _log_evidence(modes, prior) + odds
+    centre = _shares(evidence) @ modes.theta
     levels, slope = basis.levels(centre[None])
     if draw:
         wide = len(CURVE_SCALES)  # the first of them have the widest scale
-        others, slopes = _alternatives(basis, modes[:wide], _shares(evidence[:wide]))
+        widest = Mode(*(one[:wide] for one in vars(modes).values()))
+        others, slopes = _alternatives(basis, widest, _shares(evidence[:wide]))
         levels, slope = np.vstack([levels, others]), np.append(slope, slopes)
     rows = basis.parameters(_risen(levels, basis.mass), slope)
     count = basis.points.size
@@ -325,19 +323,17 @@ def fit_spline(
     )
 
 
-def _alternatives(
-    basis: Basis, modes: list[Mode], share: Floats
-) -> tuple[Floats, Floats]:
+def _alternatives(basis: Basis, modes: Mode, share: Floats) -> tuple[Floats, Floats]:
     """Levels and slopes of draws, about the average of their own modes."""
-    centre = share @ np.stack([mode.theta for mode in modes])
+    centre = share @ modes.theta
     levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
     (average,) = _risen(levels[:1], basis.mass)
     return centred(levels[1:], average), slope[1:]
 
 
-def _shares(evidence: list[float]) -> Floats:
+def _shares(evidence: Floats) -> Floats:
     """Posterior chances of hypotheses, from logarithms."""
-    share = np.exp(np.array(evidence) - max(evidence))
+    share = np.exp(evidence - evidence.max())
     return np.asarray(share / share.sum())
 
 
@@ -345,15 +341,14 @@ def centred(draws: Floats, centre: Floats) -> Floats:
     """Draws moved so that their mean chance is that of a map, point by point.
 
     A normal law of log-odds has a long tail of chances: where few labels are positive
-    its mean would promise too many of them.
+    its mean would promise too many of them. Chances are multiplied by one factor, or
+    their distances from 1 are.
     """
-    target = expit(centre)
-    low, high = (draws - centre).min(axis=0), (draws - centre).max(axis=0)
-    for _ in range(HALVINGS):  # Newton's steps do not end where draws lie far apart
-        middle = (low + high) / 2
-        above = expit(draws - middle).mean(axis=0) > target
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.asarray(draws - (low + high) / 2)
+    (p, q), (c, d) = from_log_odds(draws), from_log_odds(centre)
+    mean, rest = p.mean(axis=0), q.mean(axis=0)
+    down = np.maximum(mean - c, 0.0) / mean  # part of each chance that goes over
+    up = np.maximum(rest - d, 0.0) / rest
+    return log_odds(p * (1.0 - down) + q * up, q * (1.0 - up) + p * down)
 
 
 def _smoothed(cells: MapCells) -> Floats:
@@ -363,20 +358,19 @@ def _smoothed(cells: MapCells) -> Floats:
     return low + (high - low) * cells.positive / cells.total
 
 
-def _log_evidence(mode: Mode, prior: Prior) -> float:
+def _log_evidence(modes: Mode, prior: Prior) -> Floats:
     """Laplace's approximation, up to a constant that all share."""
-    volume = float(np.linalg.slogdet(mode.curvature)[1])
-    return -mode.loss + 0.5 * (float(np.log(prior.precision).sum()) - volume)
+    volume = np.linalg.slogdet(modes.curvature)[1]
+    return np.asarray(0.5 * (np.log(prior.precision).sum(axis=1) - volume) - modes.loss)
 
 
-def _draws(modes: list[Mode], share: Floats) -> Floats:
+def _draws(modes: Mode, share: Floats) -> Floats:
     """Coefficients from the mixture of the normal laws around the modes."""
-    normal = standard_normal(N_DRAWS, modes[0].theta.size)
+    normal = standard_normal(N_DRAWS, modes.theta.shape[1])
     which = np.searchsorted(np.cumsum(share), (np.arange(N_DRAWS) + 0.5) / N_DRAWS)
-    order = np.random.default_rng(0).permutation(N_DRAWS)
-    draws = np.empty_like(normal)
-    for i, number in zip(order, which, strict=True):
-        mode = modes[min(int(number), len(modes) - 1)]
-        root = np.linalg.cholesky(mode.curvature)
-        draws[i] = mode.theta + np.linalg.solve(root.T, normal[i])
-    return draws
+    order = np.argsort(np.random.default_rng(0).permutation(N_DRAWS))
+    which = np.minimum(which, share.size - 1)[order]
+    roots = np.swapaxes(np.linalg.cholesky(modes.curvature), 1, 2)
+    return np.asarray(
+        modes.theta[which] + np.linalg.solve(roots[which], normal[..., None])[..., 0]
+    )

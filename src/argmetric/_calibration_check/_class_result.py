@@ -256,18 +256,6 @@ class ClassCalibrationCheck(CheckedRoutes):
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         return as_frame(columns, backend)
 
-    def report(self) -> Any:
-        """Make a page with the verdicts on all classes.
-
-        Returns
-        -------
-        argmetric.report.Report
-            `save("report.html")` writes it; Markdown, JSON and text are its twins.
-        """
-        from argmetric.report import report_class_check
-
-        return report_class_check(self)
-
     def plot(self, ax: Any = None) -> Any:
         """Draw forecast and actual share of every class, the worst 40 classes first.
 

@@ -223,15 +223,3 @@ class CalibrationCheck(CheckedRoutes):
         from argmetric._calibration_check._plot import CalibrationCostDisplay
 
         return CalibrationCostDisplay(self).plot(ax).ax_
-
-    def report(self) -> Any:
-        """Make a page that shows what the errors of the probabilities cost.
-
-        Returns
-        -------
-        argmetric.report.Report
-            `save("report.html")` writes it; Markdown, JSON and text are its twins.
-        """
-        from argmetric.report import report_check
-
-        return report_check(self)

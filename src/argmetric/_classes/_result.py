@@ -164,32 +164,6 @@ class ClassDecision(Result):
             self._batch, self.codes, self.metric, coverage, known, random_state
         )
 
-    def report(
-        self, y: Any = None, *, coverage: float = 0.9, reference: Any = None
-    ) -> Any:
-        """Make a page that shows the decision, class by class.
-
-        Parameters
-        ----------
-        y : array-like, optional
-            True classes: the page then has the actual score and the actual confusions,
-            and says whether the probabilities were reliable.
-        coverage : float, default=0.9
-            Probability that the interval contains the score.
-        reference : pair (y, p), optional
-            Labelled rows on which the probabilities are checked where `y` is not known.
-
-        Returns
-        -------
-        argmetric.report.Report
-            `save("report.html")` writes it; Markdown, JSON and text are its twins.
-        """
-        from argmetric.report import report_class_decision
-
-        if self._batch is None:
-            raise ValueError("a decision that was pickled has no report: it needs p")
-        return report_class_decision(self, y, coverage=coverage, reference=reference)
-
     def _title(self) -> str:
         return f"ClassDecision({self.n:,} rows, {len(self.classes)} classes)"
 

@@ -7,11 +7,6 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric._decide._calibrated import AtShare as AtShare
-    from argmetric._decide._calibrated import at_share as at_share
-    from argmetric._decide._calibrated import calibration_note as calibration_note
-    from argmetric._decide._calibrated import recalibrated as recalibrated
-    from argmetric._decide._calibrated import warn_of_lost_map as warn_of_lost_map
     from argmetric._decide._decide import NeverDefinedError as NeverDefinedError
     from argmetric._decide._decide import decide as decide
     from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
@@ -32,13 +27,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_calibrated": (
-            "AtShare",
-            "at_share",
-            "calibration_note",
-            "recalibrated",
-            "warn_of_lost_map",
-        ),
         "_decide": (
             "NeverDefinedError",
             "decide",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from argmetric._calibrate.resolve import check_prior, resolve_reference
-from argmetric._decide._calibrated import (
+from argmetric._calibrate.applied import (
     at_share,
     calibration_note,
     recalibrated,
     remember_map,
 )
+from argmetric._calibrate.resolve import check_prior, resolve_reference
 from argmetric._decide._one import decide_one
 from argmetric._decide._question import (
     Question,

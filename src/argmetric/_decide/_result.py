@@ -327,30 +327,6 @@ class Decision(Result):
             return found
         return replace(found, notes=(*self._moved, *found.notes))
 
-    def report(
-        self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9
-    ) -> Any:
-        """Make a page that shows the decision, and what would change it.
-
-        Parameters
-        ----------
-        y : array-like, optional
-            True labels, where they are known by now: the page then holds what was
-            forecast against the actual score.
-        pos_label : object, optional
-            The label that counts as positive.
-        coverage : float, default=0.9
-            Probability that the interval contains the score.
-
-        Returns
-        -------
-        argmetric.report.Report
-            `save("report.html")` writes it; Markdown, JSON and text are its twins.
-        """
-        from argmetric.report import report_decision
-
-        return report_decision(self, y, pos_label=pos_label, coverage=coverage)
-
 
 def forecast_of(
     asked: dict[str, Any], labels: Any, metric: Metric, **options: Any

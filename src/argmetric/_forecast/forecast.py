@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from argmetric._calibrate.resolve import check_prior, resolve_reference
-from argmetric._decide import (
+from argmetric._calibrate.applied import (
     AtShare,
     at_share,
     calibration_note,
-    recalibrated,
     warn_of_lost_map,
 )
+from argmetric._calibrate.resolve import (
+    calibrated_scores,
+    check_prior,
+    resolve_reference,
+)
+from argmetric._forecast.batch import Batch
 from argmetric._forecast.effects import LARGEST_EFFECT
-from argmetric._forecast.groups import JudgedGroups, law_of_one
 from argmetric._forecast.laws import ValueLaw
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import (
@@ -32,7 +35,6 @@ from argmetric._input.labels import read_together
 from argmetric._input.layout import Average, Layout, lay_out
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.odds import from_log_odds
-from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import is_sparse
 from argmetric._results.discrete import central_interval
@@ -263,14 +265,13 @@ def forecast(
     at = AtShare(fitted.calibrator, None, ())
     if known_share is None:
         at = at_share(prior, fitted, layout, logits=logits, coverage=coverage)
-    before, found = layout, at.calibrator
+    scores, found = layout.scores, at.calibrator
     if found is not None:
-        layout = recalibrated(layout, found, logits=logits)
+        scores = calibrated_scores(found, scores, logits=logits)
     chosen, known = _read_labels(labels, known, pos_label, layout.shape)
     selected = layout.select(chosen)
     if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
-    scores = layout.scores
     p_, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
     if known_share is not None:
         from argmetric._calibrate.prior import match_prevalence
@@ -279,18 +280,17 @@ def forecast(
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
     require_defined(metric, layout.largest)
     known_ = _arrived(known, layout)
-    law, positives = law_of_score(
-        metric, layout, p_, q, known_, selected, overdispersion
-    )
-    refuse_undefined(law, metric)
+    how = overdispersion, known_share, logits
+    batch = Batch(metric, layout, p_, q, known_, selected, *how)
     given_map = None
-    if found is not None and found.alternatives:
-        from argmetric._forecast.over_maps import MappedBatch, law_over_maps
+    if found is not None and found.uncertain:
+        from argmetric._forecast.over_truth import law_over_truth
 
-        given_map = central_interval(law.values, law.probabilities, coverage)
-        how = known_share, overdispersion, logits
-        batch = MappedBatch(metric, before, known_, selected, *how)
-        law = law_over_maps(law, batch, found)
+        law, alone, positives = law_over_truth(batch, found)
+        given_map = central_interval(alone.values, alone.probabilities, coverage)
+    else:
+        law, positives = batch.law()
+        refuse_undefined(law, metric)
     return forecast_of(
         law,
         metric,
@@ -354,7 +354,7 @@ def assumptions_of(
         )
     else:
         lines.append("labels independent given the scores")
-    if found is not None and not found.alternatives:
+    if found is not None and not found.uncertain:
         lines.append("the map is certain: the interval is given the map")
     arrived = int((~np.isnan(known)).sum())
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
@@ -381,25 +381,3 @@ def _arrived(values: Floats | None, layout: Layout) -> Floats:
     if layout.sparse and np.nansum(values) != np.nansum(explicit):
         raise ValueError("known is 1 where the sparse p has no entry")
     return explicit
-
-
-def law_of_score(
-    metric: Metric,
-    layout: Layout,
-    p: Floats,
-    q: Floats,
-    known: Floats,
-    selected: Booleans,
-    deviation: float,
-) -> tuple[ValueLaw, float]:
-    """Law of the score of the selected labels, and the expected positives."""
-    if layout.single:
-        n = int(layout.sizes[0])
-        return law_of_one(metric, n, p, q, known, selected, deviation)
-    from argmetric._forecast.means import law_of_mean
-
-    if layout.rows is not None:
-        p, q, known = (one[layout.rows] for one in (p, q, known))
-        selected = selected[layout.rows]
-    rows = Segments(p, q, layout.indptr, layout.sizes)
-    return law_of_mean(JudgedGroups(metric, rows, known, selected, deviation))

@@ -22,13 +22,12 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Shift, score_law
-from argmetric._monitor._likelihood import likeliest_theta, likelihood_of
+from argmetric._monitor._law import CERTAIN, Maps, Shift, score_law
+from argmetric._monitor._likelihood import likelihood_of
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric._monitor._groups import MeanOverGroups
-    from argmetric._monitor._sides import Sides
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4
@@ -36,8 +35,6 @@ OWN_MOVE = 2.0  # root of a period that moved itself, and not the ones before it
 YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
-AGREED = 1e-3  # standard deviation over maps below which they all say the same
-NINETY = 1.645  # standard deviations from the mean to the end of a 90 % interval
 NO_STEP = 1e-6  # difference of the score that counts as none
 
 
@@ -123,7 +120,7 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
 
 def signed_root(old: Floats, new: Floats, chances: Floats) -> float:
     """√(2·max ℓ) with the sign of the likeliest θ, for one map."""
-    theta, level = likeliest_theta(likelihood_of(old, new, chances[None]))
+    (theta,), (level,) = likelihood_of(old, new, chances[None]).peaks
     return math.copysign(math.sqrt(2.0 * max(level, 0.0)), theta)
 
 
@@ -176,11 +173,10 @@ def movements(
 def floor_statistic(
     tables: Sequence[Integers],
     old: Floats,
-    chances: Floats,
+    maps: Maps,
     metric: Metric | MeanOverGroups,
     shift: Shift,
     floor: float,
-    sides: Sides | None = None,
 ) -> tuple[float, float]:
     """How far the last periods together lie below a floor, and the map's part ρ.
 
@@ -190,22 +186,15 @@ def floor_statistic(
     ----------
     tables : sequence of ndarray
         Counts of the periods that are taken together.
-    old, chances : ndarray
-        Rows of the reference in each cell, and chances, a row for every map.
-    metric, shift
+    old, maps, metric, shift
         As for `score_law`.
     floor : float
         The score that is still good enough.
-    sides : Sides, optional
-        What the reference leaves open where all maps agree.
     """
     pooled = np.sum(tables, axis=0)
-    mean, deviation = score_law(pooled, old, chances, metric, shift).mixed.level()
-    quiet = score_law(pooled, old, chances, metric, "none").mixed.level()[1]
+    mean, deviation = score_law(pooled, old, maps, metric, shift).mixed.level()
+    quiet = score_law(pooled, old, maps, metric, "none").mixed.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
-    if deviation < AGREED and sides is not None and isinstance(metric, Metric):
-        low, high = sides.interval(pooled, metric, 0.9)
-        deviation = quiet = max(deviation, (high - low) / (2.0 * NINETY))
     if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0
     rho = min(quiet**2 / deviation**2, 1.0)

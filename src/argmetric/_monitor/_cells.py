@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.share import LARGEST_LOGIT, ScoreTable
+from argmetric._calibrate.share import LARGEST_LOGIT
 from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Booleans, Floats, Integers
 
@@ -75,12 +74,6 @@ class Cells:
     @property
     def size(self) -> int:
         return int(self.scores.size)
-
-    def chances(self, maps: tuple[Calibrator, ...]) -> Floats:
-        """Chance of a positive in each cell, a row for every map."""
-        none = np.zeros(self.size)
-        table = ScoreTable(self.scores, none, none, self.logits)
-        return np.stack([table.chances(one) for one in maps])
 
     def count(
         self,

@@ -18,7 +18,7 @@ from argmetric._calibrate.reference import Reference
 from argmetric._input.types import AnyArray, Floats
 from argmetric._input.validation import check_length, to_floats
 from argmetric._monitor._cells import Cells
-from argmetric._monitor._law import widened
+from argmetric._monitor._law import Maps
 
 WEIGHTS = (0.1, 10.0)  # least and largest weight of a row
 FOLDS = 2
@@ -61,8 +61,6 @@ def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
     return np.asarray(weight * weight.sum() / (weight**2).sum())
 
 
-def weighted_chances(rows: Reference, cells: Cells, weight: Floats) -> Floats:
-    """Chances in cells under maps of the weighted reference, a row for every map."""
-    calibrator = fit_map(replace(rows, weight=weight), DEFAULT)
-    maps = calibrator.alternatives or (calibrator,)
-    return widened(cells.chances(maps), min(rows.counts))
+def weighted_maps(rows: Reference, cells: Cells, weight: Floats) -> Maps:
+    """What the weighted reference says of cells."""
+    return Maps.of(fit_map(replace(rows, weight=weight), DEFAULT), cells)

@@ -1,9 +1,9 @@
 """The law of the score of a period, from its table of counts.
 
-Given a map and θ a row of a cell with the chance c is positive with the probability
-q = c·e^θ/(1 - c + c·e^θ). Hits and misses are then sums of independent labels. For
-every map and reading the law is held by some draws: θ from its posterior, and quantiles
-of hits and of misses, all three spread evenly over their laws.
+Every map of the reference draws some θ, the change of all log-odds, from its posterior
+under each of three readings. What may be true at these maps and θ is drawn as for a
+forecast (`_truth/truth.py`): the share of positives on either side of the decision, and
+counts.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.spline import centred
-from argmetric._input.odds import bounded_logit, expit
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Floats, Integers
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, rows_of
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
 from argmetric._monitor._likelihood import ThetaTable
 from argmetric._monitor._readings import Readings, weigh_readings
 from argmetric._results.discrete import central_interval
+from argmetric._truth.cells import Cells as TruthCells
+from argmetric._truth.truth import Factors, Truth, drawn_counts, sums
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -28,28 +30,40 @@ if TYPE_CHECKING:
 Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")
 THETAS, CHANCES = 16, 4  # draws of θ for every map and reading; of counts for each θ
+OF_GROUPS = 2  # draws of θ for a mean over groups, which takes longer
 CERTAIN = 1e-9  # standard deviation of a score that all labels are known of
-WHOLE = 25.0  # variance of a count below which its draws are whole numbers
 # θ where nothing happened, other rows came, the share moved. What P(y | score) may move
 # when rows move is not learnt from the scores.
 DEVIATIONS = (0.1, 0.15, 1.0)
 LEARNT = (True, False, True)
-FEW = (
-    8.0  # rows of the rarer class of the reference from which maps lie √2 as far apart
-)
-PLASTIC = 1.2207440846057596  # its powers spread points evenly over three dimensions
 
 
-class Counts(NamedTuple):
-    """Numbers of a confusion matrix; arrays, or numbers that all draws share."""
+class Maps(NamedTuple):
+    """What the maps of a reference say of cells of the score.
 
-    hits: Floats
-    predicted: float
-    positives: Floats
-    rows: float
+    Attributes
+    ----------
+    truth : Truth
+        Draws of what may be true, given the reference.
+    x : ndarray
+        Log-odds of the cells, before any map.
+    chances : ndarray
+        Chance of a positive in each cell, a row for every map.
+    """
 
-    def value(self, metric: Metric) -> Floats:
-        return metric.value(self.hits, self.predicted, self.positives, self.rows)
+    truth: Truth
+    x: Floats
+    chances: Floats
+
+    @classmethod
+    def of(cls, calibrator: Calibrator, cells: Cells) -> Maps:
+        x = cells.scores if cells.logits else logit(cells.scores)
+        mapped = np.atleast_2d(calibrator._family._map(x))
+        return cls(Truth(calibrator), x, from_log_odds(mapped)[0])
+
+    def cells_of(self, table: Integers) -> TruthCells:
+        """The rows of a period that may be true in different ways."""
+        return TruthCells.of_counts(self.x, table.sum(axis=1), table[:, UNKNOWN])
 
 
 @dataclass(frozen=True)
@@ -101,50 +115,21 @@ class Draws:
 
 
 class ScoreLaw(NamedTuple):
-    """The law of a period, and those of the two readings in which something moved.
-
-    `theta` is the mean of θ if the share moved.
-    """
+    """The law of a period, and those of the two readings in which something moved."""
 
     readings: Readings
     mixed: Draws
     share_moved: Draws
     other_rows: Draws
-    theta: float
-
-
-def widened(chances: Floats, rarer: float) -> Floats:
-    """Chances of maps that lie further apart, about the same mean chance in each cell.
-
-    Draws of a map are from a normal law of its coefficients, which is too narrow where
-    few labels hold it, as a normal law is beside Student's. Distances on the log-odds
-    are multiplied by √(1 + 8/k). 90 % intervals of references of 200 rows, k = 8, 16
-    and 40 of them positive, cover 0.90, 0.93 and 0.92 so; 0.85, 0.87 and 0.90 as drawn
-    (240 periods each, on the sets that the constant was chosen on).
-
-    Parameters
-    ----------
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
-    rarer : float
-        Rows of the rarer class of the reference, k.
-    """
-    if len(chances) == 1:
-        return chances
-    x = bounded_logit(chances, 1e-300, 1.0 - 1e-16)
-    middle = x.mean(axis=0)
-    x = middle + np.sqrt(1.0 + FEW / rarer) * (x - middle)
-    usual = bounded_logit(chances.mean(axis=0), 1e-300, 1.0 - 1e-16)
-    return expit(centred(x, usual))
 
 
 def score_law(
     table: Integers,
     old: Floats,
-    chances: Floats,
+    maps: Maps,
     metric: Metric | MeanOverGroups,
     shift: Shift = "auto",
-    weighted: Floats | None = None,
+    weighted: Maps | None = None,
 ) -> ScoreLaw:
     """The law of the score of one period.
 
@@ -154,34 +139,33 @@ def score_law(
         Counts of the period.
     old : ndarray
         Rows of the reference in each cell.
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
+    maps : Maps
+        What the reference says of the cells.
     metric : Metric or MeanOverGroups
         What is forecast.
     shift : {"auto", "none", "prior"}
         Which readings are mixed.
-    weighted : ndarray, optional
-        Chances for rows such as those of the period, which hold unless the share of
-        positives moved.
+    weighted : Maps, optional
+        What it says of rows such as those of the period, which holds unless the share
+        of positives moved.
     """
     new = rows_of(table)
     known = table[:, [NEGATIVE, POSITIVE]].sum(axis=0).astype(np.float64)
-    readings = weigh_readings(old, new, chances)
-    likelihood = ThetaTable.of(old, new, known, chances)
-    usual = chances, likelihood
+    readings = weigh_readings(old, new, maps.chances)
+    usual = maps, ThetaTable.of(old, new, known, maps.chances)
     kept = usual
     if weighted is not None:
-        kept = weighted, ThetaTable.of(old, new, known, weighted)
-    laws, evidence = [], []
+        kept = weighted, ThetaTable.of(old, new, known, weighted.chances)
+    count = THETAS if isinstance(metric, Metric) else OF_GROUPS
+    laws, evidence, factors = [], [], maps.truth.factors(maps.cells_of(table), count)
     cases = zip((kept, kept, usual), DEVIATIONS, LEARNT, strict=True)
-    for (c, levels), deviation, learnt in cases:
+    for (under, levels), deviation, learnt in cases:
         weight, level = posterior(levels, deviation, learnt=learnt)
         evidence.append(level)
         of_map = np.exp(level - level.max())
-        of_map /= of_map.sum()
-        theta = drawn_theta(levels.theta, weight)
-        laws.append(draws_at(table, c, theta, of_map, metric))
-    mean_theta = float(of_map @ theta.mean(axis=1))
+        theta = drawn_theta(levels.theta, weight, count)
+        same = factors if under is maps else None
+        laws.append(draws_at(table, under, theta, of_map / of_map.sum(), metric, same))
     if known.any():  # known labels tell of the readings, too
         level = np.array([_log_mean(one) for one in evidence])
         odds = np.array(readings) * np.exp(level - level.max())
@@ -190,10 +174,9 @@ def score_law(
     if shift == "auto":
         mixed = mixture(laws, np.array(readings))
     elif shift == "none":
-        even = np.full(len(kept[0]), 1.0 / len(kept[0]))
-        theta = np.zeros((even.size, THETAS))
-        mixed = draws_at(table, kept[0], theta, even, metric)
-    return ScoreLaw(readings, mixed, laws[2], laws[1], mean_theta)
+        even = np.full(len(kept[0].chances), 1.0 / len(kept[0].chances))
+        mixed = draws_at(table, kept[0], np.zeros((even.size, count)), even, metric)
+    return ScoreLaw(readings, mixed, laws[2], laws[1])
 
 
 def posterior(
@@ -210,85 +193,60 @@ def posterior(
     return np.exp(both - after[:, None]), after - before
 
 
-def drawn_theta(theta: Floats, weight: Floats) -> Floats:
-    """Quantiles of every map's law of θ, in the order of the lattice."""
-    levels = lattice(weight.shape[0], THETAS)[..., 0]
-    reached = np.cumsum(weight, axis=1) - weight / 2
-    rows = zip(levels, reached, strict=True)
-    return np.array([np.interp(level, below, theta) for level, below in rows])
-
-
-def lattice(*shape: int) -> Floats:
-    """Points of three dimensions, spread evenly over all of an array and over parts."""
-    number = np.arange(np.prod(shape)).reshape(*shape, 1)
-    return np.asarray((0.5 + number * PLASTIC ** -np.arange(1.0, 4.0)) % 1.0)
+def drawn_theta(theta: Floats, weight: Floats, count: int) -> Floats:
+    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
+    maps = len(weight)
+    level = np.random.default_rng(0).permutation(maps * count).reshape(maps, count)
+    rows = zip((level + 0.5) / (maps * count), weight, strict=True)
+    return np.array([np.interp(x, np.cumsum(w) - w / 2, theta) for x, w in rows])
 
 
 def draws_at(
     table: Integers,
-    chances: Floats,
+    maps: Maps,
     theta: Floats,
     of_map: Floats,
     metric: Metric | MeanOverGroups,
+    factors: list[Factors] | None = None,
 ) -> Draws:
     """Draws of the score, some for every θ of every map.
 
     Parameters
     ----------
-    table, chances, metric
+    table, maps, metric
         As for `score_law`.
     theta : ndarray
         A row for every map.
     of_map : ndarray
         Weights of the maps.
+    factors : list, optional
+        As for `Truth.chances`.
     """
-    from scipy.special import ndtri
+    cells = maps.cells_of(table)
+    p = maps.truth.chances(cells, shift=theta.T, factors=factors)
+    rows = cells.open * np.stack([~cells.called, cells.called])
+    known = table[:, POSITIVE].sum(axis=1)[:, None]
+    of_metric = metric if isinstance(metric, Metric) else metric.metric
+    n, k = float(table.sum()), float(table[1].sum())
+    drawn = drawn_counts(p, rows, CHANCES, np.random.default_rng(1)) + known
 
-    if not isinstance(metric, Metric):
-        pooled = draws_at(table, chances, theta, of_map, metric.metric)
-        levels = lattice(*theta.shape, CHANCES)[..., 1]
-        drawn, level = metric.drawn(chances, theta, levels)
-        drawn, level = drawn.reshape(len(theta), -1), np.repeat(level, CHANCES, axis=1)
-        return replace(pooled, value=drawn, expected=level)
-    open_ = table[:, UNKNOWN].astype(np.float64)
-    c, odds = chances[:, None], np.exp(theta)[..., None]
-    q = c * odds / (1.0 - c + c * odds)
-    spread = q * (1.0 - q)
-    mean, variance = q @ open_.T, spread @ open_.T
-    third = (spread * (1.0 - 2.0 * q)) @ open_.T
-    z = ndtri(lattice(*theta.shape, CHANCES)[..., 1:])
-    mean, variance, third = (one[:, :, None] for one in (mean, variance, third))
-    found = quantiles(mean, variance, third, z, open_.sum(axis=1))
-    counts, expected = (_counts(table, one) for one in (found, mean))
-    value = counts.value(metric).reshape(of_map.size, -1)
-    return Draws(
-        value,
-        counts.positives.reshape(value.shape) / counts.rows,
-        np.repeat(expected.value(metric)[..., 0], CHANCES, axis=1),
-        np.repeat(of_map[:, None] / value.shape[1], value.shape[1], axis=1),
-    )
+    def by_map(values: Floats) -> Floats:
+        """Values of every draw in rows of a map each."""
+        return np.moveaxis(values.reshape(-1, of_map.size), 0, 1)
 
+    def score(counts: Floats) -> Floats:
+        missed, hits = np.moveaxis(counts, -2, 0)
+        return of_metric.value(hits, k, hits + missed, n)
 
-def quantiles(
-    mean: Floats, variance: Floats, third: Floats, z: Floats, most: Floats
-) -> Floats:
-    """Quantiles of a sum of independent labels, from three cumulants.
-
-    The series of Cornish and Fisher, x = μ + σ·(z + γ·(z² - 1)/6), in whole numbers
-    where the law is narrow.
-    """
-    deviation = np.sqrt(variance)
-    skew = third / np.maximum(variance, 1e-12) ** 1.5
-    bend = np.clip(skew, -2.0, 2.0) * (z**2 - 1.0) / 6.0
-    x = mean + deviation * (z + bend)
-    return np.clip(np.where(variance < WHOLE, np.rint(x), x), 0.0, most)
-
-
-def _counts(table: Integers, open_positives: Floats) -> Counts:
-    """Counts of the period where so many rows of unknown label are positive."""
-    known = table[:, POSITIVE].sum(axis=1)
-    missed, hits = np.moveaxis(open_positives + known, -1, 0)
-    return Counts(hits, float(table[1].sum()), hits + missed, float(table.sum()))
+    value, share = by_map(score(drawn)), by_map(drawn.sum(axis=1)) / n
+    level = np.tile(by_map(score(sums(rows, p) + known)), CHANCES)
+    weight = np.repeat(of_map[:, None] / value.shape[1], value.shape[1], axis=1)
+    found = Draws(value, share, level, weight)
+    if isinstance(metric, Metric):
+        return found
+    values, means = metric.drawn(p, cells.place, CHANCES)
+    level = np.tile(by_map(means), CHANCES)
+    return replace(found, value=by_map(values), expected=level)
 
 
 def mixture(laws: list[Draws], weight: Floats) -> Draws:

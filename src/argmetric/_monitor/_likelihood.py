@@ -37,28 +37,6 @@ def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
     return ShareLikelihood(table, chances[:, used])
 
 
-def likeliest_theta(likelihood: ShareLikelihood) -> tuple[float, float]:
-    """The θ of the largest ℓ under the only map, and that ℓ.
-
-    Three tables, each between the neighbours of the best point of the one before, and
-    a parabola through the best three points of the last.
-    """
-    low, high = -2.0 * LARGEST_THETA, 2.0 * LARGEST_THETA
-    for _ in range(3):
-        theta = np.linspace(low, high, POINTS)
-        level = likelihood.loglik(theta[None])[0]
-        best = int(np.clip(level.argmax(), 1, POINTS - 2))
-        low, high = theta[best - 1], theta[best + 1]
-    before, top, after = level[best - 1 : best + 2]
-    bend = before - 2.0 * top + after
-    if level.argmax() != best or not bend < 0.0:
-        return float(theta[level.argmax()]), float(level.max())
-    step = 0.5 * (before - after) / bend
-    return float(theta[best] + step * (high - low) / 2), float(
-        top - 0.25 * (before - after) * step
-    )
-
-
 def population_share(
     old: Floats, new: Floats, chances: Floats, coverage: float
 ) -> tuple[float, float]:

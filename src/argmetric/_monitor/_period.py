@@ -19,14 +19,13 @@ from argmetric._monitor._alarms import (
     movements,
 )
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside, rows_of
-from argmetric._monitor._law import ScoreLaw, score_law
+from argmetric._monitor._law import Maps, score_law
 from argmetric._monitor._likelihood import population_share
 from argmetric._monitor._readings import (
     BELOW,
     CANNOT_SAY,
     FINE,
     KNOWN,
-    SHARE_MOVED,
     Readings,
 )
 from argmetric._monitor._watch import PeriodCounts, Watch
@@ -155,12 +154,12 @@ def values_of(period: Period) -> dict[str, Any]:
 
 
 def period_of(
-    counts: PeriodCounts, watch: Watch, weighted: Floats | None = None
+    counts: PeriodCounts, watch: Watch, weighted: Maps | None = None
 ) -> Period:
     """All that a period tells by itself; `weighted` as for `score_law`."""
     table = counts.table
     score = watch.score([counts])
-    law = score_law(table, watch.old, watch.chances, score, watch.shift, weighted)
+    law = score_law(table, watch.old, watch.maps, score, watch.shift, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -169,57 +168,23 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    verdict = law.readings.verdict()
-    usual, moved = _least_intervals(counts, watch, law, verdict)
-    by_share = watch.shift == "prior" or (
-        watch.shift == "auto" and verdict == SHARE_MOVED
-    )
     return Period(
         counts.start,
         counts.end,
         int(table.sum()),
         int(table[1].sum()),
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
-        *_hull(law.mixed.summary(coverage), moved if by_share else usual),
+        *law.mixed.summary(coverage),
         *law.mixed.share_summary(coverage),
         *population_share(watch.old, rows_of(table), watch.own, coverage),
         *law.readings,
-        verdict,
-        *_hull(law.share_moved.summary(coverage), moved),
-        *_hull(law.other_rows.summary(coverage), usual),
+        law.readings.verdict(),
+        *law.share_moved.summary(coverage),
+        *law.other_rows.summary(coverage),
         *law.mixed.parts(),
         *actual,
         outside(table),
     )
-
-
-Ends = tuple[float, float]
-NO_ENDS = (math.nan, math.nan)
-
-
-def _least_intervals(
-    counts: PeriodCounts, watch: Watch, law: ScoreLaw, verdict: str
-) -> tuple[Ends, Ends]:
-    """Intervals by the reference's counts: no share moved, or one did.
-
-    The law over maps may be narrower, where all maps agree. A mean over groups has
-    none, and a share that did not move has no second one.
-    """
-    if watch.grouped:
-        return NO_ENDS, NO_ENDS
-    how = counts.table, watch.metric, watch.coverage
-    moved = NO_ENDS
-    if verdict != FINE or watch.shift == "prior":
-        moved = watch.sides.interval(*how, law.theta)
-    return watch.sides.interval(*how), moved
-
-
-def _hull(
-    summary: tuple[float, float, float], ends: Ends
-) -> tuple[float, float, float]:
-    """Mean and interval of a score, with an interval at least as wide as `ends`."""
-    mean, low, high = summary
-    return mean, float(np.fmin(low, ends[0])), float(np.fmax(high, ends[1]))
 
 
 def actual_score(
@@ -272,8 +237,8 @@ def with_alarms(
             changes |= {"z_floor": _known_floor(periods[i].actual, watch), "rho": 0.0}
         elif watch.floor is not None:
             last = slice(max(i + 1 - FLOOR_WINDOW, 0), i + 1)
-            how = watch.score(counts[last]), watch.shift, watch.floor, watch.sides
-            stat = floor_statistic(tables[last], watch.old, watch.chances, *how)
+            how = watch.score(counts[last]), watch.shift, watch.floor
+            stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
         periods[i] = replace(periods[i], **changes)
     return periods

@@ -32,7 +32,7 @@ from argmetric._results.saving import Saved, check_version, plain, restored
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric.report import Report
+    pass
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
@@ -248,15 +248,15 @@ class Monitoring(Saved["Monitoring"], Result):
         self, reference: Reference, old: AnyArray, new: AnyArray
     ) -> Monitoring:
         """With the periods of the last call computed for rows such as theirs."""
-        from argmetric._monitor._features import domain_weights, weighted_chances
+        from argmetric._monitor._features import domain_weights, weighted_maps
 
         rows, found = self._kept or NO_ROWS, {}
         before = self._found.of(self.counts, self.watch)
         for one, plain_one in zip(self.counts, before, strict=True):
             weight = domain_weights(old, new[rows.number == one.number])
-            chances = weighted_chances(reference, self.watch.cells, weight)
+            maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
-            made = period_of(one, self.watch, chances)
+            made = period_of(one, self.watch, maps)
             found[one.number] = replace(made, **alarm)
         return replace(self, _found=FoundPeriods(found))
 
@@ -337,7 +337,7 @@ class Monitoring(Saved["Monitoring"], Result):
         return plan_labelling(
             n,
             counts.table,
-            watch.chances,
+            watch.maps.chances,
             watch.metric,
             watch.coverage,
             (places, scores, rows.selected[places], cell),
@@ -470,16 +470,3 @@ class Monitoring(Saved["Monitoring"], Result):
         from argmetric._monitor._plot import draw_periods
 
         return draw_periods(self, ax)
-
-    def report(self) -> Report:
-        """A page on all periods: scores, shares, histograms and segments.
-
-        Returns
-        -------
-        argmetric.report.Report
-            To be saved, or shown in a notebook.
-        """
-        from argmetric.report import report_monitoring
-
-        made: Report = report_monitoring(self)
-        return made

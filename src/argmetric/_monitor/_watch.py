@@ -11,12 +11,12 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._input.labels import read_together
+from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import Cells
-from argmetric._monitor._law import Shift, widened
+from argmetric._monitor._law import Maps, Shift
 from argmetric._monitor._periods import Every, check_every
 from argmetric._monitor._rows import GroupTable
-from argmetric._monitor._sides import Sides
 from argmetric._results.saving import plain
 from argmetric._tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
@@ -63,26 +63,19 @@ class Watch:
     columns: int = 0
 
     @cached_property
-    def chances(self) -> Floats:
-        """Chance of a positive in each cell, a row for every map."""
-        maps = self.calibrator.alternatives or (self.calibrator,)
-        rarer = float(self.reference.sum(axis=1).min())
-        return widened(self.cells.chances(maps), rarer)
+    def maps(self) -> Maps:
+        """What the reference says of the cells."""
+        return Maps.of(self.calibrator, self.cells)
 
     @cached_property
     def own(self) -> Floats:
         """Chance of a positive in each cell under the map itself."""
-        return np.asarray(self.cells.chances((self.calibrator,))[0])
+        return np.asarray(from_log_odds(self.calibrator._map(self.maps.x))[0])
 
     @cached_property
     def old(self) -> Floats:
         """Rows of the reference in each cell."""
         return np.asarray(self.reference.sum(axis=0), dtype=np.float64)
-
-    @cached_property
-    def sides(self) -> Sides:
-        """What the counts of the reference leave open on either side of the cut."""
-        return Sides.of(self.calibrator, self.cells)
 
     @property
     def grouped(self) -> bool:

@@ -460,18 +460,6 @@ class Rule(SavedRule):
 
         return ThresholdDisplay(self).plot(ax).ax_
 
-    def report(self) -> Any:
-        """Make a page that shows the rule, its score and how sure both are.
-
-        Returns
-        -------
-        argmetric.report.Report
-            `save("report.html")` writes it; Markdown, JSON and text are its twins.
-        """
-        from argmetric.report import report_rule
-
-        return report_rule(self)
-
 
 def _warn_outside(scores: Floats) -> None:
     low, high = float(scores.min()), float(scores.max())

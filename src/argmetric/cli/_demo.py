@@ -64,7 +64,9 @@ def demo(*, report: ReportTarget = None) -> int:
     _show_forecast(target, shop)
     yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
     if report is not None:
-        page = _by_order(shop, 1.0).report(shop.bought)
+        import argmetric as am
+
+        page = am.report(_by_order(shop, 1.0), shop.bought)
         page.save(report)
         where = Path(report).resolve()
         _report.print_notes(target, "\nwritten", [f"{where} (open it in a browser)"])

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._calibrate.applied import calibration_note
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._decide import (
     Limits,
-    calibration_note,
     cut_between,
     decide_items,
     error_note,

@@ -79,7 +79,9 @@ def write(found: Monitoring, path: str) -> None:
     if path.lower().endswith(".json"):
         found.save(path)
     elif not path.lower().endswith(".csv"):
-        found.report().save(path)
+        import argmetric as am
+
+        am.report(found).save(path)
     else:
         frame = found.to_frame("pyarrow")
         files.write_table(files.Table(frame, "csv", path), path, "csv")

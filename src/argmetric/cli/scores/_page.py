@@ -22,7 +22,7 @@ from argmetric.cli.scores._rows import gathered
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
-    from argmetric.report import Report
+    from argmetric._report import Report
 
 Form = Literal["html", "md", "json", "text"]
 _FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
@@ -80,7 +80,7 @@ def report(o: Given) -> int:
 
 def require(path: str | None, form: Form | None = None) -> Form:
     """Return the form of a report; one that cannot be is refused before the work."""
-    from argmetric.report import format_of, require_page
+    from argmetric._report import format_of, require_page
 
     if path is not None:
         refuse_bad_target(path)
@@ -115,7 +115,7 @@ def _names(rows: Rows) -> dict[str, Any]:
 
 def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
-    from argmetric import report as pages
+    from argmetric import _report as pages
 
     known, names = rows.labelled, _names(rows)
     with progress("reporting"):
@@ -137,7 +137,7 @@ def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
 
 
 def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
-    from argmetric import report as pages
+    from argmetric import _report as pages
 
     if o.prior is not None:
         how["prior"] = o.prior

@@ -118,7 +118,9 @@ def tune(o: Given) -> int:
     _save(rules, targets)
     for rule, target in zip(rules, reports, strict=bool(reports)):
         with progress("reporting"):
-            save(rule.report(), target)
+            import argmetric as am
+
+            save(am.report(rule), target)
     values = {
         **rows.described(),
         **({} if way == "one" else _whole(rows, rules)),

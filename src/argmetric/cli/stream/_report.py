@@ -11,7 +11,7 @@ from argmetric.cli.stream._run import Interruption, StreamRun
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric.report import StreamHistory
+    from argmetric._report import StreamHistory
 
 _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
     0: None,
@@ -108,7 +108,7 @@ def save_report(
     summary: _report.Values, metric: Metric, history: StreamHistory, path: str
 ) -> None:
     """Write the report of a stream."""
-    from argmetric.report import Report, summarize_stream
+    from argmetric._report import Report, summarize_stream
 
     counts, rows = summary["counts"], max(summary["rows"], 1)
     truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]

@@ -120,7 +120,7 @@ def evaluate(
 def _save_report(
     text: ColumnFile, summary: _report.Values, gold: int, path: str
 ) -> None:
-    from argmetric.report import Report, summarize_tags
+    from argmetric._report import Report, summarize_tags
 
     strict, types = summary["strict"], summary["types"]
     right = f"{summary['correct']:,} of {summary['tokens']:,} labels are right"

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
     from argmetric._calibrate.resolve import FittedReference, PriorShare
     from argmetric._calibrate.share import EstimatedShare
-    from argmetric._decide._result import Decision
 
 # Decisions that went through a map and are still held, by the id of their labels
-_MAPPED: WeakValueDictionary[int, Decision] = WeakValueDictionary()
+_MAPPED: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 class AtShare(NamedTuple):
@@ -103,12 +102,8 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     if _keeps_order(calibrator, layout.scores, logits=logits):
         return layout._replace(scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
-    if layout.single:
-        order = rows[np.argsort(-layout.scores[rows], kind="stable")]
-    else:
-        from argmetric._decide._groups import sort_rows
-
-        _, order = sort_rows(layout.scores, rows, layout.indptr)
+    segment = np.repeat(np.arange(layout.indptr.size - 1), np.diff(layout.indptr))
+    order = rows[np.lexsort((-layout.scores[rows], segment))]
     return layout._replace(scores=scores, rows=order)
 
 
@@ -119,7 +114,7 @@ def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> boo
     return calibrator.keeps_apart(*(ends if logits else logit(ends)).tolist())
 
 
-def remember_map(decision: Decision) -> None:
+def remember_map(decision: Any) -> None:
     """So that `warn_of_lost_map` knows the labels of this decision."""
     _MAPPED[id(decision.labels)] = decision
 

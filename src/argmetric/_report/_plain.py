@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argmetric.report._sections import ReportTable, marked
-from argmetric.report._summary import Row, Summary
-from argmetric.report._words import Document, document
+from argmetric._report._sections import ReportTable, marked
+from argmetric._report._summary import Row, Summary
+from argmetric._report._words import Document, document
 
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from argmetric._report._numbers import number
+from argmetric._report._summary import Summary
 from argmetric._results.display import metric_title
-from argmetric.report._numbers import number
-from argmetric.report._summary import Summary
 
 SURE = 2.0  # standard errors within which forecast and actual score agree
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate.applied import recalibrated
 from argmetric._calibrate.resolve import FittedReference, resolve_calibrator
-from argmetric._decide import Decision, decide, recalibrated
+from argmetric._decide import Decision, decide
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
 from argmetric._input.layout import Layout, lay_out

@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._results.display import metric_title
-from argmetric.report._numbers import count_text, nice_ticks, number, share
-from argmetric.report._sections import is_best_cut
-from argmetric.report._summary import (
+from argmetric._report._numbers import count_text, nice_ticks, number, share
+from argmetric._report._sections import is_best_cut
+from argmetric._report._summary import (
     Calibration,
     GroupSummary,
     Mass,
@@ -19,6 +18,7 @@ from argmetric.report._summary import (
     Truth,
     View,
 )
+from argmetric._results.display import metric_title
 
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54

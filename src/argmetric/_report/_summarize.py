@@ -12,17 +12,17 @@ from argmetric._decide import Cut, Decision, without_rows
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_flag, check_share
 from argmetric._input.layout import Average
-from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric
-from argmetric.report._asked import Asked
-from argmetric.report._curves import Family, curves_of
-from argmetric.report._parts import (
+from argmetric._report._asked import Asked
+from argmetric._report._curves import Family, curves_of
+from argmetric._report._parts import (
     calibration_of,
     changes_of,
     groups_of,
     mass_of,
     truth_of,
 )
-from argmetric.report._summary import Chosen, Score, Summary
+from argmetric._report._summary import Chosen, Score, Summary
+from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric
 
 OF_ONE = (
     "every group has one row, so each is right or wrong by itself: one cut for all "
@@ -76,7 +76,7 @@ def summarize(
 
     Examples
     --------
-    >>> from argmetric.report import summarize
+    >>> from argmetric._report import summarize
     >>> said = summarize([0.9, 0.45, 0.4, 0.1])
     >>> said.chosen.positives, round(said.score.mean, 3)
     (3, 0.69)

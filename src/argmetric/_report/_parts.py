@@ -23,10 +23,9 @@ from argmetric._input.labels import read_together
 from argmetric._input.odds import from_log_odds, log_odds
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
-from argmetric._results.pictures import adaptive_edges
-from argmetric.report._asked import Asked
-from argmetric.report._numbers import number
-from argmetric.report._summary import (
+from argmetric._report._asked import Asked
+from argmetric._report._numbers import number
+from argmetric._report._summary import (
     Calibration,
     Change,
     GroupRow,
@@ -35,6 +34,7 @@ from argmetric.report._summary import (
     RankedCurves,
     Truth,
 )
+from argmetric._results.pictures import adaptive_edges
 
 BINS = 40
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p

@@ -11,14 +11,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from argmetric._report import _figures as figures
+from argmetric._report._curves import BETAS, FLOORS
+from argmetric._report._report import require_page
+from argmetric._report._sections import SIGNS, is_best_cut, probability, units_of
+from argmetric._report._summary import Summary
+from argmetric._report._watched import watched_figures
+from argmetric._report._words import document
 from argmetric._results.display import metric_title
-from argmetric.report import _figures as figures
-from argmetric.report._curves import BETAS, FLOORS
-from argmetric.report._report import require_page
-from argmetric.report._sections import SIGNS, is_best_cut, probability, units_of
-from argmetric.report._summary import Summary
-from argmetric.report._watched import watched_figures
-from argmetric.report._words import document
 
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 _LONGEST_TITLE = 120
@@ -77,7 +77,7 @@ def page(said: Summary) -> str:
 def _assets() -> tuple[Any, str, dict[str, str]]:
     """The template, the style and the scripts."""
     jinja2 = require_page()
-    folder = resources.files("argmetric.report") / "page"
+    folder = resources.files("argmetric._report") / "page"
     style, *scripts = (
         _dense((folder / name).read_text(encoding="utf-8"))
         for name in ("page.css", *SCRIPTS)

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, check_path
 from argmetric._input.extras import install
+from argmetric._report._summary import Summary
 from argmetric._results.whole_files import FilePath, written_whole
-from argmetric.report._summary import Summary
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -30,13 +30,13 @@ class Report:
 
     Attributes
     ----------
-    summary : Summary
-        All that it says, as plain values.
+    summary : object
+        All that it says, as plain values; `to_dict` gives the same for JSON.
 
     Examples
     --------
     >>> import argmetric as am
-    >>> report = am.decide([0.9, 0.45, 0.4, 0.1]).report()
+    >>> report = am.report(am.decide([0.9, 0.45, 0.4, 0.1]))
     >>> print(report.render("md").splitlines()[0])
     # Predict 3 of 4 rows positive
     """
@@ -56,15 +56,18 @@ class Report:
         if format == "json":
             import json
 
-            values = self.summary.to_dict()
-            return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+            return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
         if format == "html":
-            from argmetric.report._page import page
+            from argmetric._report._page import page
 
             return page(self.summary)
-        from argmetric.report._plain import as_markdown, as_text
+        from argmetric._report._plain import as_markdown, as_text
 
         return {"md": as_markdown, "text": as_text}[format](self.summary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that it says as plain lists, texts and numbers, for JSON."""
+        return self.summary.to_dict()
 
     def save(self, path: FilePath, format: Format | None = None) -> None:
         """Write the report; a file that is there is replaced whole or not at all.

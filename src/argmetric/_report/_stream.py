@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._report._summary import Alarm, Over, Row, Summary
 from argmetric.metrics import Metric
-from argmetric.report._summary import Alarm, Over, Row, Summary
 from argmetric.stream import of_late
 
 POINTS = 512

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argmetric._report._summary import Example, MarkedWords, Row, Summary, Tags
 from argmetric._text.corpus.labels import read_chunks
 from argmetric._text.corpus.sentences import ColumnFile
-from argmetric.report._summary import Example, MarkedWords, Row, Summary, Tags
 
 TYPES = 100
 CONFUSIONS = 15

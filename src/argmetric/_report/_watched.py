@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
+from argmetric._report import _figures as figures
+from argmetric._report._numbers import count, nice_ticks, number, percent, scores, share
+from argmetric._report._report import Report
+from argmetric._report._sections import ReportTable, Section
+from argmetric._report._summarize import convention
+from argmetric._report._summary import Row, Summary, Watched
 from argmetric._results.display import metric_title
-from argmetric.report import _figures as figures
-from argmetric.report._numbers import count, nice_ticks, number, percent, scores, share
-from argmetric.report._report import Report
-from argmetric.report._sections import ReportTable, Section
-from argmetric.report._summarize import convention
-from argmetric.report._summary import Row, Summary, Watched
 
 if TYPE_CHECKING:
     from argmetric._input.types import Floats, Integers

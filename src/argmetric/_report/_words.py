@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argmetric._results.display import metric_title
-from argmetric.report._numbers import count, number, percent, scores, share
-from argmetric.report._sections import (
+from argmetric._report._numbers import count, number, percent, scores, share
+from argmetric._report._sections import (
     ReportTable,
     Section,
     cut_text,
@@ -15,8 +14,9 @@ from argmetric.report._sections import (
     sections_of,
     units_of,
 )
-from argmetric.report._summary import Summary
-from argmetric.report._verdicts import in_options, warnings
+from argmetric._report._summary import Summary
+from argmetric._report._verdicts import in_options, warnings
+from argmetric._results.display import metric_title
 
 
 @dataclass(frozen=True)

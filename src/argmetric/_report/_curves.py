@@ -13,13 +13,13 @@ import numpy as np
 from argmetric._decide import Decision, threshold_between
 from argmetric._expected import PlacedSums, is_long
 from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._report._asked import Asked
+from argmetric._report._knots import candidates, choose_knots, nearest
+from argmetric._report._numbers import count_text, nice_ticks
+from argmetric._report._summary import Curves, OtherMetric, View
 from argmetric._results.display import shortest_cut
 from argmetric._results.pictures import reach
 from argmetric.metrics import Metric, Recall, get_metric
-from argmetric.report._asked import Asked
-from argmetric.report._knots import candidates, choose_knots, nearest
-from argmetric.report._numbers import count_text, nice_ticks
-from argmetric.report._summary import Curves, OtherMetric, View
 
 METRICS = (
     "f1",

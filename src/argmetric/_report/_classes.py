@@ -17,11 +17,11 @@ from argmetric._calibration_check import (
 from argmetric._classes import ClassDecision, codes_of, evaluate_classes
 from argmetric._input.arguments import check_share
 from argmetric._input.types import Floats
+from argmetric._report._numbers import number, percent, scores
+from argmetric._report._report import Report
+from argmetric._report._summary import ClassTable, Row, Summary
+from argmetric._report._verdicts import VERDICTS
 from argmetric._results.display import metric_title
-from argmetric.report._numbers import number, percent, scores
-from argmetric.report._report import Report
-from argmetric.report._summary import ClassTable, Row, Summary
-from argmetric.report._verdicts import VERDICTS
 
 SHOWN = 30  # classes in a table
 WHOLE = 6  # classes up to which a confusion matrix is shown whole
@@ -37,11 +37,12 @@ def report_class_decision(
     names: dict[str, str] | None = None,
 ) -> Report:
     """A report of a decision among several classes, and of what came true."""
+    if decision._batch is None:
+        raise ValueError("a decision that was pickled has no report: it needs p")
     coverage = check_share(coverage, "coverage")
     forecast = decision.forecast(coverage)
     metric: Any = decision.metric
     batch = decision._batch
-    assert batch is not None
     title = metric_title(metric.name)
     low, high = forecast.interval
     gain = decision.expected - decision.most_probable

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argmetric._results.display import metric_title
-from argmetric.report._numbers import number, percent, scores, share
-from argmetric.report._summary import (
+from argmetric._report._numbers import number, percent, scores, share
+from argmetric._report._summary import (
     Chosen,
     Example,
     MarkedWords,
@@ -16,7 +15,8 @@ from argmetric.report._summary import (
     Summary,
     Tags,
 )
-from argmetric.report._verdicts import in_options, recalibrate, verdicts
+from argmetric._report._verdicts import in_options, recalibrate, verdicts
+from argmetric._results.display import metric_title
 
 SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
 
@@ -128,7 +128,7 @@ def sections_of(said: Summary) -> Iterator[Section]:
     if said.over is not None and said.over.rows:
         yield _over(said.metric, said.over)
     if said.watched is not None:
-        from argmetric.report._watched import sections_of_watched
+        from argmetric._report._watched import sections_of_watched
 
         yield from sections_of_watched(said.metric, said.watched)
     if said.groups is not None:

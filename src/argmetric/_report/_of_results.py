@@ -12,16 +12,16 @@ from argmetric._calibrate.resolve import FittedReference
 from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
 from argmetric._input.arguments import check_share
+from argmetric._report._asked import Asked
+from argmetric._report._knots import candidates, choose_knots
+from argmetric._report._numbers import number, percent, scores, share, threshold
+from argmetric._report._parts import described
+from argmetric._report._report import Report
+from argmetric._report._summarize import convention, summary_of
+from argmetric._report._summary import Summary, Thresholds
+from argmetric._report._verdicts import VERDICTS, verdicts
 from argmetric._results.display import metric_title
 from argmetric._tune import Rule
-from argmetric.report._asked import Asked
-from argmetric.report._knots import candidates, choose_knots
-from argmetric.report._numbers import number, percent, scores, share, threshold
-from argmetric.report._parts import described
-from argmetric.report._report import Report
-from argmetric.report._summarize import convention, summary_of
-from argmetric.report._summary import Summary, Thresholds
-from argmetric.report._verdicts import VERDICTS, verdicts
 
 if TYPE_CHECKING:
     from argmetric._input.types import Floats
@@ -42,7 +42,7 @@ def report_decision(
     if not asked:
         raise ValueError(
             "a decision that was pickled or copied has no report: it needs the input "
-            "again, as argmetric.report.summarize(p) takes it"
+            "again: decide once more"
         )
     if reference is not None:
         asked = asked | {"reference": reference}

@@ -1,0 +1,81 @@
+"""The verb `report`: a page on any result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from argmetric._calibration_check import CalibrationCheck, ClassCalibrationCheck
+from argmetric._classes import ClassDecision
+from argmetric._decide import Decision
+from argmetric._monitor import Monitoring
+from argmetric._report._classes import report_class_check, report_class_decision
+from argmetric._report._of_results import report_check, report_decision, report_rule
+from argmetric._report._report import Report
+from argmetric._report._watched import report_monitoring
+from argmetric._tune import Rule
+
+_OF_A_DECISION = ("y", "pos_label", "coverage", "reference")
+_PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
+    Decision: (report_decision, _OF_A_DECISION),
+    ClassDecision: (report_class_decision, ("y", "coverage", "reference")),
+    Rule: (report_rule, ()),
+    CalibrationCheck: (report_check, ()),
+    ClassCalibrationCheck: (report_class_check, ()),
+    Monitoring: (report_monitoring, ()),
+}  # what makes the page of each result, and what it can be told besides
+
+
+def report(
+    result: Any,
+    y: Any = None,
+    *,
+    pos_label: Any = None,
+    coverage: float | None = None,
+    reference: Any = None,
+) -> Report:
+    """Make a page on a result, to be saved or shown in a notebook.
+
+    Parameters
+    ----------
+    result : Decision, ClassDecision, Rule, CalibrationCheck or Monitoring
+        What `decide`, `tune`, `calibration_check` or `monitor` gave back.
+    y : array-like, optional
+        True labels of a decision, where they are known by now: the page then holds the
+        actual score against the forecast.
+    pos_label : object, optional
+        The label of `y` that counts as positive.
+    coverage : float, optional
+        Probability that the interval of a decision contains the score; by default 0.9.
+    reference : pair (y, p), optional
+        Labelled rows on which the probabilities of a decision are checked.
+
+    Returns
+    -------
+    Report
+        ``save("page.html")`` writes it; Markdown, JSON and text say the same.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> page = am.report(am.decide([0.9, 0.45, 0.4, 0.1]))
+    >>> print(page.render("md").splitlines()[0])
+    # Predict 3 of 4 rows positive
+    """
+    page, takes = next(
+        (how for kind, how in _PAGES.items() if isinstance(result, kind)), (None, ())
+    )
+    if page is None:
+        raise TypeError(
+            f"there is no page on {type(result).__name__}: pass what decide, tune, "
+            "calibration_check or monitor gave back"
+        )
+    named = {"y": y, "pos_label": pos_label, "coverage": coverage}
+    named["reference"] = reference
+    given = {name: value for name, value in named.items() if value is not None}
+    for name in given:
+        if name not in takes:
+            raise ValueError(
+                f"{name} tells nothing about a {type(result).__name__}: leave it out"
+            )
+    return page(result, **given)

@@ -1,0 +1,1 @@
+"""What may be true of rows without labels, given rows with them."""

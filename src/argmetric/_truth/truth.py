@@ -1,0 +1,290 @@
+"""One posterior for every forecast with a reference: draws of what may be true.
+
+In draw d a row with the log-odds x before the map, in the cell a of rows that were
+given the same label, is positive with the chance
+
+    p_d(x) = f_{a,d}(expit(η_d(x)))
+
+η   is the map: one of the draws that its reference allows, each as likely as the next.
+f   is what a smooth map gets wrong on a whole side of the decision. It says that a
+    share s of the reference's m rows there is positive, and k of them were. Their share
+    is as uncertain as these counts are,
+
+        r ~ Beta(κ·s + k + ½, κ·(1 - s) + m - k + ½),   κ = 20·(positives of all m),
+
+    and every chance goes by the same part of its way to 0, or to 1, as s goes to r:
+
+        f(p) = p·r/s  for r < s,   1 - f(p) = (1 - p)·(1 - r)/(1 - s)  otherwise.
+
+    So rows with other scores than the reference's keep what the map says of them, and
+    five positives of a reference that are all above a cut leave nothing certain.
+
+With a given share of positives a constant is added to all log-odds of the draw so that
+the mean of p_d is this share. The number of positives among rows with the chances p is
+Poisson-binomial; it is drawn from a binomial law with the same mean and variance:
+
+    Bin(N, μ/N),   μ = Σ p,   N = μ²/Σ p²,
+
+of the rarer label, N the whole number above or below it so often that variances agree.
+Metrics, periods and means are functions of the counts of the same draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._input.odds import from_log_odds
+from argmetric._input.types import Booleans, Floats
+from argmetric._truth.cells import Cells
+
+DRAWS = 1536  # of chances: as many for every map
+COUNTS = 4  # of counts for each of them
+TRUST = (20.0, 1.0, 0.05)  # κ: rows that a map counts for, per positive
+TRUSTED = np.array([0.3, 0.5, 0.2])  # how likely each of them is
+PSEUDO_ROWS = 0.5  # of each class, added to those of a side
+FEW = 64  # rows up to which the label of each is drawn
+NEVER = 1e-12  # a share is no nearer to 0 or 1
+STEPS = 30  # of Newton's method
+
+
+Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Draws of what may be true of rows, given the reference of a map.
+
+    Attributes
+    ----------
+    calibrator : Calibrator
+        A map with draws; of a chain the first was fitted on the reference.
+    """
+
+    calibrator: Calibrator
+
+    @cached_property
+    def reference(self) -> Floats:
+        """Log-odds, rows and positives of the cells of the reference, in rows."""
+        counts = self.calibrator.parts[0].counts
+        return np.zeros((3, 0)) if counts is None else counts
+
+    @cached_property
+    def positives(self) -> float:
+        """Positives of the reference."""
+        fitted = self.calibrator.parts[0]
+        if fitted.counts is None:
+            return max(fitted.n * (fitted.prevalence or 0.0), 1.0)
+        return max(float(fitted.counts[2].sum()), 1.0)
+
+    @cached_property
+    def maps(self) -> int:
+        """Number of maps that the reference allows."""
+        drawn = (one.draws for one in self.calibrator.parts)
+        return max((len(one) for one in drawn if one is not None), default=1)
+
+    def _odds(self, x: Floats) -> Floats:
+        """Log-odds after every map, a column for each."""
+        return np.atleast_2d(self.calibrator._family._map(x)).T
+
+    @cached_property
+    def _says(self) -> tuple[Floats, Floats]:
+        """Chances of a positive and a negative in cells of the reference, by maps."""
+        fitted = self.calibrator.parts[0]._family
+        return from_log_odds(np.atleast_2d(fitted._map(self.reference[0])))
+
+    def chances(
+        self,
+        cells: Cells,
+        prior: float | None = None,
+        n: int = 0,
+        *,
+        draws: int = DRAWS,
+        shift: Floats | None = None,
+        factors: list[Factors] | None = None,
+    ) -> Floats:
+        """Chance of a positive in every cell, a column for each draw.
+
+        Parameters
+        ----------
+        cells : Cells
+            Rows of the batch.
+        prior : float, optional
+            Their share of positives, which is met in every draw.
+        n : int
+            Rows of the batch, with those that are certain negatives, for `prior`.
+        draws : int
+            How many; as many for every map.
+        shift : ndarray, optional
+            What is added to all log-odds after the map: rows of a value for each map.
+        factors : list, optional
+            What `factors` gave for as many draws, where it is used more than once.
+        """
+        x = self._odds(cells.x)
+        if shift is None:
+            shape = max(draws // self.maps, 1), self.maps
+            p, q = (np.tile(one, shape[0]) for one in from_log_odds(x))
+        else:
+            shape = shift.shape
+            p, q = from_log_odds((x[:, None] + shift).reshape(x.shape[0], -1))
+        for here, down, up in factors or self.factors(cells, shape[0]):
+            p[here] = p[here] * down + q[here] * (1.0 - up)
+        return p if prior is None else matched(p, cells.rows, prior * n)
+
+    def factors(self, cells: Cells, each: int) -> list[Factors]:
+        """What p, and then 1-p, of cells of either label is multiplied with.
+
+        In so many draws for each map.
+        """
+        rng, sides, size = (
+            np.random.default_rng(0),
+            self._sides(cells),
+            each * self.maps,
+        )
+        trust = self._trusts(sides, (rng.permutation(size) + 0.5) / size)
+        trust = trust.reshape(each, self.maps)
+        return [(one.cells, *one.factors(trust, rng)) for one in sides]
+
+    def _sides(self, cells: Cells) -> list[_Side]:
+        """The rows of the reference that would have been given either label.
+
+        A row is on a side as often as rows of the batch with its score are.
+        """
+        x, rows, positives = self.reference
+        called = np.zeros(x.size)
+        if x.size and cells.x.size:
+            near = np.searchsorted((x[1:] + x[:-1]) / 2, cells.x)
+            about = np.bincount(near, cells.rows, x.size)
+            there = np.flatnonzero(about)
+            share = np.bincount(near, cells.rows * cells.called, x.size)
+            called = np.interp(np.arange(x.size), there, share[there] / about[there])
+        sides = []
+        for here, part in ((cells.called, called), (~cells.called, 1.0 - called)):
+            weight = rows * part
+            total, known = float(weight.sum()), float(positives @ part)
+            chances = self._says
+            if not total > 0.0:  # what the map says of the batch itself
+                chances = from_log_odds(self._odds(cells.x[here]).T)
+                weight = cells.rows[here]
+            weight = weight / max(weight.sum(), 1e-300)
+            says, rest = ((one * weight).sum(axis=1) for one in chances)
+            sides.append(_Side(here, says, rest, total, known))
+        return sides
+
+    def _trusts(self, sides: list[_Side], level: Floats) -> Floats:
+        """κ at some levels of its law, which is its prior times the evidence."""
+        from scipy.special import betaln
+
+        kappa = self.positives * np.array(TRUST)
+        fit = np.zeros(())
+        for one in sides:
+            a = np.multiply.outer(kappa, one.says) + 1e-9
+            b = np.multiply.outer(kappa, one.rest) + 1e-9
+            k, miss = one.positives, one.rows - one.positives
+            fit = fit + betaln(a + k, b + miss) - betaln(a, b)
+        chance = TRUSTED * np.exp(fit - fit.max()).mean(axis=1)
+        reached = np.cumsum(chance / chance.sum())
+        return kappa[np.minimum(np.searchsorted(reached, level), len(kappa) - 1)]
+
+
+class _Side(NamedTuple):
+    """Cells of one predicted label, and the rows of the reference that would have it.
+
+    Attributes
+    ----------
+    cells : ndarray of bool
+        Which cells they are.
+    says, rest : ndarray
+        Mean chance of a positive, and of a negative, of those rows, under every map.
+    rows, positives : float
+        How many they are, and how many of them were positive.
+    """
+
+    cells: Booleans
+    says: Floats
+    rest: Floats
+    rows: float
+    positives: float
+
+    def factors(self, trust: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """What p, and then 1-p, is multiplied with in every draw."""
+        miss = self.rows - self.positives
+        a = trust * self.says + self.positives + PSEUDO_ROWS
+        b = trust * self.rest + miss + PSEUDO_ROWS
+        from scipy.special import betaincinv
+
+        # Levels are spread evenly over the draws.
+        level = (rng.permutation(trust.size) + 0.5).reshape(trust.shape) / trust.size
+        r = np.clip(betaincinv(a, b, level), NEVER, 1.0 - NEVER)
+        with np.errstate(divide="ignore"):
+            down = np.minimum(r / self.says, 1.0)
+            up = np.minimum((1.0 - r) / self.rest, 1.0)
+        return down.ravel(), up.ravel()
+
+
+def matched(p: Floats, rows: Floats, positives: float) -> Floats:
+    """Chances with one constant on the log-odds of a draw, so that Σ p is given.
+
+    Newton's method on the logarithm of the odds ratio w, p' = w·p/(1 - p + w·p).
+    """
+    constant = np.zeros(p.shape[1])
+    for _ in range(STEPS):
+        w = np.exp(constant)
+        moved = w * p / (1.0 - p + w * p)
+        gap = sums(rows, moved) - positives
+        slope = sums(rows, moved * (1.0 - moved))
+        constant = constant - np.clip(gap / np.maximum(slope, 1e-300), -2.0, 2.0)
+        if np.abs(gap).max(initial=0.0) <= 1e-9 * positives:
+            break
+    return np.asarray(moved)
+
+
+def drawn_counts(
+    p: Floats, rows: Floats, repeats: int, rng: np.random.Generator
+) -> Floats:
+    """Positives among rows with these chances, a column for each draw.
+
+    Parameters
+    ----------
+    p : ndarray
+        Chances in cells, a column for each draw.
+    rows : ndarray
+        Rows in each cell; several rows of it are as many groups.
+    repeats : int
+        Draws of counts for each of chances; they come out one after the other.
+    rng : Generator
+        What draws.
+    """
+    total = rows.sum(axis=-1, keepdims=True)
+    if total.sum() <= FEW:  # every row by itself
+        place = np.repeat(np.arange(rows.size), rows.ravel().astype(np.int64))
+        group, cell = np.divmod(place, rows.shape[1])
+        hit = rng.random((repeats, cell.size, p.shape[1])) < p[cell]
+        found = [hit[:, group == one].sum(axis=1) for one in range(len(rows))]
+        return np.stack(found, axis=1).astype(np.float64)
+    q = 1.0 - p
+    rare = 2.0 * sums(rows, p) <= total
+    mean = np.where(rare, sums(rows, p), sums(rows, q))
+    square = np.where(rare, sums(rows, p * p), sums(rows, q * q))
+    size = np.maximum(mean * mean / np.maximum(square, 1e-300), mean)
+    size = np.minimum(size, total)  # by rounding it might be more
+    low = np.maximum(np.floor(size), np.maximum(np.ceil(mean), 1.0))
+    # 1/N must be right on average
+    part = np.where(size > low, (size - low) * (low + 1.0) / np.maximum(size, 1.0), 0.0)
+    shape = (repeats, *mean.shape)
+    n = low + (rng.random(shape) < part)
+    count = rng.binomial(n.astype(np.int64), np.minimum(mean / n, 1.0))
+    found = np.where(rare, count, total - count)
+    return np.asarray(found, dtype=np.float64)
+
+
+def sums(rows: Floats, p: Floats) -> Floats:
+    """Sums over cells, by one thread: BLAS rounds by how many there are."""
+    if rows.ndim > 1:
+        return np.array([sums(one, p) for one in rows])
+    used = rows != 0.0
+    return np.asarray(np.add.reduce(rows[used, None] * p[used], axis=0))
