@@ -71,6 +71,5 @@ CALLS: dict[str, Call] = {
         known=["a", None, None, None],
         random_state=0,
     ),
-    "ClassDecision.report": of(CLASS_DECISION.report, y=CLASS_Y, coverage=0.8),
     "ClassDecision.to_frame": of(CLASS_DECISION.to_frame, backend="pandas"),
 }

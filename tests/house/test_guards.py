@@ -90,7 +90,15 @@ HELD_BY = {
         "test_accuracy_has_the_law_of_a_count": "count_law",
         "test_expected_scores_are_exact_to_rounding": "ratio_means",
     },
-    "limits": {"test_limits_are_kept": "pull_rows push_rows"},
+    "limits": {
+        "test_gains_within_limits_are_the_best_of_all_labels": "best_within",
+    },
+    "compare": {
+        "test_no_metric_scores_less_than_the_most_probable_classes": "truths_of_both",
+    },
+    "gmean": {
+        "test_small_batches_against_all_truths_and_labels": "decide_groups score_groups",
+    },
     "affine": {
         "test_affine_curves": "affine_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",

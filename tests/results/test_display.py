@@ -178,7 +178,7 @@ def test_long_values_are_cut_short():
 
 def test_every_result_and_estimator_shows_itself_in_notebooks():
     """All that hold results or learn; metrics, tasks, models and settings do not."""
-    rooms = (am, am.report, am.scale, search, sequence, stream, am.train)
+    rooms = (am, am.scale, search, sequence, stream, am.train)
     shy = {
         name
         for room in rooms
@@ -199,7 +199,7 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
 
 def test_every_result_is_drawn():
     """All but words: what `check_task` found, and what was refused or proven."""
-    rooms = (am, am.report, am.scale, search, sequence, stream, am.train)
+    rooms = (am, am.scale, search, sequence, stream, am.train)
     found = {name: getattr(room, name) for room in rooms for name in room.__all__}
     kinds = {
         name: kind

@@ -80,7 +80,7 @@ def test_what_has_a_map_is_an_executor(cluster):
 
 def test_a_missing_library_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[dask\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"'\.\[dask\]'"):
         load_extra("distributed", "dask")
 
 

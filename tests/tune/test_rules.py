@@ -136,7 +136,7 @@ def test_the_kind_of_the_input_comes_back():
         ([0, 1], [-0.1, 0.2], {"calibrator": lambda p: p}, "outside of"),
         ([0, 1], [0.1, 0.2], {"calibrator": lambda p: p * 9}, "calibrated p is"),
         ([0, 1], [0.1, 0.2], {"calibrator": lambda p: p[:1]}, "gives shape"),
-        ([[0, 1]], [0.1, 0.2], {}, "y must have one dimension"),
+        ([[0, 1]], [0.1, 0.2], {}, "y must hold one label for each row"),
         ([0, 1], [[[0.1]]], {}, "one or two dimensions"),
     ],
 )

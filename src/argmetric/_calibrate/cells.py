@@ -170,7 +170,7 @@ def counted_cells(cells: MapCells, x: Floats | None = None) -> Floats:
     share += np.cumsum(cells.positive) / cells.positive.sum()
     number = np.minimum((MOST_COUNTED * share / 2).astype(np.int64), MOST_COUNTED - 1)
     # Scores of 0 and of 1e-300 have the same bounded log-odds, and share a cell
-    opens = np.append(True, (np.diff(number) > 0) & (np.diff(x) > 0.0))
+    opens = np.append(True, (number[1:] > number[:-1]) & (x[1:] > x[:-1]))
     first = np.flatnonzero(opens)
     table = np.stack([x * cells.total, cells.total, cells.positive])
     table = np.add.reduceat(table, first, axis=1)

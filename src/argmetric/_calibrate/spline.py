@@ -270,7 +270,7 @@ class Basis:
 
 def _risen(x: Floats, mass: Floats) -> Floats:
     """Rows of log-odds that do not fall: neighbours that do have their mean chance."""
-    falls = np.flatnonzero((np.diff(x, axis=1) < 0).any(axis=1))
+    falls = np.flatnonzero((x[:, 1:] < x[:, :-1]).any(axis=1))
     weights, means, points = mass.tolist(), [], []
     for row in expit(x[falls]).tolist():
         pools: list[tuple[float, float, int]] = []  # mean chance, mass, points
