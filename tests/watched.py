@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.maps import PlattMap
+from argmetric._forecast.truth import Truth
 from argmetric._monitor._law import Maps
-from argmetric._truth.truth import Truth
 
 
 def shifted_maps(chance: Any, count: int, spread: float = 0.0) -> Maps:

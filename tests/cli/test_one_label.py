@@ -330,6 +330,13 @@ def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
         assert found["actual"] == plain(real.to_dict())
 
 
+def test_recall_of_every_class_has_a_floor(run: Run) -> None:
+    asked = *ASK, "--label", "kind", "--min-recall", "0.3", "--json"
+    found = json.loads(run("decide", write(), *asked).out)
+    d = am.decide(P, "f1", classes=NAMES, min_recall=0.3)
+    assert found["decision"] == plain(d.to_dict())
+
+
 def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
     asked = *ASK, "--label", "kind", "-m", "f1", "-m", "jaccard"
     ended = run("tune", write(), *asked, "-o", "{metric}.json", "--json")
@@ -350,7 +357,7 @@ def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
         (["tune", *ASK, "--logits", "--label", "kind"], "takes probabilities"),
         (["calibrate", *ASK, "--map", "m.json"], "does not support --map"),
         (["calibrate", *ASK, "--method", "platt"], "matrix or temperature"),
-        (["calibrate", "--scores", "p_*"], "--scores needs --one-label"),
+        (["calibrate", "--scores", "p_*"], "need their true labels: pass --labels"),
         (["calibrate", "--method", "matrix"], "is for class probabilities"),
         (["tune", "--one-label"], "pass them as --scores 'p_*'"),
     ],

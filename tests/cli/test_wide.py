@@ -236,3 +236,24 @@ def test_forecasts_of_several_labels_take_overdispersion_and_costs_are_tuned(
     rule: Any = am.tune(Y, P, cost=(1, 3), average="macro")
     thresholds = [one["threshold"] for one in found["rules"][0]["rules"]]
     assert thresholds == rule.thresholds.tolist()
+
+
+def test_labels_that_have_arrived_and_a_map_of_all_labels(run: Run) -> None:
+    lines = Path(write()).read_text().splitlines()
+    seen = np.where(np.arange(N)[:, None] < 9, Y.astype(float), np.nan)
+    shown = [",".join("" if np.isnan(x) else f"{x:g}" for x in row) for row in seen]
+    header = ",".join([lines[0], *(f"seen_{one}" for one in NAMES)])
+    rows = [f"{a},{b}" for a, b in zip(lines[1:], shown, strict=True)]
+    Path("seen.csv").write_text("\n".join([header, *rows, ""]))
+    asked = "--scores", "p_*", "--known", "seen_*", "--json"
+    found = json.loads(run("forecast", "seen.csv", *asked).out)
+    labels = am.decide(P, "f1", average="macro").labels
+    f = am.forecast(P, labels, "f1", average="macro", known=seen)
+    assert found["known"] == 27
+    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
+    asked = "--scores", "p_*", "--labels", "y_*", "-o", "map.json"
+    ended = run("calibrate", "pets.csv", *asked)
+    assert ended.code == 0, ended.err
+    assert am.Calibrator.load("map.json") == am.calibrate(Y, P)
+    check = am.calibration_check(Y, P, "f1", average="macro")
+    assert f"ECE {check.ece:.4f}" in " ".join(ended.out.split())

@@ -11,8 +11,8 @@ import argmetric as am
 import strategies as nasty
 from argmetric._calibrate.maps import IdentityMap, PlattMap
 from argmetric._forecast.laws import law_of_count
-from argmetric._truth.cells import MOST, Cells
-from argmetric._truth.truth import drawn_counts, matched
+from argmetric._forecast.truth import drawn_counts, matched
+from argmetric._forecast.truth_cells import MOST, Cells
 
 
 def expit(x):

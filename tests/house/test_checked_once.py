@@ -15,8 +15,8 @@ import pytest
 
 import argmetric as am
 from argmetric import _files
-from argmetric._calibrate.calibrator import FunctionMap  # noqa: F401  # loaded unwatched
 from argmetric._calibrate.applied import recalibrated  # noqa: F401  # loaded unwatched
+from argmetric._calibrate.calibrator import FunctionMap  # noqa: F401  # loaded unwatched
 from argmetric._input import groups as _groups
 from argmetric._input import validation as _validation
 from argmetric._input.groups import Groups, code_groups

@@ -13,11 +13,11 @@ from argmetric._forecast.effects import settle
 from argmetric._forecast.groups import TABLE_LIMIT
 from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.parts import table_moments
+from argmetric._forecast.truth import COUNTS, DRAWS, Truth, drawn_counts, matched
+from argmetric._forecast.truth_cells import Cells
 from argmetric._input.odds import from_log_odds
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._truth.cells import Cells
-from argmetric._truth.truth import COUNTS, DRAWS, Truth, drawn_counts, matched
 from argmetric.metrics import Metric
 
 SHORT, LONG = (

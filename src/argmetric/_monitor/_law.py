@@ -2,8 +2,8 @@
 
 Every map of the reference draws some θ, the change of all log-odds, from its posterior
 under each of three readings. What may be true at these maps and θ is drawn as for a
-forecast (`_truth/truth.py`): the share of positives on either side of the decision, and
-counts.
+forecast (`_forecast/truth.py`): the share of positives on either side of the decision,
+and counts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._forecast.truth import Factors, Truth, drawn_counts, sums
+from argmetric._forecast.truth_cells import Cells as TruthCells
 from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Floats, Integers
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
 from argmetric._monitor._likelihood import ThetaTable
 from argmetric._monitor._readings import Readings, weigh_readings
 from argmetric._results.discrete import central_interval
-from argmetric._truth.cells import Cells as TruthCells
-from argmetric._truth.truth import Factors, Truth, drawn_counts, sums
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

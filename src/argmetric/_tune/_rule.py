@@ -96,12 +96,16 @@ class SavedRule(Exported, Saved[Any], Result):
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def _compared(self) -> dict[str, Any]:
+        """What makes two rules equal."""
+        return self.to_dict()
+
     def _key(self) -> str:
-        """All that is saved, as text: nan equals itself there."""
+        """All that is compared, as text: nan equals itself there."""
         try:
-            return json.dumps(self.to_dict(), sort_keys=True)
+            return json.dumps(self._compared(), sort_keys=True)
         except TypeError:  # a function as calibrator, or labels of a kind of their own
-            left = (*CURVE, "threshold_raw")
+            left = (*CURVE, "threshold_raw", "_kept")
             kept = {name: x for name, x in vars(self).items() if name not in left}
             return repr(kept)
 
@@ -387,6 +391,11 @@ class Rule(SavedRule):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the curve, for JSON; `from_dict` gives an equal rule back."""
+        kept = None if self._kept is None else self._kept.to_dict()
+        return {**self._compared(), "reference": kept}
+
+    def _compared(self) -> dict[str, Any]:
+        """All but the rows it was tuned on: a file that is read in pieces keeps none."""
         own = {
             one.name: plain(getattr(self, one.name), one.name)
             for one in fields(self)
@@ -397,7 +406,6 @@ class Rule(SavedRule):
             "metric": metric_to_dict(self.metric),
             **own,
             "calibrator": _files.saved_calibrator(self.calibrator),
-            "reference": None if self._kept is None else self._kept.to_dict(),
         }
 
     @classmethod

@@ -90,7 +90,8 @@ def decide(o: Given) -> int:
         if rule is not None:
             labels, chosen = _ruled(rows, rule)
         else:
-            limits = {} if way == "classes" else limits
+            if way == "classes":  # the others are refused
+                limits = {"min_recall": o.min_recall}
             decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
             labels = chosen = decision.labels
         forecast, found = _answered(rows, o, chosen, decision, rule)

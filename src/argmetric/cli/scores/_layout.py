@@ -351,7 +351,7 @@ def _read_wide(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> Non
         rows.y = load.label_matrix(table, true, o.pos_label)
         rows.use("labels", o.labels)
     elif labels in ("required", "classes"):
-        raise UsageError("several labels are tuned on their labels: pass --labels")
+        raise UsageError("several labels need their true labels: pass --labels")
 
 
 def _read_classes(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> None:
@@ -426,6 +426,12 @@ def arrived(rows: Rows, o: Given) -> Any:
     """Return labels that are known already, nan where they are not."""
     if o.known is None:
         return None
+    if rows.way == "wide":
+        rows.use("known", o.known)
+        columns = load.partners(rows.table, o.known, "--known", rows.columns, o.scores)
+        how: dict[str, Any] = {"pos_label": o.pos_label, "missing": True}
+        read = [files.labels(rows.table, name, **how) for name in columns]
+        return np.stack(read, axis=1)
     name = files.named_column(rows.table, o.known)
     rows.use("known", name)
     return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)

@@ -41,18 +41,13 @@ _UNSUPPORTED = "--one-label does not support {}: leave one out"
 _BESIDE_RULE = "--rule brings its own threshold and metric; {} has no effect beside it"
 _BESIDE_MAP = "--map is applied as it is; {} has no effect beside it"
 REFUSALS = (
+    Refusal("wide", "score", _ONE_COLUMN, "--scores names the columns already"),
     Refusal(
         "wide",
-        "score",
+        "group threshold tune:no_label tune:report",
         _ONE_COLUMN,
-        "--scores names the columns already",
-    ),
-    Refusal(
-        "wide",
-        "group threshold known tune:no_label tune:report",
-        _ONE_COLUMN,
-        "the functions take groups, one threshold, late labels and tuning without "
-        "labels for one column",
+        "the functions take groups, one threshold and tuning without labels for one "
+        "column",
     ),
     Refusal(
         "wide",
@@ -60,12 +55,6 @@ REFUSALS = (
         "{} names one column: with --scores, pass --labels 'y_*' for several labels "
         "per row; if each row has one of several classes, decide takes --one-label",
         "each label has a column of its own",
-    ),
-    Refusal(
-        "wide",
-        "calibrate:scores",
-        "{} needs --one-label here: a map has one column",
-        "a map is fitted on one column",
     ),
     Refusal(
         "classes",
@@ -76,9 +65,9 @@ REFUSALS = (
     ),
     Refusal(
         "classes",
-        f"pos_label score threshold reference_score overdispersion {LIMITS} "
-        "no_label cost_fp known tune:group tune:choice tune:report forecast:report "
-        "calibrate:weight map",
+        "pos_label score threshold reference_score overdispersion min_positives "
+        "max_positives min_precision tune:min_recall no_label cost_fp known tune:group "
+        "tune:choice tune:report forecast:report calibrate:weight map",
         _UNSUPPORTED,
         "there is no positive class and no single cut, and the functions of several "
         "classes do not take it",
@@ -92,7 +81,7 @@ REFUSALS = (
     ),
     Refusal(
         "map",
-        "method weight label pos_label group metric average zero_division",
+        "method weight label pos_label group metric average zero_division scores",
         _BESIDE_MAP,
         "nothing is fitted or judged",
     ),

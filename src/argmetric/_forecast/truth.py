@@ -38,9 +38,9 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._forecast.truth_cells import Cells
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats
-from argmetric._truth.cells import Cells
 
 DRAWS = 1536  # of chances: as many for every map
 COUNTS = 4  # of counts for each of them

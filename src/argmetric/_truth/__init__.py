@@ -1,1 +1,0 @@
-"""What may be true of rows without labels, given rows with them."""
