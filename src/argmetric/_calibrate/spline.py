@@ -344,11 +344,13 @@ def centred(draws: Floats, centre: Floats) -> Floats:
     its mean would promise too many of them. Chances are multiplied by one factor, or
     their distances from 1 are.
     """
-    (p, q), (c, d) = from_log_odds(draws), from_log_odds(centre)
+    ends = FAINTEST, -FAINTEST  # beyond them one of p and 1-p is 0
+    (p, q), (c, d) = (from_log_odds(np.clip(x, *ends)) for x in (draws, centre))
     mean, rest = p.mean(axis=0), q.mean(axis=0)
     down = np.maximum(mean - c, 0.0) / mean  # part of each chance that goes over
     up = np.maximum(rest - d, 0.0) / rest
-    return log_odds(p * (1.0 - down) + q * up, q * (1.0 - up) + p * down)
+    moved = log_odds(p * (1.0 - down) + q * up, q * (1.0 - up) + p * down)
+    return np.clip(moved, *ends)
 
 
 def _smoothed(cells: MapCells) -> Floats:

@@ -42,7 +42,7 @@ from argmetric._forecast.truth_cells import Cells
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats
 
-DRAWS = 1536  # of chances: as many for every map
+DRAWS = 960  # of chances: as many for every map
 COUNTS = 4  # of counts for each of them
 TRUST = (20.0, 1.0, 0.05)  # κ: rows that a map counts for, per positive
 TRUSTED = np.array([0.3, 0.5, 0.2])  # how likely each of them is
