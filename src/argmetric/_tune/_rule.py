@@ -395,7 +395,7 @@ class Rule(SavedRule):
         return {**self._compared(), "reference": kept}
 
     def _compared(self) -> dict[str, Any]:
-        """All but the rows it was tuned on: a file that is read in pieces keeps none."""
+        """All but the rows it was tuned on: files read in pieces keep none."""
         own = {
             one.name: plain(getattr(self, one.name), one.name)
             for one in fields(self)
