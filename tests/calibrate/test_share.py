@@ -302,7 +302,10 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     certain = map_.then(replace(shift, draws=None))
     sure = am.forecast(p, d.labels, calibrator=certain, **how)
     assert f.interval_given_map == sure.interval_given_map
-    assert f.std > sure.std  # what the map leaves open is in both
+    # Each map has its own share, which takes back some of what the maps differ by: so
+    # the law is not always wider than with one share for all, but than under one map
+    given, told = (high - low for low, high in (f.interval_given_map, f.interval))
+    assert told > 1.05 * given
 
 
 def test_the_coverage_of_a_forecast_is_that_of_its_share():
