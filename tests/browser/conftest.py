@@ -50,7 +50,7 @@ def watched(rows):
     new = np.concatenate([p[1000:1500], p[1500:][(p > 0.05)[1500:]][:300]])
     new = np.concatenate([new, p[2000:][(p < 0.3)[2000:]][:500]])
     known = np.where(
-        np.arange(new.size) < 500, np.resize(y[1000:1500], new.size), np.nan
+        np.arange(new.size) < 450, np.resize(y[1000:1500], new.size), np.nan
     )
     day = np.repeat(["2026-01-05", "2026-01-12", "2026-01-19"], [500, 300, 500])
     names = np.where(np.arange(new.size) % 2, groups[0], "b")

@@ -128,7 +128,10 @@ def test_predicted_labels_to_calibrate():
     hard = np.where(np.arange(40) < 4, 1 - Y, Y)
     with pytest.warns(UserWarning, match=HARD):
         am.calibrate(Y, hard)
-    with pytest.warns(UserWarning, match=HARD):
+    with (
+        pytest.warns(UserWarning, match="the scores moved since the reference"),
+        pytest.warns(UserWarning, match=HARD),
+    ):
         am.decide(COLUMN, reference=(Y, hard))
     with pytest.warns(UserWarning, match=HARD):
         am.adjust_prior(hard, prevalence=0.2, reference_prevalence=0.5)

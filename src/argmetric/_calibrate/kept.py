@@ -15,6 +15,7 @@ from argmetric._calibrate.calibrator import Calibrator, check_finite
 from argmetric._calibrate.reference import Reference, check_reference
 from argmetric._calibrate.resolve import FittedReference
 from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import Probabilities
 from argmetric._results.saving import plain
 
 EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
@@ -155,7 +156,8 @@ def _fit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            rows = check_reference(y, p, weight, logits=logits)
+            checked = Probabilities(p, logits)  # by `tune`
+            rows = check_reference(y, checked, weight, logits=logits)
             return FittedReference(fit_map(rows, DEFAULT), ScoreCells.of(rows))
         except (ValueError, ArithmeticError):
             return None

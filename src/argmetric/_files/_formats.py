@@ -55,6 +55,7 @@ Role = Literal[
     "max_line",
     "memory",
     "missing_groups",
+    "one_label",
     "neg_label",
     "output",
     "output_format",

@@ -26,7 +26,7 @@ from argmetric._input.labels import Classes, classes_of
 _WHOLE = re.compile(r"-?\d+\.0+")
 _TWO_OF_THEM = (
     "make a column with two of them first; argmetric decide and evaluate take several "
-    "classes with --one-label"
+    f"classes with {marked('one_label')}"
 )
 
 

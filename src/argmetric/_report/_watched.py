@@ -29,7 +29,8 @@ KINDS = {
     "share moved": "moved",
     "cannot say without labels": "unknown",
 }
-FINE = "fine, as far as scores tell"  # every "fine" says what cannot be seen
+# Every "fine" says what cannot be seen, or that it was seen
+FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -92,7 +93,9 @@ def _kind(one: dict[str, Any]) -> str:
 
 
 def _verdict(one: dict[str, Any]) -> str:
-    return FINE if _kind(one) == "fine" else str(one["verdict"])
+    if one["verdict"] != "fine":
+        return str(one["verdict"])
+    return BY_LABELS if _kind(one) == "known" else FINE
 
 
 def _facts(metric: str, watched: Watched, rows: int) -> Iterator[Row]:

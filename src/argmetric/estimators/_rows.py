@@ -30,7 +30,15 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
         raise ValueError(
             f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
         )
-    shape = getattr(y, "shape", None) or np.asarray(y).shape
+    shape = getattr(y, "shape", None)
+    if shape is None:
+        try:
+            shape = np.shape(y)
+        except ValueError as error:
+            raise ValueError(
+                "y must hold one label for each row, not lists of several lengths: pass "
+                "a flat list or an array"
+            ) from error
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has {shape[1]} columns; {owner} takes one. Wrap it in "
