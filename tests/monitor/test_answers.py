@@ -88,7 +88,10 @@ def test_a_rise_ends_the_command_with_code_3(run: Run) -> None:
     assert "without a cause that is suspect" in Path("page.html").read_text()
 
 
-def test_every_surface_gives_the_same_answer(capsys: Any) -> None:
+def test_every_surface_gives_the_same_answer(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # a narrow terminal wraps the rows
     found = watched([*QUIET, *STRANGE, rows(1000, 0.05)])
     verdicts = [one.verdict for one in found.periods]
     assert verdicts[6:] == ["cannot say without labels", "share moved"]

@@ -36,8 +36,8 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
             shape = np.shape(y)
         except ValueError as error:
             raise ValueError(
-                "y must hold one label for each row, not lists of several lengths: pass "
-                "a flat list or an array"
+                "y must hold one label for each row, not lists of several lengths: "
+                "pass a flat list or an array"
             ) from error
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
