@@ -140,3 +140,11 @@ def test_prior_counts_the_implicit_cells_of_a_sparse_matrix():
         am.forecast(
             sparse.csr_array(dense), labels, average="micro", known=np.ones((2, 3))
         )
+
+
+def test_a_small_chance_beside_large_ones_is_a_tie_at_no_positives():
+    n = 1500
+    usual = np.random.default_rng(0).beta(1, 5, n)
+    found = am.decide(np.stack([usual, np.full(n, 1e-15)]), "mcc", average="samples")
+    alone = am.decide(usual, "mcc").n_positives
+    assert found.group_n_positives.tolist() == [alone, 0]

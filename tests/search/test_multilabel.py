@@ -405,7 +405,7 @@ def test_one_label_and_one_class():
         ([[1.0], [2.0]], [[0, 1], [1]], "y is ragged: row 1 has 1 values"),
         ([[1.0], [-1e200]], [[0], [1]], r"X is -1e\+200 at row 1, column 0, too large"),
         ([[1.0], [math.nan]], [[0], [1]], "NaN"),
-        (np.zeros((0, 2)), np.zeros((0, 2)), "0 sample"),
+        (np.zeros((0, 2)), np.zeros((0, 2)), "X has no rows"),
         ([[1.0]], None, "requires y"),
     ],
 )

@@ -449,7 +449,7 @@ def test_the_extra_is_named_where_river_is_missing(monkeypatch):
     from argmetric.stream import _river
 
     monkeypatch.setattr(_river, "_RiverBase", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[river\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[river\]'"):
         _river.RiverClassifier()
 
 

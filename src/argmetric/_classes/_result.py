@@ -71,7 +71,7 @@ class ClassDecision(Result):
     >>> d.labels
     array(['a', 'a', 'a', 'b'], dtype='<U1')
     >>> round(d.expected, 3), round(d.most_probable, 3)
-    (0.425, 0.354)
+    (0.433, 0.374)
     """
 
     labels: Any

@@ -105,8 +105,10 @@ class Question(NamedTuple):
                 return np.zeros(segments.n_segments)
             floor = floors[np.searchsorted(distinct, segments.sizes)]
         if floor.any():
-            ends = np.concatenate([[0.0], np.cumsum(segments.p)])[segments.indptr]
-            mean = np.diff(ends)
+            # Each by itself: a difference of running sums loses a small one
+            mean, there = np.zeros(segments.n_segments), segments.lengths > 0
+            if there.any():
+                mean[there] = np.add.reduceat(segments.p, segments.indptr[:-1][there])
             floor = floor * np.clip(np.minimum(mean, segments.sizes - mean), 0.0, 1.0)
         return floor
 

@@ -198,7 +198,7 @@ def forecast(
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
     >>> f = am.forecast(p, ["a", "a", "a", "b"], "f1", classes=["a", "b", "c"])
     >>> round(f.mean, 3)
-    0.425
+    0.433
     """
     several = one_label is not False and check_flag(one_label, "one_label")
     if several or classes is not None:

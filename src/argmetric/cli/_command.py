@@ -122,7 +122,7 @@ def documented(function: Any) -> tuple[str, dict[str, str]]:
     >>> documented(Given.has)
     ('Whether an option was given, with another value than its default.', {})
     >>> sorted(documented(command)[1])
-    ['changed', 'options']
+    ['changed', 'first', 'options']
     """
     text, _, entries = (inspect.getdoc(function) or "").partition("\nParameters\n")
     helps: dict[str, str] = {}
