@@ -33,7 +33,7 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
     shape = getattr(y, "shape", None)
     if shape is None:
         try:
-            shape = np.shape(y)
+            shape = np.asarray(y).shape
         except ValueError as error:
             raise ValueError(
                 "y must hold one label for each row, not lists of several lengths: "
