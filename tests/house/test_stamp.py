@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -128,3 +129,27 @@ def test_what_is_quick_or_not_ours_needs_no_line(tmp_path):
 def test_a_line_says_why_every_run_compiles(tmp_path):
     for _ in range(2):
         assert re.fullmatch(NOT_KEPT, said_by(tmp_path, OURS, before=NO_STAMP))
+
+
+def test_a_function_that_a_kernel_calls_needs_no_cache_of_its_own(monkeypatch, capsys):
+    import numba
+
+    from argmetric import _jit
+    from argmetric._jit.hashing import mix
+
+    def helper(x):
+        return x
+
+    helper.__module__ = "argmetric.of_a_kernel"
+    outer, callee = (
+        SimpleNamespace(data={"dispatcher": one}) for one in (mix, numba.njit(helper))
+    )
+    notice = _jit._Notice()
+    monkeypatch.setattr(_jit, "_PATIENCE", 1e9)
+    notice.on_start(outer)
+    monkeypatch.setattr(_jit, "_PATIENCE", 0.0)
+    notice.on_start(callee)
+    notice.on_end(callee)
+    notice.on_end(outer)
+    assert notice.given
+    assert "every run" not in capsys.readouterr().err

@@ -142,34 +142,35 @@ class _Notice(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.spent, self.depth, self.began, self.given = 0.0, 0, 0.0, False
-        self.collected = False
+        self.collected, self.outermost = False, None
 
     def on_start(self, event: Any) -> None:
         if not _is_ours(event):
             return
         if self.depth == 0:
-            self.began = time.perf_counter()
+            self.began, self.outermost = time.perf_counter(), event.data["dispatcher"]
             self.collected = gc.isenabled()
             gc.disable()
         self.depth += 1
-        self._look(time.perf_counter() - self.began, event)
+        self._look(time.perf_counter() - self.began)
 
     def on_end(self, event: Any) -> None:
         if not _is_ours(event):
             return
         self.depth -= 1
         now = time.perf_counter() - self.began
-        self._look(now, event)
+        self._look(now)
         if self.depth == 0:
             self.spent += now
             if self.collected:
                 gc.enable()
 
-    def _look(self, now: float, event: Any) -> None:
+    def _look(self, now: float) -> None:
         if self.given or self.spent + now <= _PATIENCE:
             return
         self.given = True
-        folder = _folder_of_cache(event.data["dispatcher"])
+        # Functions that kernels call have no cache of their own
+        folder = _folder_of_cache(self.outermost)
         if folder is None:
             print(_NOT_KEPT, file=sys.stderr)
             return
