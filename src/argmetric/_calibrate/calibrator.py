@@ -101,7 +101,7 @@ class Calibrator(Saved["Calibrator"], Result):
         raise NotImplementedError
 
     @property
-    def uncertain(self) -> bool:
+    def _uncertain(self) -> bool:
         """Whether the reference allows other maps."""
         return any(one.draws is not None for one in self.parts)
 

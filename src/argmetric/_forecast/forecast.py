@@ -283,7 +283,7 @@ def forecast(
     how = overdispersion, known_share, logits
     batch = Batch(metric, layout, p_, q, known_, selected, *how)
     given_map = None
-    if found is not None and found.uncertain:
+    if found is not None and found._uncertain:
         from argmetric._forecast.over_truth import law_over_truth
 
         law, alone, positives = law_over_truth(batch, found)
@@ -354,7 +354,7 @@ def assumptions_of(
         )
     else:
         lines.append("labels independent given the scores")
-    if found is not None and not found.uncertain:
+    if found is not None and not found._uncertain:
         lines.append("the map is certain: the interval is given the map")
     arrived = int((~np.isnan(known)).sum())
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)

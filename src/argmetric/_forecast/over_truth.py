@@ -20,10 +20,7 @@ from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-SHORT, LONG = (
-    2000,
-    32,
-)  # groups, of up to 64 rows and longer, that are looked at in every draw
+SHORT, LONG = 2000, 32  # groups of up to 64 rows, and longer, looked at in each draw
 QUANTILES = 32  # of hits and of misses of a long segment
 WHOLE = 25.0  # variance of a count below which its quantiles are whole numbers
 MOVES = 96  # draws that a mean over segments is moved by

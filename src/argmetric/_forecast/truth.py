@@ -10,9 +10,11 @@ f   is what a smooth map gets wrong on a whole side of the decision. It says tha
     share s of the reference's m rows there is positive, and k of them were. Their share
     is as uncertain as these counts are,
 
-        r ~ Beta(κ·s + k + ½, κ·(1 - s) + m - k + ½),   κ = 20·(positives of all m),
+        r ~ Beta(κ·s + k + ½, κ·(1 - s) + m - k + ½),
 
-    and every chance goes by the same part of its way to 0, or to 1, as s goes to r:
+    where κ, the rows that the map counts for, is 20, 1 or 1/20 of the reference's
+    positives, drawn by how well each fits k. Every chance goes by the same part of its
+    way to 0, or to 1, as s goes to r:
 
         f(p) = p·r/s  for r < s,   1 - f(p) = (1 - p)·(1 - r)/(1 - s)  otherwise.
 
@@ -44,7 +46,7 @@ from argmetric._input.types import Booleans, Floats
 
 DRAWS = 960  # of chances: as many for every map
 COUNTS = 4  # of counts for each of them
-TRUST = (20.0, 1.0, 0.05)  # κ: rows that a map counts for, per positive
+TRUST = (20.0, 1.0, 0.05)  # κ for each positive of the reference
 TRUSTED = np.array([0.3, 0.5, 0.2])  # how likely each of them is
 PSEUDO_ROWS = 0.5  # of each class, added to those of a side
 FEW = 64  # rows up to which the label of each is drawn
@@ -140,11 +142,8 @@ class Truth:
 
         In so many draws for each map.
         """
-        rng, sides, size = (
-            np.random.default_rng(0),
-            self._sides(cells),
-            each * self.maps,
-        )
+        rng, size = np.random.default_rng(0), each * self.maps
+        sides = self._sides(cells)
         trust = self._trusts(sides, (rng.permutation(size) + 0.5) / size)
         trust = trust.reshape(each, self.maps)
         return [(one.cells, *one.factors(trust, rng)) for one in sides]
