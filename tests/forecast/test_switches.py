@@ -15,7 +15,7 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._expected.kernels import compiled
+from argmetric._expected import kernels as compiled
 from argmetric._forecast import counts as _counts
 from argmetric._forecast import effects as _effects
 from argmetric._forecast import groups as _groups
@@ -82,7 +82,7 @@ def assert_same(found, values, mass, far=0.01, mean=1e-9):
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 256, 257, 4096, 4097])
 @pytest.mark.parametrize("share", [0.3, 1e-3])
 def test_laws_of_counts(n, share):
-    """Whole or trimmed; in numpy or compiled."""
+    """Whole or trimmed."""
     rng = np.random.default_rng(n)
     p = rng.beta(0.5, 0.5 * (1 - share) / share, n)
     low, law = law_of_count(p, 1 - p)
