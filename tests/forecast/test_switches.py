@@ -183,7 +183,7 @@ def test_sums_on_a_lattice_keep_their_atoms(size):
 @pytest.mark.parametrize("route", ["smooth", "rough", "grid"])
 @pytest.mark.parametrize(("groups", "size"), [(60, 20), (300, 5), (40, 90)])
 def test_all_routes_of_a_sum_agree(groups, size, route, monkeypatch):
-    """A smooth law read between cells, finer cells, and sums pair by pair."""
+    """A smooth law read between cells, one without lumps, and sums pair by pair."""
     p, labels, ids = rows_of(groups, size, groups)
     values, mass = exact_mean(p, labels, ids, "f1")
     if route == "rough":
@@ -260,7 +260,7 @@ def test_a_mean_over_the_groups_that_are_defined(groups):
 
 @pytest.mark.parametrize("broad", [1.5, 1e9])
 @pytest.mark.parametrize("groups", [60, 150])
-def test_a_ratio_of_normals_and_counts_beside_cells(groups, broad, monkeypatch):
+def test_a_ratio_by_its_sum_and_counts_beside_cells(groups, broad, monkeypatch):
     """F1 of groups of ten, left out where there is nothing: against simulation."""
     rng = np.random.default_rng(groups)
     p, labels, ids = rows_of(groups, 10, groups, share=0.15)
