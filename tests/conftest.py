@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from argmetric._expected import PREFERENCE
 from argmetric._jit import NOTICE
 from command import Ended
 from slow import SLOW
@@ -58,12 +57,6 @@ def cases_left_out(items):
         if len(of_test) > MANY_CASES
         for case in random.Random(name).sample(of_test, len(of_test) - QUICK_CASES)
     ]
-
-
-@pytest.fixture(autouse=True)
-def not_warmed_up(monkeypatch):
-    """Short vectors run in numpy, whoever called `warmup` before."""
-    monkeypatch.setattr(PREFERENCE, "kernels", False)
 
 
 @pytest.fixture(scope="session")

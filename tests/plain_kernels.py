@@ -1,7 +1,4 @@
-"""Plain numpy twins of all kernels of `_expected`, for the tests to hold them to.
-
-Those that decisions on one small vector take live in the package.
-"""
+"""Plain numpy twins of all kernels of `_expected`, for the tests to hold them to."""
 
 from __future__ import annotations
 
@@ -11,14 +8,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._expected.kernels.reference import (  # noqa: F401
+from argmetric._expected._hermite import label_powers  # noqa: F401
+from argmetric._expected._tables import both_laws
+from argmetric._input.types import Floats, Integers
+from twins.curves import (  # noqa: F401
     affine_curves,
     block_laws,
-    both_laws,
     choose,
     edge_logs,
     hit_curves,
-    label_powers,
     law_of_items,
     laws,
     mean_of_rates,
@@ -30,7 +28,6 @@ from argmetric._expected.kernels.reference import (  # noqa: F401
     smooth_curves,
     without_items,
 )
-from argmetric._input.types import Floats, Integers
 
 SURE = 1e-12
 RULES = (slice(3), slice(9)), (slice(3, 5), slice(9, 13))  # points, and their cells

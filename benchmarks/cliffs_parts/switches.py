@@ -71,7 +71,6 @@ def all_switches() -> list[Switch]:
         Switch(name, "decide", metric, "one vector", sides)
         for name, sides, metrics in (
             ("SHORT_ROWS", at_rows(plan.SHORT_ROWS), ("f1", "mcc", "gmean", "custom")),
-            ("NUMPY_ROWS", at_rows(plan.NUMPY_ROWS), ("f1", "jaccard", "mcc", "kappa")),
             (
                 "HISTOGRAM_ROWS",
                 at_rows(plan.HISTOGRAM_ROWS - 1),
@@ -101,18 +100,14 @@ def all_switches() -> list[Switch]:
     forecasts += [
         Switch(name, "forecast", "f1", "one vector", at_rows(limit))
         for name, limit in (
+            ("SHORT_ROWS", plan.SHORT_ROWS),
             ("UNTRIMMED", _laws.UNTRIMMED),
-            ("NUMPY_ROWS", plan.NUMPY_ROWS),
         )
     ]
     spread = (("overdispersion", 0.5),)
     few = at_rows(_effects.FEW_ROWS)
     forecasts.append(
         Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
-    )
-    small = at_rows(plan.NUMPY_ROWS)
-    forecasts.append(
-        Switch("NUMPY_ROWS", "forecast", "f1", "one vector", small, "10%", spread)
     )
     few = at_rows(_means.FEW_GROUPS)
     forecasts += [

@@ -12,10 +12,7 @@ def warmup() -> None:
     `decide`, of `forecast` and of the default `stream.OnlineClassifier`; those of
     sequences, taggers, training and files are loaded when they are first used.
 
-    From then on vectors of 65 to 4,096 rows use the kernels too, instead of plain
-    numpy: several times as fast. Their values change by less than 1e-11 of their size,
-    from other rounding; labels change only where two decisions tie within that.
-    Answers on shorter and longer vectors and on groups do not change at all.
+    No answer changes by it, to the last bit.
 
     Examples
     --------
@@ -23,7 +20,6 @@ def warmup() -> None:
     >>> am.warmup()
     """
     from argmetric._decide import decide
-    from argmetric._expected import PREFERENCE
     from argmetric._forecast.forecast import forecast
     from argmetric.metrics import CustomMetric
 
@@ -44,7 +40,7 @@ def warmup() -> None:
         )
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
-    forecast(p, np.zeros(p.size))  # a law of more rows than numpy adds up
+    forecast(p, np.zeros(p.size))
     # Ids far apart are hashed; groups too long for tables have laws of their own.
     forecast(p, p > 0.5, groups=np.arange(p.size) % 50 * 2**40)
     decide(  # so many groups that rows go through bins
@@ -58,7 +54,6 @@ def warmup() -> None:
         forecast(p, p > 0.5, groups=many, overdispersion=effect)
     decide(p[:10])  # a short vector takes the kernel of laws once it is loaded
     _warm_streams()
-    PREFERENCE.kernels = True
 
 
 def _warm_streams() -> None:

@@ -45,7 +45,6 @@ BY_SIZE = {
     "SHORT_ROWS": (plan.SHORT_ROWS, EVERY),
     "SHARED_TABLE_ROWS": (plan.SHARED_TABLE_ROWS, (*RATES, "custom")),
     "QUADRATIC_ROWS": (plan.QUADRATIC_ROWS, EVERY),
-    "NUMPY_ROWS": (plan.NUMPY_ROWS, EVERY),
     "HISTOGRAM_ROWS": (plan.HISTOGRAM_ROWS, EVERY),
 }
 BY_VARIANCE = {
@@ -272,7 +271,7 @@ def test_the_recall_of_all_rows_is_one(rows):
     "rows",
     [
         n + more
-        for n in (32, plan.NUMPY_ROWS, plan.HISTOGRAM_ROWS - 1)
+        for n in (32, plan.SHORT_ROWS, plan.HISTOGRAM_ROWS - 1)
         for more in (0, 1)
     ],
 )

@@ -38,7 +38,7 @@ def draw(law, n):
 @pytest.mark.parametrize("law", SMOOTH)
 @pytest.mark.parametrize("name", ONE_D)
 def test_curves_equal_windowed_sums(law, name):
-    """The numpy twins; n = 900: MCC and kappa by windows and by quadrature."""
+    """n = 900: MCC and kappa by windows and by quadrature."""
     p = draw(law, 900 if name in ("mcc", "kappa") else 400)
     fast = am.decide(p, name)
     slow = am.decide(p, name, method="windows")
@@ -49,22 +49,9 @@ def test_curves_equal_windowed_sums(law, name):
     assert fast.expected == pytest.approx(slow.expected, rel=1e-11)
 
 
-@pytest.mark.parametrize("law", ["uniform", "skewed", "separated"])
-@pytest.mark.parametrize("name", [*ONE_D, *TWO_D])
-def test_compiled_routes_equal_the_numpy_ones(law, name, monkeypatch):
-    p = draw(law, 3000)
-    numpy_route = am.decide(p, name)
-    monkeypatch.setattr(plan.PREFERENCE, "kernels", True)
-    compiled_route = am.decide(p, name)
-    np.testing.assert_allclose(
-        compiled_route.curve, numpy_route.curve, rtol=1e-11, atol=1e-13
-    )
-
-
 @pytest.mark.parametrize("law", SMOOTH)
 @pytest.mark.parametrize("name", TWO_D)
-def test_quadrature_keeps_within_its_own_estimate(law, name, monkeypatch):
-    monkeypatch.setattr(plan.PREFERENCE, "kernels", True)
+def test_quadrature_keeps_within_its_own_estimate(law, name):
     p = draw(law, 1500)
     fast = am.decide(p, name)
     slow = am.decide(p, name, method="windows")

@@ -7,7 +7,8 @@ import pytest
 
 import argmetric as am
 from argmetric._expected import _items, _long, _powers, plan
-from argmetric._expected.kernels import powers, reference
+from argmetric._expected.kernels import powers
+from twins.curves import law_of_items
 
 N = 60_000
 LAWS = {
@@ -167,8 +168,8 @@ def test_values_from_sums_of_powers_equal_sums_over_laws(metric):
     evaluator.begin(sums[:, -1])
     sums = sums[: evaluator.terms]
     for k in (3000, 9000, 14_000):
-        low, hits = reference.law_of_items(p[:k], q[:k], 1e-18)
-        lowest, misses = reference.law_of_items(p[k:], q[k:], 1e-18)
+        low, hits = law_of_items(p[:k], q[:k], 1e-18)
+        lowest, misses = law_of_items(p[k:], q[k:], 1e-18)
         a = low + np.arange(hits.size)[:, None]
         values = metric.value(a, k, a + lowest + np.arange(misses.size), n)
         got = evaluator.values(np.array([float(k)]), sums[:, [k - 1]])[0]

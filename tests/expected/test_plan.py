@@ -29,12 +29,10 @@ def of_variance(variance, rows=900):
     ("rows", "metric", "said"),
     [
         (64, "f1", "64 rows, 64 or fewer: table of all counts"),
-        (65, "f1", "numpy; 65 rows: exact curve by exponential sums"),
-        (4096, "f1", "numpy; 4,096 rows: exact curve by exponential sums"),
-        (4097, "f1", "kernels; 4,097 rows: exact curve by exponential sums"),
+        (65, "f1", "kernels; 65 rows: exact curve by exponential sums"),
         (49_999, "f1", "kernels; 49,999 rows: exact curve by exponential sums"),
         (50_000, "f1", "50,000 rows: histogram of the scores, without a sort"),
-        (65, "accuracy", "numpy; 65 rows: exact curve from means"),
+        (65, "accuracy", "kernels; 65 rows: exact curve from means"),
         (65, "gmean", "kernels; 65 rows: bounds, and exact sums where the best can be"),
         (65, own, "kernels; 65 rows: exact curve by sums over whole laws"),
         (65, SMOOTH, "kernels; 65 rows: rough curve, and exact sums at its top"),
@@ -100,13 +98,6 @@ def test_groups_of_many_sizes_name_the_ends():
 def test_a_method_that_was_asked_for_is_named(method):
     decision = am.decide(np.linspace(0.1, 0.9, 70), method=method)
     assert decision.plan.startswith(f"method='{method}'; 70 rows: ")
-
-
-def test_a_warmed_up_process_takes_kernels(monkeypatch):
-    p = np.linspace(0.001, 0.3, 300)
-    assert am.decide(p).plan.startswith("numpy; 300 rows: ")
-    monkeypatch.setattr(plan.PREFERENCE, "kernels", True)
-    assert am.decide(p).plan.startswith("kernels; 300 rows: ")
 
 
 def test_there_are_few_switches():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import argmetric as am
 import oracle
 import plain_kernels as reference
-from argmetric._expected import _curves, _search
-from argmetric._expected.kernels import compiled
+from argmetric._expected import _search
+from argmetric._expected import kernels as compiled
 from strategies import moderate_vectors, probability_vectors
 
 NAMES = ["gmean", "hmean", "qmean"]
@@ -131,8 +131,8 @@ def test_a_search_that_is_given_up_makes_the_curve(name, monkeypatch):
         compiled_search(*arguments)
         arguments[-1][3, 1:3] = 0
 
-    compiled_search = _curves.compiled().best_of_rates
-    monkeypatch.setattr(_curves.compiled(), "best_of_rates", give_up)
+    compiled_search = compiled.best_of_rates
+    monkeypatch.setattr(compiled, "best_of_rates", give_up)
     again = am.decide(p, name, groups=ids, average="groups")
     np.testing.assert_array_equal(found.labels, again.labels)
     np.testing.assert_allclose(found.group_expected, again.group_expected, rtol=1e-12)

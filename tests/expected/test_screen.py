@@ -11,8 +11,8 @@ import argmetric as am
 import oracle
 import plain_kernels as reference
 from argmetric._expected import _curves, _screen, _search, _sums
+from argmetric._expected import kernels as compiled
 from argmetric._expected._hermite import cumulants_of
-from argmetric._expected.kernels import compiled
 from argmetric._input.segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
@@ -225,12 +225,12 @@ def test_rough_values_are_means_over_few_cells(seed, used):
                 assert sums[j, i] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
 
 
-def settled_is_right(segments, metric, low, high, extra, backend):
+def settled_is_right(segments, metric, low, high, extra):
     """What is settled is the best of the whole curve, with its value."""
     count = segments.n_segments
     floor = np.zeros(count)
     curves, errors, settled = _screen.search_any(
-        segments, metric, low, high, floor, extra, backend
+        segments, metric, low, high, floor, extra
     )
     sign = 1.0 if metric.greater_is_better else -1.0
     whole, _ = _curves.expected_curves(segments, metric, method="windows")
@@ -261,8 +261,7 @@ def test_what_is_settled_is_the_best_of_the_curve(function, p, other, implicit, 
         ranges.append((low, high, extra))
     low, high, extra = np.array(ranges).T
     metric = am.CustomMetric(function)
-    for backend in (compiled, reference):
-        settled_is_right(segments, metric, low, high, extra, backend)
+    settled_is_right(segments, metric, low, high, extra)
 
 
 LAWS = {
@@ -324,7 +323,7 @@ def test_smooth_functions_are_settled_by_a_few_sums(function, monkeypatch):
     low, extra = np.zeros((2, 20), dtype=np.int64)
     high = segments.lengths
     metric = am.CustomMetric(function)
-    settled = settled_is_right(segments, metric, low, high, extra, compiled)
+    settled = settled_is_right(segments, metric, low, high, extra)
     assert settled.all()
     assert sum(taken) <= 20 * 14
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import argmetric as am
 import plain_kernels as reference
 from argmetric._expected import _pieces, _sums
-from argmetric._expected.kernels import compiled
+from argmetric._expected import kernels as compiled
 from argmetric._input.segments import Segments
 from slow import SLOW
 from strategies import moderate_vectors, probability_vectors
@@ -158,9 +158,9 @@ def curve_by_laws(segment, metric):
     return curve
 
 
-def curves_are_right(segments, metric, backend=compiled, **options):
+def curves_are_right(segments, metric, **options):
     """Equal to plain sums over whole laws, within the errors told."""
-    found, errors = _pieces.value_curves(segments, metric, backend, **options)
+    found, errors = _pieces.value_curves(segments, metric, **options)
     for g in range(segments.n_segments):
         wanted, place = curve_by_laws(segments.one(g), metric), segments.place(g)
         scale = max(1.0, np.nanmax(np.abs(wanted), initial=0.0))
@@ -179,9 +179,8 @@ def curves_are_right(segments, metric, backend=compiled, **options):
 def test_curves_of_any_segments(function, vectors, implicit, zero):
     metric = am.CustomMetric(function, zero_division=zero)
     segments = segments_of(vectors, implicit)
-    for backend in (compiled, reference):
-        _, errors = curves_are_right(segments, metric, backend)
-        assert (errors < 1e-13 * (1 + 40 * 40)).all()
+    _, errors = curves_are_right(segments, metric)
+    assert (errors < 1e-13 * (1 + 40 * 40)).all()
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -215,7 +214,7 @@ def test_curves_of_large_variance(function):
     segments = segments_of(vectors)
     metric = am.CustomMetric(function)
     found, errors = curves_are_right(segments, metric)
-    exact, bounds = _pieces.value_curves(segments, metric, compiled, switch=math.inf)
+    exact, bounds = _pieces.value_curves(segments, metric, switch=math.inf)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-8)
     assert (bounds < 1e-11).all()
     assert (errors < 1e-7).all()
@@ -230,7 +229,7 @@ def test_curves_equal_those_of_the_papers(metric):
     rng = np.random.default_rng(2)
     for law in LAWS.values():
         p = np.sort(law(rng, 90))[::-1]
-        curve, _ = _pieces.value_curves(segments_of([p, p, p]), same, compiled)
+        curve, _ = _pieces.value_curves(segments_of([p, p, p]), same)
         wanted = am.decide(p, known, method="reference", check=False).curve
         for part in curve.reshape(3, -1):
             np.testing.assert_allclose(part, wanted, rtol=1e-11, atol=1e-300)
@@ -241,8 +240,7 @@ def test_functions_of_single_numbers():
         return 1.0 if tp > 0.5 * k else 0.25 * tp / n
 
     segments = segments_of([[0.9, 0.5, 0.2, 0.1, 1e-300], [0.3], [0.0] * 5])
-    for backend in (compiled, reference):
-        curves_are_right(segments, am.CustomMetric(one_by_one), backend)
+    curves_are_right(segments, am.CustomMetric(one_by_one))
 
 
 def test_segments_of_one_size_share_the_values():
@@ -255,12 +253,12 @@ def test_segments_of_one_size_share_the_values():
 
     rng = np.random.default_rng(3)
     vectors = [rng.beta(0.3, 2.0, 150) for _ in range(12)]
-    _pieces.value_curves(segments_of(vectors), am.CustomMetric(counted), compiled)
+    _pieces.value_curves(segments_of(vectors), am.CustomMetric(counted))
     cells = np.concatenate(asked, axis=1)
     assert np.unique(cells, axis=1).shape[1] == cells.shape[1]
     shared = cells.shape[1]
     asked.clear()
-    _pieces.value_curves(segments_of(vectors[:1]), am.CustomMetric(counted), compiled)
+    _pieces.value_curves(segments_of(vectors[:1]), am.CustomMetric(counted))
     alone = sum(x.shape[1] for x in asked)
     assert shared < 4 * alone
 
@@ -275,14 +273,14 @@ def test_infinite_values_are_refused_wherever_they_have_weight():
     for sign in (1, -1):
         metric = am.CustomMetric(lambda *x, s=sign: s * infinite(*x), name="odd one")
         with pytest.raises(ValueError, match="odd one is infinite on some counts"):
-            _pieces.value_curves(segments, metric, compiled)
+            _pieces.value_curves(segments, metric)
 
 
 def test_small_values_keep_their_digits():
     """Outcomes that are rare may be all that counts."""
     for p in (1e-12, 1e-100):
         segments = segments_of([np.full(80, p), np.full(80, p)])
-        curve, _ = _pieces.value_curves(segments, am.CustomMetric(own), compiled)
+        curve, _ = _pieces.value_curves(segments, am.CustomMetric(own))
         k = np.arange(81)
         wanted = k * p / (0.3 * k + 0.7 + 1.0)
         np.testing.assert_allclose(curve.reshape(2, -1), [wanted] * 2, rtol=1e-9)

@@ -129,7 +129,7 @@ def test_boxes_are_trimmed_to_likely_counts():
     box = np.array([(a, h, r, m) for (h, m), (a, r) in zip(shapes, lows, strict=True)])
     places = np.array([[0, 9], [54, 3]])
     indptr = np.array([0, 30, 36])
-    _cells.compiled().trim_boxes(indptr, 1e-18, chance, box, places)
+    _cells.kernels.trim_boxes(indptr, 1e-18, chance, box, places)
     assert box.tolist() == [[4, 3, 6, 8], [0, 4, 0, 3]]
     assert places.tolist() == [[19, 9], [54, 3]]
 

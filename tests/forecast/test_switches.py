@@ -15,7 +15,7 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._expected.kernels import compiled
+from argmetric._expected import kernels as compiled
 from argmetric._forecast import counts as _counts
 from argmetric._forecast import effects as _effects
 from argmetric._forecast import groups as _groups
@@ -82,7 +82,7 @@ def assert_same(found, values, mass, far=0.01, mean=1e-9):
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 256, 257, 4096, 4097])
 @pytest.mark.parametrize("share", [0.3, 1e-3])
 def test_laws_of_counts(n, share):
-    """Whole or trimmed; in numpy or compiled."""
+    """Whole or trimmed."""
     rng = np.random.default_rng(n)
     p = rng.beta(0.5, 0.5 * (1 - share) / share, n)
     low, law = law_of_count(p, 1 - p)
@@ -183,7 +183,7 @@ def test_sums_on_a_lattice_keep_their_atoms(size):
 @pytest.mark.parametrize("route", ["smooth", "rough", "grid"])
 @pytest.mark.parametrize(("groups", "size"), [(60, 20), (300, 5), (40, 90)])
 def test_all_routes_of_a_sum_agree(groups, size, route, monkeypatch):
-    """A smooth law read between cells, finer cells, and sums pair by pair."""
+    """A smooth law read between cells, one without lumps, and sums pair by pair."""
     p, labels, ids = rows_of(groups, size, groups)
     values, mass = exact_mean(p, labels, ids, "f1")
     if route == "rough":
@@ -260,7 +260,7 @@ def test_a_mean_over_the_groups_that_are_defined(groups):
 
 @pytest.mark.parametrize("broad", [1.5, 1e9])
 @pytest.mark.parametrize("groups", [60, 150])
-def test_a_ratio_of_normals_and_counts_beside_cells(groups, broad, monkeypatch):
+def test_a_ratio_by_its_sum_and_counts_beside_cells(groups, broad, monkeypatch):
     """F1 of groups of ten, left out where there is nothing: against simulation."""
     rng = np.random.default_rng(groups)
     p, labels, ids = rows_of(groups, 10, groups, share=0.15)

@@ -16,7 +16,6 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
 import argmetric as am
 from argmetric import tune
-from argmetric._tune import _multiclass
 from argmetric._tune._limits import objective_of
 from argmetric._tune._multiclass import ClassRows, climb, scan_class
 
@@ -99,19 +98,10 @@ def class_tables(draw, classes=3, max_rows=7, numbers=eighths):
 # ------------------------------------------------------------------ one coordinate
 
 
-@pytest.fixture(scope="module", params=["numpy", "compiled"])
-def backend(request):
-    """Few rows by either of the two routes."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "compiled":
-            patch.setattr(_multiclass, "WITHOUT_NUMBA", 0)
-        yield
-
-
 @pytest.mark.parametrize("name", ["f1", "mcc", "jaccard", "gmean", "sec"])
 @given(data=st.data())
 @settings(deadline=None, max_examples=20)
-def test_a_scan_sees_every_break_point(backend, name, data):
+def test_a_scan_sees_every_break_point(name, data):
     p, y = data.draw(class_tables())
     w = data.draw(st.none() | st.lists(row_weights, min_size=len(y), max_size=len(y)))
     weights = np.array(data.draw(st.lists(row_weights, min_size=3, max_size=3)))
@@ -135,7 +125,7 @@ def test_a_scan_sees_every_break_point(backend, name, data):
 @given(case=class_tables(max_rows=8))
 @example(case=UNREAL)
 @example(case=REAL)
-def test_a_climb_ends_where_no_single_weight_helps(backend, name, case):
+def test_a_climb_ends_where_no_single_weight_helps(name, case):
     p, y = case
     rows = rows_of(p, y, name)
     weights, gain = climb(rows, np.ones(3))
@@ -147,21 +137,6 @@ def test_a_climb_ends_where_no_single_weight_helps(backend, name, case):
             tried[j] = value
             slow = plain_score(name, y, np.argmax(p * tried, axis=1))
             assert slow <= gain + 1e-9
-
-
-@pytest.mark.parametrize("name", ["f1", "mcc"])
-@pytest.mark.parametrize("size", [_multiclass.WITHOUT_NUMBA - 1, 3000])
-def test_both_routes_climb_to_the_same_weights(name, size, monkeypatch):
-    """On both sides of the number of rows from which numba is loaded."""
-    y, p = sample(size)
-    w = np.random.default_rng(1).random(size)
-    found = []
-    for limit in (0, 10**6):
-        monkeypatch.setattr(_multiclass, "WITHOUT_NUMBA", limit)
-        found.append([climb(rows_of(p, y, name, one), np.ones(4)) for one in (None, w)])
-    for compiled, plain in zip(*found, strict=True):
-        np.testing.assert_allclose(compiled[0], plain[0], rtol=1e-12)
-        assert compiled[1] == pytest.approx(plain[1], rel=1e-12)
 
 
 def all_predictions(p):

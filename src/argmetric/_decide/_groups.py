@@ -20,7 +20,7 @@ from argmetric._decide._question import (
     threshold_between,
 )
 from argmetric._decide._result import Cut, Decision
-from argmetric._expected import Plan, compiled, plan_of
+from argmetric._expected import Plan, kernels, plan_of
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 
@@ -64,13 +64,13 @@ def sort_rows(
     key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     scores = scores.view()
     scores.flags.writeable = False  # as frames hand them out: one compiled version
-    compiled().sort_short(scores, rows, indptr, key, order)
+    kernels.sort_short(scores, rows, indptr, key, order)
     longest = int(np.diff(indptr).max(initial=0))
     if longest > RUN:
         values, counts = np.empty(longest), np.empty((4, 256), dtype=np.int64)
         words = np.empty((2, longest), dtype=np.int64)
         room = values, values.view(np.int64), *words, counts
-        compiled().sort_long(scores, rows, indptr, *room, key, order)
+        kernels.sort_long(scores, rows, indptr, *room, key, order)
     return key, order
 
 
@@ -86,7 +86,7 @@ def sorted_block(
 
 
 def decide_groups(question: Question, n_threads: int) -> Decision:
-    layout, kernels = question.layout, compiled()
+    layout = question.layout
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)
     totals = Totals.empty(count)

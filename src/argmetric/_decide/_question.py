@@ -16,9 +16,9 @@ from argmetric._expected import (
     Tables,
     choose_counts,
     choose_on_curves,
-    compiled,
     expected_curves,
     has_search,
+    kernels,
 )
 from argmetric._input.arguments import check_count, check_fraction
 from argmetric._input.layout import Layout
@@ -201,7 +201,7 @@ def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Int
     if limits.min_recall > 0:
         recall, _ = expected_curves(segments, Recall(zero_division=math.nan))
         recall = np.nan_to_num(recall, nan=1.0)  # without positives nothing is missed
-    compiled().bounded_counts(
+    kernels.bounded_counts(
         segments.p,
         recall,
         segments.indptr,

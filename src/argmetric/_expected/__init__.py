@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
     from argmetric._expected._edges import regular_at_edges as regular_at_edges
@@ -33,17 +32,14 @@ if TYPE_CHECKING:
     from argmetric._expected._tables import short_curve as short_curve
     from argmetric._expected.kernels.tolerances import TIE as TIE
     from argmetric._expected.kernels.tolerances import TOLERANCE as TOLERANCE
-    from argmetric._expected.plan import PREFERENCE as PREFERENCE
     from argmetric._expected.plan import Plan as Plan
     from argmetric._expected.plan import is_long as is_long
     from argmetric._expected.plan import is_short as is_short
-    from argmetric._expected.plan import runs_in_numpy as runs_in_numpy
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_curves": (
-            "compiled",
             "error_of",
             "expected_curves",
         ),
@@ -81,11 +77,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "TOLERANCE",
         ),
         "plan": (
-            "PREFERENCE",
             "Plan",
             "is_long",
             "is_short",
-            "runs_in_numpy",
         ),
     },
 )

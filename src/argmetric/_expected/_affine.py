@@ -8,14 +8,14 @@ the misses instead: tp = T - fn, which keeps small values accurate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._hermite import cumulants_of, points_and_weights, without_one
 from argmetric._expected.plan import by_affine_quadrature
 from argmetric._input.segments import Segments, SizeCounts
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Floats
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]
@@ -59,69 +59,57 @@ def combine(
     return np.asarray(whole + part)
 
 
-def affine_curves(
-    segments: Segments, form: AffineForm, out: Floats, backend: ModuleType
-) -> None:
+def affine_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
     moments = np.empty((segments.n_segments, 2))
-    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
     smooth = by_affine_quadrature(moments[:, 1])
     for chosen in (np.flatnonzero(smooth), np.flatnonzero(~smooth)):
         if chosen.size:
             part = segments.take(chosen)
             curves = part.empty_curves()
             if smooth[chosen[0]]:
-                smooth_curves(part, form, curves, backend)
+                smooth_curves(part, form, curves)
             else:
                 assert form.factors is not None
-                factors = shared_factors(part, form.factors)
-                backend.affine_curves(part.p, part.q, part.indptr, *factors, curves)
+                of, counts = form.factors, part.counts_by_size()
+                four = of.hits_k, of.hits_t, of.rest_k, of.rest_t
+                places = part.p, part.q, part.indptr, counts.places
+                kernels.affine_curves(*places, *laid_out(counts, of, *four), curves)
             segments.put(chosen, curves, out)
 
 
 def laid_out(
-    counts: SizeCounts,
-    function: Factor,
-    outside: float = 0.0,
-) -> Floats:
-    """A factor at every count 0 < k < n of every size."""
-    flat = np.full(counts.size, outside)
+    counts: SizeCounts, factors: AffineFactors, *functions: Factor
+) -> tuple[Floats, ...]:
+    """Functions, and floor and rate, at every count 0 < k < n of every size.
+
+    Elsewhere 0, and 1 for the floor. Floor and rate are empty where the form has none.
+    """
+    divides = factors.floor is not None and factors.rate is not None
+    if divides:
+        functions += (factors.floor, factors.rate)  # type: ignore[assignment]
+    flat = np.zeros((len(functions), counts.size))
+    if divides:
+        flat[-2] = 1.0
     for first in range(0, counts.size, COUNTS_AT_ONCE):
         part = slice(first, min(first + COUNTS_AT_ONCE, counts.size))
         k, n = counts.at(part)
         inner = (k > 0) & (k < n)
-        flat[part][inner] = function(k[inner], n[inner])
-    return flat
+        k, n = k[inner], n[inner]
+        for row, function in zip(flat, functions, strict=True):
+            row[part][inner] = function(k, n)
+    return (*flat,) if divides else (*flat, np.zeros(0), np.zeros(0))
 
 
-def divisors(counts: SizeCounts, factors: AffineFactors) -> tuple[Floats, Floats]:
-    """Floor and rate for every k, empty where the form has none."""
-    if factors.floor is None or factors.rate is None:
-        return np.zeros(0), np.zeros(0)
-    floor = laid_out(counts, factors.floor, outside=1.0)
-    return floor, laid_out(counts, factors.rate)
-
-
-def shared_factors(
-    segments: Segments, factors: AffineFactors
-) -> tuple[Integers | Floats, ...]:
-    """Places of the segments, and the factors for k and for t; else 0."""
-    counts = segments.counts_by_size()
-    four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
-    flat = (laid_out(counts, one) for one in four)
-    return (counts.places, *flat, *divisors(counts, factors))
-
-
-def smooth_curves(
-    segments: Segments, form: AffineForm, out: Floats, backend: ModuleType
-) -> None:
+def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     """By quadrature over T, with weights that are polynomials in p_i. O(m)."""
     factors = form.factors
     assert factors is not None
     count = segments.n_segments
     sums = np.empty((NODES - 1, count))
     everything = np.arange(count), segments.lengths
-    backend.power_sums_at(segments.p, segments.q, segments.indptr, *everything, sums)
+    kernels.power_sums_at(segments.p, segments.q, segments.indptr, *everything, sums)
     cumulants = cumulants_of(sums)
     t, law = (x.T for x in points_and_weights(cumulants, NODES))
     n = segments.sizes[:, None].astype(np.float64)
@@ -129,15 +117,13 @@ def smooth_curves(
     # Rows of every segment: points, law, worth of a hit, and with one more; the rest.
     rows = np.stack([t, law, hits, joint, factors.rest_t(t, n)], axis=1)
     counts = segments.counts_by_size()
-    backend.smooth_curves(
+    kernels.smooth_curves(
         segments.p,
         segments.indptr,
         weight_polynomials(cumulants),
         rows,
         counts.places,
-        laid_out(counts, factors.hits_k),
-        laid_out(counts, factors.rest_k),
-        *divisors(counts, factors),
+        *laid_out(counts, factors, factors.hits_k, factors.rest_k),
         out,
     )
 

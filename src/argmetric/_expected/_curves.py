@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._affine import affine_curves
 from argmetric._expected._edges import prob_none_or_all_positive, settle_edges
 from argmetric._expected._exponential import item_curves, ratio_curves
@@ -27,7 +27,6 @@ from argmetric._expected.plan import (
     QUADRATURE_VARIANCE,
     SHARED_TABLE_ROWS,
     is_short,
-    runs_in_numpy,
     table_rows,
 )
 from argmetric._input.segments import Method, Segments
@@ -43,26 +42,6 @@ from argmetric.metrics import (
 )
 
 RELATIVE_ERROR = 1e-12  # of all algorithms but quadratures, generously
-
-
-def compiled() -> ModuleType:
-    """The compiled kernels under one name."""
-    from argmetric._expected.kernels import compiled as backend
-
-    return backend
-
-
-def numpy_twins() -> ModuleType:
-    """Their plain twins."""
-    from argmetric._expected.kernels import reference
-
-    return reference
-
-
-def choose_backend(segments: Segments) -> ModuleType:
-    """Numpy for one small segment, else numba."""
-    small = segments.n_segments == 1 and runs_in_numpy(segments.p.size)
-    return numpy_twins() if small else compiled()
 
 
 def usable_form(metric: Metric, segments: Segments) -> Form | None:
@@ -94,7 +73,7 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
         return False
     if not math.isnan(metric.zero_division):
         return False
-    none, every, *_ = prob_none_or_all_positive(segments, choose_backend(segments))
+    none, every, *_ = prob_none_or_all_positive(segments)
     long = segments.lengths > table_rows(form)
     return bool((np.maximum(none, every)[long] > 0.9).any())
 
@@ -137,7 +116,6 @@ def expected_curves(
     if method != "reference" and alone and is_short(segments.p.size):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
         return curve, np.full(1, error_of(curve.tolist()))
-    backend = choose_backend(segments)
     out = np.zeros(segments.p.size + segments.n_segments)
     errors = np.zeros(segments.n_segments)
     if method == "reference":
@@ -149,76 +127,64 @@ def expected_curves(
     form = usable_form(metric, segments)
     if loses_digits(metric, form, segments):
         form = None
-    if form is None or method == "windows":
-        backend = compiled()
     if isinstance(form, MeanForm):
-        mean_curves(segments, metric, form, out, backend)
+        mean_curves(segments, metric, form, out)
         starts = segments.indptr[:-1] + np.arange(errors.size)
         largest = np.maximum.reduceat(np.abs(np.nan_to_num(out)), starts)
         return out, RELATIVE_ERROR * np.maximum(largest, 1.0)
-    steps = None
-    if form is not None and method == "auto" and backend is not numpy_twins():
-        steps = harmonic_steps(metric)
+    # Eight groups are summed side by side: one alone is quicker by exponential sums
+    by_steps = form is not None and method == "auto" and not alone
+    steps = harmonic_steps(metric) if by_steps else None
     limit = table_rows(form, harmonic=steps is not None)
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
     if form is None and method == "auto" and not alone:
-        tabled |= shared_table_curves(segments, metric, out, backend)
+        tabled |= shared_table_curves(segments, metric, out)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
         switch = math.inf if method == "windows" else QUADRATURE_VARIANCE
         part = segments.take(long)
-        curves, errors[long] = value_curves(part, metric, backend, switch=switch)
+        curves, errors[long] = value_curves(part, metric, switch=switch)
         segments.put(long, curves, out)
     elif long.size:
         assert form is not None
         part = segments.take(long)
-        segments.put(long, regular_curves(part, metric, form, backend), out)
+        segments.put(long, regular_curves(part, metric, form), out)
     if steps:
         assert isinstance(form, RatioForm)
-        harmonic_curves(segments, metric, form, steps, limit, out, backend)
+        harmonic_curves(segments, metric, form, steps, limit, out)
     else:
-        table_curves(segments, tables, limit, out, backend)
+        table_curves(segments, tables, limit, out)
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
 
 
-def shared_table_curves(
-    segments: Segments, metric: Metric, out: Floats, backend: ModuleType
-) -> Booleans:
+def shared_table_curves(segments: Segments, metric: Metric, out: Floats) -> Booleans:
     """Curves of longer segments by tables that some share; which those are."""
     done = np.zeros(segments.n_segments, dtype=bool)
     for chosen in sharing_sizes(segments):
         tables = Tables(metric)  # large: gone before the next one is made
-        table_curves(segments, tables, SHARED_TABLE_ROWS, out, backend, chosen)
+        table_curves(segments, tables, SHARED_TABLE_ROWS, out, chosen)
         done[chosen] = True
     return done
 
 
-def regular_curves(
-    segments: Segments, metric: Metric, form: Form, backend: ModuleType
-) -> Floats:
+def regular_curves(segments: Segments, metric: Metric, form: Form) -> Floats:
     """Curves of segments too long for tables, by the driver of the metric's form."""
     out = np.zeros(segments.p.size + segments.n_segments)
     if isinstance(form, RatioForm):
-        ratio_curves(segments, form, out, backend)
+        ratio_curves(segments, form, out)
     elif isinstance(form, ItemForm):
-        item_curves(segments, form, out, backend)
+        item_curves(segments, form, out)
     elif isinstance(form, AffineForm):
-        affine_curves(segments, form, out, backend)
-    settle_edges(
-        segments, metric, form, out, prob_none_or_all_positive(segments, backend)
-    )
+        affine_curves(segments, form, out)
+    settle_edges(segments, metric, form, out, prob_none_or_all_positive(segments))
     return out
 
 
 def mean_curves(
-    segments: Segments,
-    metric: Metric,
-    form: MeanForm,
-    out: Floats,
-    backend: ModuleType,
+    segments: Segments, metric: Metric, form: MeanForm, out: Floats
 ) -> None:
     """Curves of a metric that is affine in tp and quadratic in t, from three means.
 
@@ -227,46 +193,44 @@ def mean_curves(
     """
     k, n = segments.flat_counts()
     if form.cells is not None and form.scale is not None:
-        for weight, mean in zip(form.cells, cell_means(segments, backend), strict=True):
+        for weight, mean in zip(form.cells, cell_means(segments), strict=True):
             if weight:
                 out += weight * mean()
         out /= form.scale(k, n)
         return
-    hits = running_sums(segments.p, segments.indptr, backend)
+    hits = running_sums(segments.p, segments.indptr)
     if form.curvature is None:
         none = metric.value(0.0, k, 0.0, n)
-        misses = cell_means(segments, backend)[2]()
+        misses = cell_means(segments)[2]()
         out[:] = none + hits / np.maximum(k, 1.0) * (metric.value(k, k, k, n) - none)
         rest = n - k
         all_missed = metric.value(0.0, k, rest, n)
         out += misses / np.maximum(rest, 1.0) * (all_missed - none)
         return
     moments = np.empty((segments.n_segments, 2))
-    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
     mean, variance = np.repeat(moments, segments.lengths + 1, axis=0).T
     out[:] = metric.value(hits, k, mean, n) + form.curvature(k, n) * variance
 
 
-def running_sums(terms: Floats, indptr: Integers, backend: ModuleType) -> Floats:
+def running_sums(terms: Floats, indptr: Integers) -> Floats:
     """Flat sums of the first k terms of every segment."""
     out = np.empty(terms.size + indptr.size - 1)
-    backend.prefix_means(terms, indptr, out)
+    kernels.prefix_means(terms, indptr, out)
     return out
 
 
-def cell_means(
-    segments: Segments, backend: ModuleType
-) -> tuple[Callable[[], Floats], ...]:
+def cell_means(segments: Segments) -> tuple[Callable[[], Floats], ...]:
     """Expected TP, FP, FN and TN along k, each made when called."""
     p, q, indptr = segments.p, segments.q, segments.indptr
     backwards = p.size - indptr[::-1]
 
     def before(terms: Floats) -> Floats:
-        return running_sums(terms, indptr, backend)
+        return running_sums(terms, indptr)
 
     def after(terms: Floats) -> Floats:
         mirrored = np.ascontiguousarray(terms[::-1])
-        return running_sums(mirrored, backwards, backend)[::-1]
+        return running_sums(mirrored, backwards)[::-1]
 
     implicit = np.repeat(segments.sizes - segments.lengths, segments.lengths + 1)
     return (

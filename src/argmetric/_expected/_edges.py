@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
@@ -18,12 +18,10 @@ PLACES_AT_ONCE = (
 UNSEEN = 1e-40  # chances below it, relative to the largest value, are left out
 
 
-def prob_none_or_all_positive(
-    segments: Segments, backend: ModuleType
-) -> tuple[Floats, ...]:
+def prob_none_or_all_positive(segments: Segments) -> tuple[Floats, ...]:
     """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
     logs = np.empty((segments.n_segments, 2))
-    backend.edge_logs(segments.p, segments.q, segments.indptr, logs)
+    kernels.edge_logs(segments.p, segments.q, segments.indptr, logs)
     full = segments.sizes == segments.lengths
     log_none, log_all = logs[:, 0], np.where(full, logs[:, 1], -math.inf)
     none, every = np.exp(log_none), np.exp(log_all)
@@ -45,6 +43,12 @@ def settle_edges(
     """
     none, every, *_ = chances
     chance = np.maximum(none, every)
+    if isinstance(form, RatioForm):
+        d0, _, d2, _ = form.d
+        if not form.counts_hits_only:
+            return  # no denominator vanishes: the sums have these outcomes
+        if min(d0, d2) >= 0.0 < d0 + d2:  # without positives 0, but for k = 0
+            chance = np.zeros_like(chance)
     first = segments.indptr[:-1] + np.arange(segments.n_segments)
     seen = chance > UNSEEN * np.maximum.reduceat(np.abs(out), first)
     if seen.any():
@@ -53,15 +57,14 @@ def settle_edges(
             part = slice(begin, min(begin + PLACES_AT_ONCE, out.size))
             if seen[segments.segments_at(part)].any():
                 settle_part(segments, edges, out, chances, part)
-    if isinstance(form, RatioForm) and not form.counts_hits_only:
-        return
     sizes = segments.sizes.astype(np.float64)
-    out[first] = edge_values(metric, np.zeros_like(sizes), sizes, chances)
-    if isinstance(form, AffineForm):
+    places, k, n = first, np.zeros_like(sizes), sizes
+    if isinstance(form, AffineForm):  # and all of them are predicted
         full = segments.sizes == segments.lengths
-        last = (first + segments.lengths)[full]
-        parts = tuple(chance[full] for chance in chances)
-        out[last] = edge_values(metric, sizes[full], sizes[full], parts)
+        places = np.append(places, (first + segments.lengths)[full])
+        k, n = np.append(k, sizes[full]), np.append(n, sizes[full])
+        chances = tuple(np.append(one, one[full]) for one in chances)
+    out[places] = edge_values(metric, k, n, chances)
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,9 @@ def edge_values(
 ) -> Floats:
     """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
     none, every, _, _, inside = chances
-    hit = np.minimum(k, 1.0)
-    values = np.stack(
-        [metric.value(0, k, 0, n), metric.value(hit, k, 1, n), metric.value(k, k, n, n)]
-    )
+    zero, one = np.zeros_like(k), np.ones_like(k)
+    tp, t = np.stack([zero, np.minimum(k, 1.0), k]), np.stack([zero, one, n])
+    values = metric.value(tp, k, t, n)
     weights = np.stack([none, inside, every])
     weights = np.where(np.isnan(values), 0.0, weights)
     mass = weights.sum(axis=0)

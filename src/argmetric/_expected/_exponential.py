@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._expected.plan import by_item_law
 from argmetric._input.segments import Segments
@@ -31,9 +31,7 @@ def choose_nodes(
     return chosen, *node_table(alpha, int(chosen.max(initial=0)) + 1)
 
 
-def ratio_curves(
-    segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
-) -> None:
+def ratio_curves(segments: Segments, form: RatioForm, out: Floats) -> None:
     """Curves of (c·counts)/(d·counts), 0/0 taken as 0, by exponential sums."""
     low, high = form.denominator_range(segments.lengths, segments.sizes)
     chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
@@ -41,16 +39,16 @@ def ratio_curves(
     common = (segments.p, segments.q, segments.indptr, chosen, ends)
     if form.counts_hits_only and d1 == 0:
         base = d0 * segments.sizes.astype(np.float64)
-        backend.hit_curves(*common, nodes, weights, 1.0, base, d2, d3, low, high, out)
+        kernels.hit_curves(*common, nodes, weights, 1.0, base, d2, d3, low, high, out)
         out *= form.c[1]
     else:
         c, d = np.array(form.c), np.array(form.d)
-        backend.ratio_curves(
+        kernels.ratio_curves(
             *common, nodes, weights, c, d, segments.sizes, low, high, out
         )
 
 
-def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Floats:
+def weight_sums(segments: Segments, exponent: float) -> Floats:
     """E[tp / t^exponent] for every k, where the implicit members add to t.
 
     The implicit members are certain positives here: see `item_curves`.
@@ -59,7 +57,7 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
     base = segments.sizes - segments.lengths
     short = by_item_law(segments.lengths) & (base == 0)
     if segments.n_segments == 1 or not short.any():
-        exponential_weights(segments, exponent, out, backend)
+        exponential_weights(segments, exponent, out)
         return out
     for chosen, add in (
         (np.flatnonzero(short), law_weights),
@@ -68,14 +66,12 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
         if chosen.size:
             part = segments.take(chosen)
             curves = part.empty_curves()
-            add(part, exponent, curves, backend)
+            add(part, exponent, curves)
             segments.put(chosen, curves, out)
     return out
 
 
-def law_weights(
-    segments: Segments, exponent: float, out: Floats, backend: ModuleType
-) -> None:
+def law_weights(segments: Segments, exponent: float, out: Floats) -> None:
     """E[tp / t^exponent] of short segments, by the law of T without one item."""
     t = np.arange(float(segments.lengths.max()) + 1.0)
     worth = np.append(0.0, t[1:] ** -exponent)
@@ -83,23 +79,19 @@ def law_weights(
     places = np.zeros(segments.n_segments, dtype=np.int64)  # all read the same powers
     common = segments.p, segments.q, segments.indptr, places
     factors = one, worth, nothing, nothing, absent, absent
-    backend.affine_curves(*common, *factors, out)
+    kernels.affine_curves(*common, *factors, out)
 
 
-def exponential_weights(
-    segments: Segments, exponent: float, out: Floats, backend: ModuleType
-) -> None:
+def exponential_weights(segments: Segments, exponent: float, out: Floats) -> None:
     """E[tp / t^exponent] by exponential sums."""
     base = (segments.sizes - segments.lengths).astype(np.float64)
     low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
     chosen, ends, nodes, weights = choose_nodes(exponent, low, high)
     common = (segments.p, segments.q, segments.indptr, chosen, ends, nodes, weights)
-    backend.hit_curves(*common, exponent, base, 0.0, 1.0, low, high, out)
+    kernels.hit_curves(*common, exponent, base, 0.0, 1.0, low, high, out)
 
 
-def item_curves(
-    segments: Segments, form: ItemForm, out: Floats, backend: ModuleType
-) -> None:
+def item_curves(segments: Segments, form: ItemForm, out: Floats) -> None:
     """Curves of hits·tp/t^e + rejections·tn/(n-t)^e + offset, 0/0 taken as 0.
 
     The second term is the first of the problem with p and q exchanged and the order
@@ -110,7 +102,7 @@ def item_curves(
     out[:] = form.offset
     if form.hits is not None:
         explicit = Segments(segments.p, segments.q, segments.indptr, segments.lengths)
-        sums = weight_sums(explicit, form.exponent, backend)
+        sums = weight_sums(explicit, form.exponent)
         out += form.hits(k, n) * sums
     if form.rejections is not None:
         mirrored = Segments(
@@ -119,7 +111,7 @@ def item_curves(
             segments.p.size - segments.indptr[::-1],
             segments.sizes[::-1],
         )
-        sums = weight_sums(mirrored, form.exponent, backend)[::-1]
+        sums = weight_sums(mirrored, form.exponent)[::-1]
         if (segments.sizes > segments.lengths).any():
             all_rejected = sums[segments.indptr[:-1] + np.arange(segments.n_segments)]
             missing = np.where(segments.sizes > segments.lengths, 1.0 - all_rejected, 0)

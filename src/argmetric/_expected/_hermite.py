@@ -14,10 +14,18 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._expected.kernels.reference import label_powers
 from argmetric._input.types import Floats
 
 MAX_NODES = 8
+
+
+def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
+    """p, v, v·d, v², v²·d, … of single labels with v = p·q and d = q - p, as rows."""
+    rows, v = np.empty((orders, p.size)), p * q
+    rows[0], rows[1], rows[2:3] = p, v, v * (q - p)
+    for j in range(3, orders):
+        np.multiply(rows[j - 2], v, out=rows[j])
+    return rows
 
 
 def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:

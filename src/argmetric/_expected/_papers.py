@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from argmetric._expected.kernels.reference import laws
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric, RatioForm
@@ -127,3 +126,11 @@ def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
     if j0 == 0:  # k = t = 0
         curve[0] += float(np.prod(1 - p)) * float(metric.value(0, 0, 0, n))
     return curve
+
+
+def laws(p: Floats, q: Floats) -> list[Floats]:
+    """Laws of the number of positives among the first 0, 1, …, m items."""
+    result = [np.ones(1)]
+    for pi, qi in zip(p, q, strict=True):
+        result.append(np.convolve(result[-1], [qi, pi]))
+    return result

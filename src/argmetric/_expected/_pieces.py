@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._sums import ROUGH, SAFETY, Pairs, Sums
 from argmetric._expected.plan import QUADRATURE_VARIANCE, is_affordable
 from argmetric._input.segments import Segments
@@ -104,7 +104,6 @@ class Pieces:
 def value_curves(
     segments: Segments,
     metric: Metric,
-    backend: ModuleType,
     *,
     switch: float = QUADRATURE_VARIANCE,
 ) -> tuple[Floats, Floats]:
@@ -114,7 +113,7 @@ def value_curves(
     quadrature's error is estimated: see `quadrature_errors`. Segments on which it is
     large are summed without one, if they are not too long.
     """
-    sums = Sums.of(segments, metric, backend, switch)
+    sums = Sums.of(segments, metric, switch)
     curves, lost = segments.empty_curves(), segments.empty_curves()
     pieces = Pieces.of(sums)
     seeded = pieces.seeded()
@@ -131,7 +130,7 @@ def value_curves(
     rough = np.flatnonzero((estimate > ROUGH * scale) & is_affordable(lengths))
     if rough.size and switch < math.inf:
         few = segments.take(rough)
-        again, errors[rough] = value_curves(few, metric, backend, switch=math.inf)
+        again, errors[rough] = value_curves(few, metric, switch=math.inf)
         segments.put(rough, again, curves)
     return curves, errors
 
@@ -143,7 +142,7 @@ def quadrature_errors(sums: Sums, curves: Floats, starts: Integers) -> Floats:
     if not chosen.size:
         return estimate
     segments = sums.segments.take(chosen)
-    part = Sums.of(segments, sums.metric, sums.backend, sums.switch)
+    part = Sums.of(segments, sums.metric, sums.switch)
     best = best_counts(sums, curves)[chosen]
     place = probes(part, best)
     pairs = Pairs.at(segments, place)
@@ -156,7 +155,7 @@ def best_counts(sums: Sums, curves: Floats) -> Integers:
     segments, count = sums.segments, sums.segments.n_segments
     best, low = np.zeros((2, count), dtype=np.int64)
     sign = 1.0 if sums.metric.greater_is_better else -1.0
-    sums.backend.choose(
+    kernels.choose(
         curves, segments.indptr, low, segments.lengths, sign, np.zeros(count), best
     )
     return best
@@ -171,7 +170,7 @@ def probes(sums: Sums, best: Integers) -> Integers:
     lengths, starts = segments.lengths, segments.indptr[:-1]
     starts = starts + np.arange(lengths.size)
     variance = segments.empty_curves()
-    sums.backend.prefix_means(segments.p * segments.q, segments.indptr, variance)
+    kernels.prefix_means(segments.p * segments.q, segments.indptr, variance)
     rest = np.repeat(variance[starts + lengths], lengths + 1) - variance
     whole = np.add.reduceat(variance < sums.switch, starts, dtype=np.int64)
     smooth = np.add.reduceat(rest >= sums.switch, starts, dtype=np.int64)

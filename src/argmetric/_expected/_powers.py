@@ -15,6 +15,7 @@ from functools import cache
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._affine import (
     DEGREE,
     NODES,
@@ -25,7 +26,7 @@ from argmetric._expected._affine import (
 from argmetric._expected._exponential import choose_nodes
 from argmetric._expected._hermite import MAX_NODES, points_and_weights
 from argmetric._expected._sums import N_NODES, SAFETY
-from argmetric._expected.kernels.reference import KINDS, law_of_items, rates_on_counts
+from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._expected.plan import (
     AFFINE_QUADRATURE_VARIANCE,
     QUADRATURE_VARIANCE,
@@ -297,7 +298,7 @@ class RatesValues(Evaluator):
 
     def __init__(self, metric: Metric, form: RatesForm, n: int) -> None:
         super().__init__(metric, n)
-        self.kind = KINDS[form.mean]
+        self.mean = form.mean
 
     def begin(self, total: Floats) -> None:
         self.total = cumulants_of(total)
@@ -329,9 +330,18 @@ class RatesValues(Evaluator):
         self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
     ) -> Floats:
         """Both laws by columns of k."""
-        a = a[:, None, :]
+        a, n = a[:, None, :], self.n
+        t = a + r[None, :, :]
         # The outcomes with t = 0 or t = n have no chance here: no convention matters.
-        values = rates_on_counts(self.kind, 0.0, self.n, a, k - a, a + r[None, :, :])
+        x = np.clip(np.where(t > 0, a / np.maximum(t, 1), 0.0), 0.0, 1.0)
+        y = 1.0 - (k - a) / np.maximum(n - t, 1)
+        y = np.clip(np.where(t < n, y, 0.0), 0.0, 1.0)
+        if self.mean == "geometric":
+            values = np.sqrt(x * y)
+        elif self.mean == "harmonic":
+            values = 2.0 * x * y / np.maximum(x + y, 1e-300)
+        else:
+            values = 1.0 - np.sqrt(((1.0 - x) ** 2 + (1.0 - y) ** 2) / 2.0)
         return np.asarray(np.einsum("hrk,hk,rk->k", values, weights, others))
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
@@ -349,12 +359,15 @@ class RatesValues(Evaluator):
         misses = self.total - cumulants_of(sums[:, None])
         if k > FEW_HITS or misses[1, 0] < QUADRATURE_VARIANCE:
             return None
-        low, law = law_of_items(items, 1.0 - items, 1e-18)
+        box, law = np.empty((1, 4), dtype=np.int64), np.empty(k + 2)
+        ends, every = np.array([0, k]), np.ones(k, dtype=bool)
+        kernels.law_boxes(items, 1.0 - items, ends, every, TOLERANCE, box, law)
+        low, length = box[0, :2].tolist()
         points, weights = points_and_weights(misses, MAX_NODES)
-        hits = low + np.arange(law.size, dtype=np.float64)[:, None]
-        return float(
-            self._sum(np.array([float(k)]), hits, law[:, None], points, weights)[0]
-        )
+        hits = low + np.arange(length, dtype=np.float64)[:, None]
+        hit_weights = law[:length, None]
+        at = np.array([float(k)])
+        return float(self._sum(at, hits, hit_weights, points, weights)[0])
 
     def error(self, value: float, k: float, sums: Floats) -> float:
         found = [self._with_nodes(np.array([k]), sums, n) for n in (8, 7, 6)]

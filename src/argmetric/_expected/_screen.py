@@ -9,10 +9,10 @@ more than a multiple of the largest error seen; every other k is summed exactly.
 from __future__ import annotations
 
 import math
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._sums import ROUGH, SAFETY, Pairs, Sums
 from argmetric._expected.kernels.tolerances import TIE
 from argmetric._input.segments import Segments
@@ -42,14 +42,14 @@ def rough_values(sums: Sums) -> tuple[Floats, Floats]:
     cells = np.empty((2, RULES * room))
     while first < out.size:
         arguments = segments.p, segments.q, segments.indptr, at, totals, counts
-        used = sums.backend.rough_laws(*arguments, points, weights)
+        used = kernels.rough_laws(*arguments, points, weights)
         tp, t = (x[: RULES * used].reshape(RULES, used) for x in cells)
-        sums.backend.rough_cells(points, tp, t)
+        kernels.rough_cells(points, tp, t)
         n = segments.sizes[counts[0, :used].astype(np.int64)].astype(np.float64)
         values = sums.metric.value(tp, counts[1, :used], t, n)
         place = slice(first, first + used)
         values = np.ascontiguousarray(values)
-        sums.backend.rough_sums(values, weights, out[place], other[place])
+        kernels.rough_sums(values, weights, out[place], other[place])
         first += used
     return out, other
 
@@ -127,9 +127,7 @@ class ScreenedSearch:
         """Best counts of those with a value."""
         best = np.zeros(self.low.size, dtype=np.int64)
         indptr = self.sums.segments.indptr
-        self.sums.backend.choose(
-            values, indptr, self.low, self.high, 1.0, self.floor, best
-        )
+        kernels.choose(values, indptr, self.low, self.high, 1.0, self.floor, best)
         return best
 
     def see(self, place: Integers) -> None:
@@ -153,14 +151,13 @@ def search_any(
     high: Integers,
     floor: Floats,
     extra: Integers,
-    backend: ModuleType,
 ) -> tuple[Floats, Floats, Booleans]:
     """Curves of which only those counts are known that can be the best, else nan.
 
     And the error of every segment, and which segments were settled. The value at
     `extra` is known too.
     """
-    search = ScreenedSearch(Sums.of(segments, metric, backend), low, high, floor)
+    search = ScreenedSearch(Sums.of(segments, metric), low, high, floor)
     search.run(extra)
     if math.isnan(metric.zero_division):
         # The outcomes that count may be rare: their laws need more than is kept here.

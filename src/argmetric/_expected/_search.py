@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._curves import (
-    choose_backend,
-    compiled,
     expected_curves,
     harmonic_steps,
     usable_form,
 )
 from argmetric._expected._edges import prob_none_or_all_positive
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
-from argmetric._expected.kernels.reference import KINDS
+from argmetric._expected.kernels.tolerances import KINDS
 from argmetric._expected.plan import Plan, is_smooth, plan, table_rows
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Booleans, Floats, Integers
@@ -126,14 +124,13 @@ def search_rates(
     """
     form = metric.form
     assert isinstance(form, RatesForm)
-    backend = compiled()
     mass = np.ones(segments.n_segments)
     if math.isnan(metric.zero_division):
-        mass = prob_none_or_all_positive(segments, backend)[-1]
+        mass = prob_none_or_all_positive(segments)[-1]
     chosen = np.flatnonzero(wanted & (mass > 0.0))
     part = segments.take(chosen)
     out = np.zeros((4, chosen.size))
-    backend.best_of_rates(
+    kernels.best_of_rates(
         *(part.p, part.q, part.indptr, part.sizes),
         KINDS[form.mean],
         metric.zero_division,
@@ -166,7 +163,7 @@ def search_values(
     chosen = np.flatnonzero(wanted)
     part = segments.take(chosen)
     some = asked.take(chosen)
-    curves, errors, found = search_any(part, metric, *some, compiled())
+    curves, errors, found = search_any(part, metric, *some)
     settled = np.zeros(segments.n_segments, dtype=bool)
     settled[chosen] = found
     choice = choose_on_curves(part, metric, curves, errors, some)
@@ -186,10 +183,9 @@ def choose_on_curves(
     asked: CountRange,
 ) -> Choice:
     """Best counts from the curves of all segments."""
-    backend: ModuleType = choose_backend(segments)
     best = np.zeros(segments.n_segments, dtype=np.int64)
     sign = 1.0 if metric.greater_is_better else -1.0
     low, high, floor, extra = asked
-    backend.choose(curves, segments.indptr, low, high, sign, floor, best)
+    kernels.choose(curves, segments.indptr, low, high, sign, floor, best)
     start = segments.indptr[:-1] + np.arange(segments.n_segments)
     return Choice(best, curves[start + best], curves[start + extra], errors)

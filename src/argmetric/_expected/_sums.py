@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected import kernels
 from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
 from argmetric._expected.kernels.tolerances import TOLERANCE
@@ -131,7 +131,6 @@ class Sums:
 
     segments: Segments
     metric: Metric
-    backend: ModuleType
     few: Floats  # expected positives, or negatives where they are the fewer
     variance: Floats
     first: Integers
@@ -143,17 +142,16 @@ class Sums:
         cls,
         segments: Segments,
         metric: Metric,
-        backend: ModuleType,
         switch: float = QUADRATURE_VARIANCE,
     ) -> Sums:
         count = segments.n_segments
         moments = np.empty((count, 4))
-        backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+        kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
         mean, variance = moments[:, 0], moments[:, 1]
         few = np.minimum(mean, segments.sizes - mean)
         nothing = Laws.of_nothing(count)
         first, seeds = np.zeros(count, dtype=np.int64), (nothing, nothing)
-        return cls(segments, metric, backend, few, variance, first, seeds, switch)
+        return cls(segments, metric, few, variance, first, seeds, switch)
 
     @property
     def rare(self) -> Booleans:
@@ -185,7 +183,7 @@ class Sums:
         cumulants = np.zeros((ORDERS, count.size))
         smooth = variance >= self.switch
         if moments or smooth.any():
-            self.backend.power_sums_at(p, q, indptr, group, count, cumulants)
+            kernels.power_sums_at(p, q, indptr, group, count, cumulants)
             cumulants = cumulants_of(cumulants)
             cumulants += seeds.cumulants[:, group]
             variance = cumulants[1]
@@ -200,7 +198,7 @@ class Sums:
         found = np.empty(whole.size, dtype=np.int64), np.empty(whole.size)
         begun = (*seeds.table, *map(np.ascontiguousarray, (seeds.start, seeds.length)))
         asked = group[whole], count[whole], tolerance, *begun, start[whole]
-        self.backend.laws_at(p, q, indptr, *asked, *table, *found)
+        kernels.laws_at(p, q, indptr, *asked, *table, *found)
         length[whole] = found[0]
         dropped[whole] += found[1]
         laws = Laws(table, start, length, dropped, smooth, cumulants)
@@ -225,18 +223,18 @@ class Sums:
         order, ends = shared_keys(n * (1 + int(k.max())) + k, whole)
         known = order, ends, spans
         sides = hits.table, misses.table
-        rows, cells = self.backend.widest_key(*known, *sides)
+        rows, cells = kernels.widest_key(*known, *sides)
         bases = np.empty((ends.size, 3), dtype=np.int64)
         lines = np.empty((CELLS + rows, 3), dtype=np.int64)
         table, work = np.empty((4, CELLS + cells)), np.empty((3, spans[:, 3].max() + 1))
         out = np.empty((2, k.size))
         key = 0
         while key < ends.size - 1:
-            last, used = self.backend.fill_cells(
+            last, used = kernels.fill_cells(
                 key, CELLS, *known, asked, *sides, bases, lines, table
             )
             values = self.metric.value(*table[:, :used])
-            finite = self.backend.sum_cells(
+            finite = kernels.sum_cells(
                 key, last, *known, *sides, bases, lines, values, work, out
             )
             if not finite:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._expected.kernels import reference
+from argmetric._expected import kernels
 from argmetric._expected.plan import (
     SHARED_TABLE_ROWS,
     SHARING,
-    loaded,
+    kernel_if_loaded,
     table_rows,
 )
 from argmetric._input.segments import Segments
@@ -130,7 +130,6 @@ def table_curves(
     tables: Tables,
     longest: int,
     out: Floats,
-    backend: ModuleType,
     only: Integers | None = None,
 ) -> None:
     """E[value | defined] of every segment of at most `longest` items, into `out`.
@@ -145,18 +144,19 @@ def table_curves(
     for m, n, chosen in sizes:
         table, defined = tables.of(m, n)
         arguments = (segments.p, segments.q, segments.indptr, chosen)
-        backend.table_curves(*arguments, table, out)
+        kernels.table_curves(*arguments, table, out)
         if defined is not None:
             if mass is None:
                 mass = np.ones_like(out)
-            backend.table_curves(*arguments, defined, mass)
+            kernels.table_curves(*arguments, defined, mass)
     if mass is not None:
         divide_defined(out, mass)
 
 
 def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     """E[value | defined] for every k of one short vector in descending order."""
-    hits, misses = loaded("tables", reference).both_laws(p, q)
+    both = kernel_if_loaded("tables", "both_laws") or both_laws
+    hits, misses = both(p, q)
     curve, mass, whole = np.empty(p.size + 1), np.ones(p.size + 1), True
     for part, table, defined in tables.blocks(p.size, n):
         rows = hits[part, None, : table.shape[1]]
@@ -167,6 +167,61 @@ def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     if not whole:
         divide_defined(curve, mass)
     return curve
+
+
+def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Laws of the positives among the first k items, and among the others, by rows."""
+    m = p.size
+    room = _rooms.of(m)
+    room.chances_of_1[:, 0], room.chances_of_1[:, 1] = p[:, None], p[::-1, None]
+    room.chances_of_0[:, 0], room.chances_of_0[:, 1] = q[:, None], q[::-1, None]
+    multiply, add, hit, missed = np.multiply, np.add, *room.terms
+    for same, one_less, chance_of_0, chance_of_1, new in room.steps:
+        multiply(same, chance_of_0, missed)
+        multiply(one_less, chance_of_1, hit)
+        add(missed, hit, new)
+    rows = room.rows.copy()
+    return rows[:, 1 : m + 2], rows[::-1, m + 2 :]
+
+
+class _Room:
+    """Arrays for the laws of m items, and the parts of them that a step works on.
+
+    An item takes three calls of numpy, and to cut out the parts would take as long:
+    they are made once for all vectors of a size.
+    """
+
+    def __init__(self, m: int) -> None:
+        # A zero, the law of the first k, and that of the last k
+        self.rows = np.zeros((m + 1, 2 * m + 3))
+        self.rows[0, 1] = self.rows[0, m + 2] = 1.0
+        self.chances_of_0, self.chances_of_1 = np.empty((2, m, 2, m + 1))
+        self.terms = np.empty((2, 2 * m + 2))
+        self.steps = tuple(
+            zip(
+                self.rows[:-1, 1:],
+                self.rows[:-1, :-1],
+                self.chances_of_0.reshape(m, 2 * m + 2),
+                self.chances_of_1.reshape(m, 2 * m + 2),
+                self.rows[1:, 1:],
+                strict=True,
+            )
+        )
+
+
+class _Rooms(threading.local):
+    """Rooms of a thread for short vectors: at most 0.2 MB each."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, _Room] = {}
+
+    def of(self, m: int) -> _Room:
+        if m not in self.kept:
+            self.kept[m] = _Room(m)
+        return self.kept[m]
+
+
+_rooms = _Rooms()
 
 
 def divide_defined(out: Floats, mass: Floats) -> None:
@@ -196,7 +251,6 @@ def harmonic_curves(
     steps: tuple[int, int],
     longest: int,
     out: Floats,
-    backend: ModuleType,
 ) -> None:
     """E[value] of c1·tp / (d2·k + d3·t) for short segments, quadratic."""
     scale = form.c[1] * steps[0] / form.d[2]
@@ -204,6 +258,6 @@ def harmonic_curves(
     chosen = np.flatnonzero(segments.lengths <= longest)
     short = segments.lengths[chosen].astype(np.uint16)
     chosen = chosen[np.argsort(short, kind="stable")]
-    backend.harmonic_curves(
+    kernels.harmonic_curves(
         segments.p, segments.q, segments.indptr, chosen, *steps, scale, empty, out
     )

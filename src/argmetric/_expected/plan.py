@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from argmetric._input.types import Booleans, Floats, Integers
@@ -30,6 +29,7 @@ from argmetric.metrics import (
 # so are groups of a metric of which nothing but its values is known. At 64 rows F1
 # takes 0.49 ms a call by its table and 1.6 ms by exponential sums in numpy, MCC 0.49
 # and 2.6 ms. At 96 rows the table would still win, but takes 1.5 MB of each size.
+# Numba, which takes 0.35 s to load, is not needed for it.
 SHORT_ROWS = 64
 # Groups of so few rows share the table of their size, if the metric has a form; ratios
 # up to SHORT_ROWS. Jaccard takes 143 ns a row by tables and 526 without at 33 rows, 285
@@ -44,9 +44,6 @@ SHARING = 40  # such a table pays for as many groups as its squared size over th
 # accuracy, by the law of T without one item: 380 and 670 at 128 rows, 410 and 650 at
 # 200.
 QUADRATIC_ROWS = 200
-# One vector of so few rows runs in numpy, so that numba is not loaded: 0.35 s. F1 at
-# 1,000 rows: 3.8 ms a call in numpy, 1.4 by kernels; 12 and 2.2 ms at 4,096 rows.
-NUMPY_ROWS = 4096
 # One vector of as many rows is decided from a histogram. F1: 7.5 ms by the histogram
 # and 12 sorted at 50,000 rows, 6.2 and 5.8 at 20,000. MCC: 10 and 12; 8.4 and 6.8.
 HISTOGRAM_ROWS = 50_000
@@ -102,24 +99,9 @@ class Plan(NamedTuple):
         return f"{self.why}: {self.name}"
 
 
-@dataclass
-class Preference:
-    """What a process that has been warmed up asks for: kernels for all sizes."""
-
-    kernels: bool = False
-
-
-PREFERENCE = Preference()
-
-
-def runs_in_numpy(rows: int) -> bool:
-    """Whether one vector does without kernels: by its size, and by `warmup`."""
-    return rows <= NUMPY_ROWS and not PREFERENCE.kernels
-
-
-def loaded(kernels: str, otherwise: Any) -> Any:
-    """A module of kernels if this process has it, else its twin of the same bits."""
-    return sys.modules.get(f"argmetric._expected.kernels.{kernels}", otherwise)
+def kernel_if_loaded(module: str, name: str) -> Any:
+    """A kernel if this process has loaded its module, for a twin of the same bits."""
+    return getattr(sys.modules.get(f"argmetric._expected.kernels.{module}"), name, None)
 
 
 def is_short(rows: int) -> bool:
@@ -171,10 +153,8 @@ def plan(
     it has whole steps. Vectors that need no sort are planned where they are decided.
     """
     alone = groups == 1
-    known = form is not None and method == "auto"
-    in_numpy = alone and known and runs_in_numpy(rows)
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
-    why = f"{'numpy' if in_numpy else 'kernels'}; {size}"
+    why = f"kernels; {size}"
     if method == "reference":
         return Plan("the published algorithm", f"method='reference'; {size}")
     if method == "windows":
@@ -190,7 +170,7 @@ def plan(
         return Plan("bounds, and exact sums where the best can be", why)
     if form is None:
         return _plan_of_function(metric, rows, variance, why)
-    return Plan(_known_route(form, rows, variance, alone, in_numpy, harmonic), why)
+    return Plan(_known_route(form, rows, variance, alone, harmonic), why)
 
 
 def _plan_of_function(metric: Metric, rows: int, variance: float, why: str) -> Plan:
@@ -204,13 +184,13 @@ def _plan_of_function(metric: Metric, rows: int, variance: float, why: str) -> P
 
 
 def _known_route(
-    form: Form, rows: int, variance: float, alone: bool, in_numpy: bool, harmonic: bool
+    form: Form, rows: int, variance: float, alone: bool, harmonic: bool
 ) -> str:
     if isinstance(form, AffineForm):
         if variance >= AFFINE_QUADRATURE_VARIANCE:
             return "exact curve by quadrature over the positives"
         return "exact curve by the law of the positives without one item"
-    if harmonic and not in_numpy and rows <= QUADRATIC_ROWS:
+    if harmonic and not alone and rows <= QUADRATIC_ROWS:
         return "exact curve by quadratic sums"
     if isinstance(form, ItemForm) and not alone and rows <= QUADRATIC_ROWS:
         return "exact curve by the law of the positives without one item"

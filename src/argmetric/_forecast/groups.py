@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._expected import TOLERANCE, by_size, compiled
+from argmetric._expected import TOLERANCE, by_size, kernels
 from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
@@ -216,7 +216,7 @@ class CellLaws:
         """Per group raw moments and the likely ends, and the positives of all."""
         groups = self.box.shape[0]
         raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
-        positives = compiled().cell_moments(
+        positives = kernels.cell_moments(
             self.values,
             self.chances,
             self.box,
@@ -233,7 +233,7 @@ class CellLaws:
     ) -> tuple[Floats, Floats]:
         """Mass of `count` cells from each group's base on, and what lies between."""
         mass, moment = np.zeros((2, self.box.shape[0], count + 1))
-        compiled().place_cells(
+        kernels.place_cells(
             self.values,
             self.chances,
             self.box,
@@ -269,7 +269,6 @@ def in_blocks(
 
 def cell_laws(groups: JudgedGroups) -> CellLaws:
     """Values and chances of all groups, mixed over the effects that they share."""
-    kernels = compiled()
     rows, selected = groups.rows, groups.selected
     tolerance = TOLERANCE_TILTED if groups.deviation else TOLERANCE
     scenes = []
@@ -319,7 +318,7 @@ def _shared_values(
     for first in range(0, values.size, CELLS):
         part = values[first : first + CELLS]
         used = np.empty((4, part.size))
-        compiled().fill_counts(sheets, starts, sheet_k, sheet_n, first, used)
+        kernels.fill_counts(sheets, starts, sheet_k, sheet_n, first, used)
         part[:] = metric.value(*used)
     width = sheets[sheet, 3]
     above = (box[:, 0] - sheets[sheet, 0]) * width + box[:, 2] - sheets[sheet, 2]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._expected import TOLERANCE, compiled, runs_in_numpy
+from argmetric._expected import TOLERANCE, is_short, kernels
 from argmetric._input.types import Floats
 from argmetric._results.discrete import distinct, dot
 from argmetric.metrics import Metric
 
-BLOCK = 512  # rows of a long vector whose law is made at once, compiled
-ROWS_SIDE_BY_SIDE = 32  # rows up to which laws grow side by side, then pair by pair
+BLOCK = 512  # rows of a long vector whose law is made at once
 MAX_ATOMS = 1 << 16  # more distinct values than this are binned
 UNTRIMMED = 256  # up to so many items the whole law is kept
 CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
@@ -27,12 +26,24 @@ def law_of_count(
 ) -> tuple[int, Floats]:
     """Law of the number of positives: the first count with mass, and the masses.
 
-    Few rows at a time, then pair by pair: sums of positive terms throughout. The ends
+    BLOCK rows at a time, then pair by pair: sums of positive terms throughout. The ends
     of a law of many rows that are below the tolerance are left out.
     """
-    small = p.size <= UNTRIMMED or runs_in_numpy(p.size)
-    laws = _laws_in_numpy(p, q) if small else _laws_compiled(p, q, tolerance)
-    return sum_of_laws(laws, 0.0 if p.size <= UNTRIMMED else tolerance)
+    tolerance = 0.0 if p.size <= UNTRIMMED else tolerance
+    if is_short(p.size):  # no kernel has to be loaded
+        law = np.ones(1)
+        for chances in np.stack([q, p], axis=1):
+            law = np.convolve(law, chances)
+        return trimmed(0, law, tolerance)
+    indptr = np.append(np.arange(0, p.size, BLOCK), p.size)
+    box = np.empty((indptr.size - 1, 4), dtype=np.int64)
+    laws = np.empty(p.size + 2 * box.shape[0])
+    every = np.ones(p.size, dtype=bool)
+    kernels.law_boxes(p, q, indptr, every, tolerance, box, laws)
+    starts = (indptr[:-1] + 2 * np.arange(box.shape[0])).tolist()
+    parts = zip(starts, box.tolist(), strict=True)
+    blocks = [(low, laws[at : at + length]) for at, (low, length, _, _) in parts]
+    return sum_of_laws(blocks, tolerance)
 
 
 def sum_of_laws(
@@ -46,35 +57,6 @@ def sum_of_laws(
         ]
         laws = pairs + laws[2 * len(pairs) :]
     return trimmed(*laws[0], tolerance)
-
-
-def _laws_in_numpy(p: Floats, q: Floats) -> list[tuple[int, Floats]]:
-    """Laws of about w = ROWS_SIDE_BY_SIDE rows each, all at once; O(n·w)."""
-    laws = np.stack([q, p]) if p.size else np.ones((1, 1))
-    while laws.shape[1] > 1 and laws.shape[0] <= ROWS_SIDE_BY_SIDE:
-        size = laws.shape[0]
-        if laws.shape[1] % 2:
-            nothing = np.eye(size, 1)
-            laws = np.concatenate([laws, nothing], axis=1)
-        one, other = laws[:, ::2].copy(), laws[:, 1::2].copy()
-        laws = np.zeros((2 * size - 1, one.shape[1]))
-        for a in range(size):
-            laws[a : a + size] += one[a] * other
-    return [(0, law) for law in laws.T.copy()]
-
-
-def _laws_compiled(p: Floats, q: Floats, tolerance: float) -> list[tuple[int, Floats]]:
-    """Laws of BLOCK rows each, in time O(BLOCK·width) and without their ends."""
-    indptr = np.append(np.arange(0, p.size, BLOCK), p.size)
-    box = np.empty((indptr.size - 1, 4), dtype=np.int64)
-    laws = np.empty(p.size + 2 * box.shape[0])
-    selected = np.ones(p.size, dtype=bool)
-    compiled().law_boxes(p, q, indptr, selected, tolerance, box, laws)
-    starts = (indptr[:-1] + 2 * np.arange(box.shape[0])).tolist()
-    return [
-        (low, laws[start : start + length])
-        for start, (low, length, _, _) in zip(starts, box.tolist(), strict=True)
-    ]
 
 
 def trimmed(low: int, law: Floats, tolerance: float) -> tuple[int, Floats]:

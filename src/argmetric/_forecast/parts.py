@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from argmetric._expected import Tables, compiled
+from argmetric._expected import Tables, kernels
 from argmetric._forecast.groups import (
     TABLE_LIMIT,
     CellLaws,
@@ -122,7 +122,6 @@ def table_moments(
     tables: Tables, rows: Segments, selected: Booleans, sizes: Iterable[Size]
 ) -> Floats:
     """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
-    kernels = compiled()
     moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
     for m, n, chosen in sizes:
         table, defined = tables.of(m, n)
@@ -290,7 +289,7 @@ def _place_tables(
     for m, n, chosen in groups.short_sizes:
         used = _distinct(groups.predictions[chosen])
         cell, rest = _table_cells(tables, m, n, used, cells)
-        compiled().table_laws(
+        kernels.table_laws(
             rows.p,
             rows.q,
             rows.indptr,

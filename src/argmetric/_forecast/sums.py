@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._expected import compiled
+from argmetric._expected import kernels
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot
 
@@ -150,7 +150,7 @@ class Spectrum:
         if self.left * np.count_nonzero(later[:LAWS_BEFORE_A_CUT] > RARE) > work:
             return False
         if later.shape[0]:
-            compiled().multiply_spectrum(
+            kernels.multiply_spectrum(
                 later, self.cosines, self.sines, RARE, GONE, self.real, self.imaginary
             )
         self.mean += dot(mass.sum(axis=0), np.arange(float(mass.shape[1])))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -250,7 +249,6 @@ SWEEPS = 50  # over all classes; a search stops when one changes nothing
 RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are many
 FEW_ENOUGH = 4_000  # more rows are searched on a sample first
 MANY_ROWS = 20_000  # most rows that the search of a fold looks at
-WITHOUT_NUMBA = 300  # rows for which numba is not worth its loading
 BETTER = 1e-12  # relative gain that counts as one
 ROUNDING = 1e-14
 
@@ -274,17 +272,6 @@ class ClassRows:
         return replace(self, p=self.p[rows], true=self.true[rows], weight=weight)
 
     @property
-    def kernels(self) -> ModuleType:
-        """Compiled where rows are many enough for numba to be loaded."""
-        if self.true.size > WITHOUT_NUMBA:
-            from argmetric._tune.kernels import classes
-
-            return classes
-        from argmetric._tune.kernels import classes_small
-
-        return classes_small
-
-    @property
     def weights(self) -> Floats:
         """Of the rows; empty where all weigh 1."""
         return np.empty(0) if self.weight is None else self.weight
@@ -297,8 +284,10 @@ class ClassRows:
 
     def gain(self, weights: Floats) -> float:
         """Score to be maximised; -inf where it is undefined."""
+        from argmetric._tune.kernels.classes import confuse
+
         table = np.zeros((self.classes, self.classes))
-        self.kernels.confuse(self.p, weights, self.true, self.weights, table)
+        confuse(self.p, weights, self.true, self.weights, table)
         score = score_confusion(self.objective, table)
         return -math.inf if np.isnan(score) else self.sign * float(score)
 
@@ -330,7 +319,9 @@ class Scan:
 
 def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     """Scores of all predictions that weight j alone can make."""
-    kernels, size, weight = rows.kernels, rows.true.size, rows.weights
+    from argmetric._tune.kernels import classes as kernels
+
+    size, weight = rows.true.size, rows.weights
     rival, turning = np.empty((2, size), dtype=np.int64)
     ratio, table = np.empty(size), np.zeros((rows.classes, rows.classes))
     count = kernels.rivals(

@@ -1,1 +1,57 @@
-"""Compiled loops of this room: plain arrays in, plain arrays out."""
+"""The kernels of the engine: a module of them, and numba, is loaded at a first use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argmetric._lazy import lazy_names
+
+_load, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "affine": ("affine_curves", "smooth_curves"),
+        "cells": (
+            "add_cells",
+            "cell_moments",
+            "fill_counts",
+            "law_boxes",
+            "multiply_spectrum",
+            "place_cells",
+            "trim_boxes",
+        ),
+        "exponential": ("hit_curves", "ratio_curves"),
+        "powers": ("bin_sums", "take_range"),
+        "rates": ("best_of_rates",),
+        "screen": (
+            "laws_at",
+            "power_sums_at",
+            "rough_cells",
+            "rough_laws",
+            "rough_sums",
+        ),
+        "segments": (
+            "bounded_counts",
+            "choose",
+            "count_and_chance",
+            "edge_logs",
+            "mark",
+            "prefix_means",
+            "segment_moments",
+            "sort_long",
+            "sort_short",
+        ),
+        "sums": ("fill_cells", "sum_cells", "widest_key"),
+        "tables": (
+            "both_laws",
+            "harmonic_curves",
+            "table_curves",
+            "table_laws",
+            "table_moments",
+        ),
+    },
+)
+
+
+def __getattr__(name: str) -> Any:
+    found = globals()[name] = _load(name)
+    return found

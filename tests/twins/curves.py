@@ -1,29 +1,17 @@
-"""Plain numpy twins of the kernels for one small vector: no kernel has to be loaded.
+"""Plain numpy twins of the kernels that make curves, segment by segment.
 
-Each has the name and the arguments of its compiled twin, and none of its tricks.
+Each has the name and the arguments of its kernel, and none of its tricks.
 """
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
-from argmetric._expected.plan import is_short
+from argmetric._expected._hermite import label_powers
 from argmetric._input.types import Floats, Integers
 
 BLOCK = 64  # items of a law that is made beside others
-KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}  # means of two rates
 NEVER = -760.0  # a logarithm whose exponential is 0
-
-
-def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
-    """p, v, v·d, v², v²·d, … of single labels with v = p·q and d = q - p, as rows."""
-    rows, v = np.empty((orders, p.size)), p * q
-    rows[0], rows[1], rows[2:3] = p, v, v * (q - p)
-    for j in range(3, orders):
-        np.multiply(rows[j - 2], v, out=rows[j])
-    return rows
 
 
 def power_sums_at(
@@ -149,63 +137,6 @@ def laws(p: Floats, q: Floats) -> list[Floats]:
     return result
 
 
-def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Laws of the positives among the first k items, and among the others, by rows."""
-    m = p.size
-    room = _rooms.of(m)
-    room.chances_of_1[:, 0], room.chances_of_1[:, 1] = p[:, None], p[::-1, None]
-    room.chances_of_0[:, 0], room.chances_of_0[:, 1] = q[:, None], q[::-1, None]
-    multiply, add, hit, missed = np.multiply, np.add, *room.terms
-    for same, one_less, chance_of_0, chance_of_1, new in room.steps:
-        multiply(same, chance_of_0, missed)
-        multiply(one_less, chance_of_1, hit)
-        add(missed, hit, new)
-    rows = room.rows.copy()
-    return rows[:, 1 : m + 2], rows[::-1, m + 2 :]
-
-
-class _Room:
-    """Arrays for the laws of m items, and the parts of them that a step works on.
-
-    An item takes three calls of numpy, and to cut out the parts would take as long:
-    they are made once for all vectors of a size.
-    """
-
-    def __init__(self, m: int) -> None:
-        # A zero, the law of the first k, and that of the last k
-        self.rows = np.zeros((m + 1, 2 * m + 3))
-        self.rows[0, 1] = self.rows[0, m + 2] = 1.0
-        self.chances_of_0, self.chances_of_1 = np.empty((2, m, 2, m + 1))
-        self.terms = np.empty((2, 2 * m + 2))
-        self.steps = tuple(
-            zip(
-                self.rows[:-1, 1:],
-                self.rows[:-1, :-1],
-                self.chances_of_0.reshape(m, 2 * m + 2),
-                self.chances_of_1.reshape(m, 2 * m + 2),
-                self.rows[1:, 1:],
-                strict=True,
-            )
-        )
-
-
-class _Rooms(threading.local):
-    """Rooms of a thread for short vectors: at most 0.2 MB each."""
-
-    def __init__(self) -> None:
-        self.kept: dict[int, _Room] = {}
-
-    def of(self, m: int) -> _Room:
-        if not is_short(m):
-            return _Room(m)
-        if m not in self.kept:
-            self.kept[m] = _Room(m)
-        return self.kept[m]
-
-
-_rooms = _Rooms()
-
-
 def affine_curves(
     p: Floats,
     q: Floats,
@@ -255,7 +186,7 @@ def smooth_curves(
     rate: Floats,
     out: Floats,
 ) -> None:
-    """Affine curves by quadrature over T; the compiled twin says what `rows` hold."""
+    """Affine curves by quadrature over T; the kernel says what `rows` hold."""
     if not rate.size:
         floor, rate = np.ones(hits_k.size), np.zeros(hits_k.size)
     degrees = np.arange(1, powers.shape[1] + 1)
