@@ -18,9 +18,7 @@ from argmetric._results import archives
 from argmetric._results.archives import Arrays
 from argmetric._results.display import Lines, Shown, lines_of
 from argmetric._text.hashing import rounded
-from argmetric.metrics import Metric, MetricLike, get_metric
 
-Costs = Literal["zero_one", "regret"]
 RollIn = Literal["mixed", "gold", "own", "none"]
 
 _VERSION = 1  # of the files
@@ -49,22 +47,6 @@ def gold_share(roll_in: str, epoch: int) -> float:
     if roll_in == "mixed":
         return (1.0, 0.5, 0.0)[min(epoch, 2)]
     return 0.0 if roll_in == "own" else 1.0
-
-
-def row_metric(metric: MetricLike) -> Metric:
-    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
-    found = get_metric(metric)
-    if isinstance(metric, str):
-        found = found.with_zero_division(1.0)
-    if np.isnan(found.zero_division):
-        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
-    return found
-
-
-def row_losses(metric: Metric, tp: Any, k: Any, t: Any, n_labels: int) -> Any:
-    """1 - metric, or the metric itself if less is better."""
-    values = metric.value(tp, k, t, n_labels)
-    return 1.0 - values if metric.greater_is_better else values
 
 
 class Parameters(Shown):
@@ -194,8 +176,8 @@ class Epoch:
 class Learning:
     """Weights that are learned in epochs, by AdaGrad, and averaged.
 
-    squares = Σ g² of AdaGrad, empty where steps are plain; sums = Σ (time of a change)
-    · change since averaging started: the average is weights - sums / time.
+    squares = Σ g² of AdaGrad; sums = Σ (time of a change) · change since averaging
+    started: the average is weights - sums / time.
 
     Parameters
     ----------
@@ -212,8 +194,6 @@ class Learning:
         Decisions of each sentence.
     chosen : ndarray of int, optional
         The sentences to learn from; by default all.
-    adaptive : bool, default=True
-        Whether the steps are those of AdaGrad.
     """
 
     def __init__(
@@ -225,11 +205,9 @@ class Learning:
         sizes: Integers,
         *,
         chosen: Integers | None = None,
-        adaptive: bool = True,
     ) -> None:
         self.weights, self.sums = np.zeros((2, n_weights), dtype=np.float32)
-        n_squares = n_weights if adaptive else 0
-        self.squares = np.full(n_squares, _FIRST_SQUARE, dtype=np.float32)
+        self.squares = np.full(n_weights, _FIRST_SQUARE, dtype=np.float32)
         self.seed = np.array([seed], dtype=np.uint64)
         self.epoch = 0
         self.time = 0.0

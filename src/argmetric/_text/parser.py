@@ -48,7 +48,7 @@ _TASKS = ("pos", "label")
 
 Words = Sequence[list[str]]
 Direction = Literal["left", "right", "both"]
-RollIn = Literal["static", "own", "cross"]
+RollIn = Literal["static", "own"]
 _SIDES: dict[str, tuple[bool, ...]] = {
     "left": (False,),
     "right": (True,),
@@ -159,10 +159,9 @@ class Parser(SavedEstimator):
         vote, and Eisner's algorithm finds the tree with the most votes.
     beam : int, default=8
         Width of the beam; 1 is greedy search.
-    roll_in : {"static", "own", "cross"}, default="own"
+    roll_in : {"static", "own"}, default="own"
         States to learn from. "static": those of the true tree. "own": from the second
-        epoch on also the policy's own. "cross": those of four policies, each trained
-        without a quarter of the sentences, on that quarter.
+        epoch on also the policy's own.
     epochs : int, default=8
         Passes over the sentences.
     step : float, default=0.05

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from argmetric._text.summaries.summarizer import Summarizer as Summarizer
     from argmetric._text.summaries.summary import Summary as Summary
     from argmetric._text.tagging.labels import Evaluation as Evaluation
-    from argmetric._text.tagging.matrix import pixel_pairs as pixel_pairs
-    from argmetric._text.tagging.segments import SegmentTagger as SegmentTagger
     from argmetric._text.tagging.tagger import Tagger as Tagger
     from argmetric._text.tagging.templates import (
         default_templates as default_templates,
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from argmetric.search._searn._reductions import OneAgainstAll as OneAgainstAll
     from argmetric.search._searn._searn import Searn as Searn
     from argmetric.search._searn._task import Task as Task
-    from argmetric.search._searn._tasks import MultiLabel as MultiLabel
     from argmetric.search._searn._tasks import SequenceLabelling as SequenceLabelling
     from argmetric.search._searn._tasks import token_features as token_features
     from argmetric.search._searn._tasks_chunks import SpanChunking as SpanChunking
@@ -68,8 +65,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "._text.summaries.summarizer": ("Summarizer",),
         "._text.summaries.summary": ("Summary",),
         "._text.tagging.labels": ("Evaluation",),
-        "._text.tagging.matrix": ("pixel_pairs",),
-        "._text.tagging.segments": ("SegmentTagger",),
         "._text.tagging.tagger": ("Tagger",),
         "._text.tagging.templates": ("default_templates",),
         "_multilabel": ("MultiLabelTagger",),
@@ -96,7 +91,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._searn": ("Searn",),
         "_searn._task": ("Task",),
         "_searn._tasks": (
-            "MultiLabel",
             "SequenceLabelling",
             "token_features",
         ),

@@ -1,4 +1,4 @@
-"""Labels of a row, decided one after the other: the compiled path of `MultiLabel`."""
+"""Labels of a row, decided one after the other for any metric of a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,18 +28,26 @@ from argmetric._input.types import BinaryLabels, Floats, Integers
 from argmetric._input.validation import check_choice, to_numpy
 from argmetric._text.learning import (
     MOST_EPOCHS,
-    Costs,
     RollIn,
     gold_share,
-    row_losses,
-    row_metric,
 )
-from argmetric.metrics import Metric, MetricLike
+from argmetric.metrics import Metric, MetricLike, get_metric
 
+Costs = Literal["zero_one", "regret"]
 _LARGEST = 1e150  # squares of larger values overflow
 _ROUNDING = 1e-12
 _FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 _MOST_DOUBLINGS = 30  # a beam wider than all sequences is cut to their number
+
+
+def row_metric(metric: MetricLike) -> Metric:
+    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
+    found = get_metric(metric)
+    if isinstance(metric, str):
+        found = found.with_zero_division(1.0)
+    if np.isnan(found.zero_division):
+        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
+    return found
 
 
 def sparse_rows(X: Any) -> Any:
@@ -144,7 +152,9 @@ def loss_table(metric: Metric, n_labels: int, totals: Integers) -> LossTable:
     parts, size = [], 0
     for t in np.unique(totals).tolist():
         tp, fp = np.arange(t + 1)[:, None], np.arange(n_labels - t + 1)[None, :]
-        losses = np.asarray(row_losses(metric, tp, tp + fp, t, n_labels))
+        losses = np.asarray(metric.value(tp, tp + fp, t, n_labels))
+        if metric.greater_is_better:
+            losses = 1.0 - losses
         if not np.isfinite(losses).all():
             hits, wrong = np.argwhere(~np.isfinite(losses))[0].tolist()
             raise ValueError(
@@ -163,8 +173,7 @@ def loss_table(metric: Metric, n_labels: int, totals: Integers) -> LossTable:
 class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Turn the labels of a row on or off, one after the other, for any metric.
 
-    The compiled path of `Searn(MultiLabel(n_labels, metric))`. Label j is decided from
-    the row and from the labels before it,
+    Label j is decided from the row and from the labels before it,
 
         w_j·x + Σ_o v_jo (2 y_o - 1) + b_j > 0,
 

@@ -45,8 +45,8 @@ class Choices(NamedTuple):
         Which of the last labels a history template sees.
     allowed : ndarray of bool, shape (tiers, labels + 1, labels)
         Whether a label may follow the last one of its tier; row 0 is for none.
-    roles, kinds : ndarray of int64, shape (tiers, labels)
-        0 outside, 1 begin, 2 inside, and the type; role -1 where labels are no spans.
+    outside : ndarray of int64
+        The label of each tier for what is in no chunk; -1 where labels are no spans.
     bits : uint64
         Bits of a label in the code of a history.
     state_mask : uint64
@@ -64,27 +64,9 @@ class Choices(NamedTuple):
     history: Any
     masks: Any
     allowed: Any
-    roles: Any
-    kinds: Any
+    outside: Any
     bits: Any
     state_mask: Any
     shift: Any
     base: Any
     value: Any
-
-
-class SpanPlan(NamedTuple):
-    """Templates of spans as arrays, for the kernels.
-
-    A row of `parts` is column, anchor and offset; template j has ends[j]..ends[j+1].
-    kinds: 0 once for a span, 1 once for a token, 2 with labels; the latter's column of
-    halves is in `places`, the labels that it sees in `masks`.
-    """
-
-    parts: Any
-    ends: Any
-    salts: Any
-    kinds: Any
-    places: Any
-    masks: Any
-    shift: Any

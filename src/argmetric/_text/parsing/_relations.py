@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,6 @@ from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Epoch, Recipe
 from argmetric._text.parsing.text import Text
 from argmetric._text.tagging._model import TaggerPolicy, static_of
-from argmetric._text.tagging._recipes import TaggerRecipe
 from argmetric._text.tagging._training import make_learning
 from argmetric._text.tagging.features import hashed_rows
 from argmetric._text.tagging.labels import Tier, make_choices
@@ -202,9 +201,8 @@ def learn_relations(
     bits = min(hash_bits, MOST_BITS)
     alone = np.arange(len(gold) + 1)  # every word is decided by itself
     rows = _rows(text, heads, bits)._replace(sentences=alone)
-    own = Recipe("own", recipe.epochs, recipe.step, recipe.dropout)
-    tagging = TaggerRecipe(**vars(own), learner="logistic", costs="zero_one")
-    learning = make_learning(_choices(labels, bits), tagging, rows, gold, seed, known)
+    own = replace(recipe, roll_in="own")
+    learning = make_learning(_choices(labels, bits), own, rows, gold, seed, known)
     weights, interrupted = learning.run(report=report)
     places = np.zeros((2, len(labels)), dtype=np.bool_)
     below_root = heads[text.is_word] == 0

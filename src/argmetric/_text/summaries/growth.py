@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import index
-from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, shown
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._text.kernels import summaries_small
 from argmetric._text.summaries.cluster import Cluster
 from argmetric._text.summaries.material import Budget, Material, text_of
 
@@ -35,8 +33,6 @@ class Growth:
     redundancy : float
         The largest share of the content of a new sentence that the summary may have
         already.
-    small : bool
-        Whether numpy is quicker than loading what is compiled.
 
     Attributes
     ----------
@@ -59,12 +55,10 @@ class Growth:
         *,
         min_words: int = 1,
         redundancy: float = 1.0,
-        small: bool = False,
     ) -> None:
         cluster, pieces = material.cluster, material.pieces
         self.material = material
         self.budget = budget
-        self._kernels = _kernels(small=small)
         self.room = budget.room
         self.step_of_word = np.full(cluster.n_words, -1, dtype=np.int64)
         self.gains: list[float] = []
@@ -161,8 +155,10 @@ class Growth:
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
     def _measure(self) -> None:
+        from argmetric._text.kernels.summaries import measure_pieces
+
         grams, pieces = self.material.grams, self.material.pieces
-        self._kernels.measure_pieces(
+        measure_pieces(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -196,6 +192,8 @@ class Growth:
 
     def take(self, piece: int, gain: float) -> bool:
         """Add a piece; False, and never again, where the user's own count says no."""
+        from argmetric._text.kernels.summaries import count_grams
+
         words = self.material.pieces.words_of(piece)
         new = words[self._kept[words] == 0]
         self._kept[new] = 1
@@ -209,7 +207,7 @@ class Growth:
         self.gains.append(gain)
         self.room -= float(self._costs[new].sum())
         grams = self.material.grams
-        self._kernels.count_grams(
+        count_grams(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -217,14 +215,6 @@ class Growth:
             self._counts,
         )
         return True
-
-
-def _kernels(*, small: bool) -> ModuleType:
-    if small:
-        return summaries_small
-    from argmetric._text.kernels import summaries
-
-    return summaries
 
 
 class Chooser(NamedTuple):
@@ -291,8 +281,6 @@ class SummaryOptions(NamedTuple):
         steps: Floats,
         budget: Budget,
         is_open: Booleans | None = None,
-        *,
-        small: bool = False,
     ) -> Growth:
         """An empty summary."""
         if is_open is None:
@@ -304,7 +292,6 @@ class SummaryOptions(NamedTuple):
             is_open,
             min_words=self.min_words,
             redundancy=self.redundancy,
-            small=small,
         )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, shown
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
-from argmetric._text.kernels.summaries_small import fill_pairs
 from argmetric._text.summaries.cluster import Cluster
 from argmetric._text.summaries.pieces import (
     STOP_WORDS,
@@ -25,7 +24,6 @@ from argmetric._text.summaries.pieces import (
     spans_and_needs,
     whole_sentences,
 )
-from argmetric._text.summaries.rouge import tokens
 from argmetric._text.summaries.rouge import tokens as tokens_of
 
 Mode = Literal["sentences", "compressed"]
@@ -130,6 +128,20 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
         in_lead,
         np.bincount(grams, minlength=n_grams),
     )
+
+
+def fill_pairs(pairs: Integers, keys: Integers, numbers: Integers) -> None:
+    """A table of numbered pairs; keys has a power of two of places, -1 where free."""
+    waiting, last = np.arange(len(pairs)), len(keys) - 1
+    mixed = pairs.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    place = (mixed >> np.uint64(20)).astype(np.int64) & last
+    while len(waiting):
+        free = keys[place] < 0
+        keys[place[free]] = pairs[waiting[free]]  # of several, one stays
+        has_place = keys[place] == pairs[waiting]
+        numbers[place[has_place]] = waiting[has_place]
+        waiting = waiting[~has_place]
+        place = (place[~has_place] + 1) & last
 
 
 def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
@@ -242,7 +254,7 @@ def make_material(
     query: frozenset[str] | None = None,
 ) -> Material:
     """Cut a cluster into pieces and count what it says."""
-    known = [tokens(reference) for reference in references]
+    known = [tokens_of(reference) for reference in references]
     grams = number_grams(cluster, known)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
     if needs is None:
@@ -289,7 +301,7 @@ def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] |
 def _query(given: Any, cluster: str) -> frozenset[str]:
     if not isinstance(given, str):
         raise TypeError(f"the query of {cluster} must be text, not {shown(given)}")
-    own = tokens(given)
+    own = tokens_of(given)
     if not own:
         raise ValueError(
             f"the query of {cluster} is empty: {shown(given)} has no letter of a-z and "

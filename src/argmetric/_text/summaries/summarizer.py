@@ -57,7 +57,6 @@ from argmetric._text.summaries.weights import learn_weights, share_of_references
 PolicyName = Literal["frequency", "weights", "dagger", "vine"]
 
 _USUAL_WORDS = 60
-_SMALL = 5_000  # words of one cluster that need not wait for compiled kernels
 _MOST_BEAM = 1024
 _PUBLISHED_BEAM = 20  # of section 6.2.3
 _MOST_ITERATIONS = 1000
@@ -362,14 +361,7 @@ class Summarizer(SavedEstimator):
             refuse_unknown(material)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
-            small = len(known) == 1 and material.needs is None
-            growth = options.start(
-                material,
-                chooser.steps,
-                limit,
-                is_open,
-                small=small and cluster.n_words <= _SMALL,
-            )
+            growth = options.start(material, chooser.steps, limit, is_open)
             for sentence in first:
                 if sentence in out:
                     raise ValueError(

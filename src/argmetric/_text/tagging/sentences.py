@@ -250,3 +250,20 @@ def _label_columns(
             f"a joint label must be a tuple of {n_tiers} texts, not {bad!r}"
         )
     return tuple(zip(*flat, strict=True))
+
+
+def read_labelled(
+    sentences: Sequence[Any], labels: Sequence[Any] | None, n_tiers: int
+) -> tuple[Corpus, tuple[Sequence[str], ...]]:
+    """Sentences without the -DOCSTART- lines, and their labels."""
+    corpus = read_corpus(sentences, labels, n_tiers, labelled=True)
+    corpus = corpus.only(~corpus.documents)
+    return corpus, corpus.labels or ()
+
+
+def read_dev(dev: Any, n_tiers: int) -> Corpus | None:
+    """Sentences to be judged by: sentences, or (sentences, labels) as a tuple."""
+    if dev is None:
+        return None
+    text, right = dev if isinstance(dev, tuple) else (dev, None)
+    return read_labelled(text, right, n_tiers)[0]

@@ -365,12 +365,6 @@ def _known(name: str, size: str) -> bool:
     return name == "pos"
 
 
-def known_attribute(attribute: str) -> bool:
-    """Whether there is an attribute of text with this name."""
-    match = re.fullmatch(r"([a-z]+)(\d*)", attribute)
-    return match is not None and attribute != MEMORY and _known(match[1], match[2])
-
-
 def column_of(attribute: str) -> int | None:
     """Number of the column that an attribute is made of; None for the memory."""
     if attribute == MEMORY:
