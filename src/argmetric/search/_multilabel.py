@@ -26,11 +26,7 @@ from argmetric._input.features import explained
 from argmetric._input.labels import clear_labels
 from argmetric._input.types import BinaryLabels, Floats, Integers
 from argmetric._input.validation import check_choice, to_numpy
-from argmetric._text.learning import (
-    MOST_EPOCHS,
-    RollIn,
-    gold_share,
-)
+from argmetric._text.learning import MOST_EPOCHS, RollIn, gold_share
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 Costs = Literal["zero_one", "regret"]

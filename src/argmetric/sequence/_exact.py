@@ -22,12 +22,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import AffineForm, ItemForm, MeanForm, Metric, RatioForm
 from argmetric.sequence._models import Chain
-from argmetric.sequence._segmentation import (
-    Pk,
-    WindowDiff,
-    WindowUtility,
-    count_ones,
-)
+from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility, count_ones
 from argmetric.sequence._utilities import Hamming, SimpleFunction, ZeroOne
 
 BLOCK = 256  # columns of Δ at a time

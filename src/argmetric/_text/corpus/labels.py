@@ -50,9 +50,7 @@ def as_iob2(label: str) -> str:
 
 
 def roles_and_kinds(
-    labels: Sequence[str],
-    types: dict[str, int] | None = None,
-    scheme: str = "IOB2",
+    labels: Sequence[str], types: dict[str, int] | None = None, scheme: str = "IOB2"
 ) -> tuple[Integers, Integers]:
     """Number of the role (see `ROLES`) and of the type of each label, -1 for no type.
 

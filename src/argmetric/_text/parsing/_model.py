@@ -13,13 +13,7 @@ from argmetric._input.types import Floats, Hashes, Integers, SingleFloats
 from argmetric._results.archives import Arrays
 from argmetric._text.corpus.trees import UNKNOWN, Tree
 from argmetric._text.hashing import dense, sparse
-from argmetric._text.learning import (
-    Learning,
-    Log,
-    Recipe,
-    gold_share,
-    learn_directions,
-)
+from argmetric._text.learning import Learning, Log, Recipe, gold_share, learn_directions
 from argmetric._text.parsing._relations import Relations, learn_relations
 from argmetric._text.parsing.templates import Templates, read_templates
 from argmetric._text.parsing.text import Text, mirror, mirrored_heads

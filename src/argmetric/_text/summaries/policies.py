@@ -16,11 +16,7 @@ from argmetric._text.summaries.growth import (
     gain_per_unit,
 )
 from argmetric._text.summaries.material import Material, recall_steps
-from argmetric._text.summaries.pieces import (
-    ATTRIBUTIONS,
-    FIRST_PERSON,
-    PRONOUNS,
-)
+from argmetric._text.summaries.pieces import ATTRIBUTIONS, FIRST_PERSON, PRONOUNS
 from argmetric._text.summaries.weights import Linear, RidgeSums, Shares, Weights
 
 _BESIDE = 0.1  # what a gram counts that the query is not about, where others count 1

@@ -37,12 +37,7 @@ from argmetric._text.summaries.learned import (
     read_parser,
     unpack_policy,
 )
-from argmetric._text.summaries.material import (
-    Budget,
-    Mode,
-    make_material,
-    read_queries,
-)
+from argmetric._text.summaries.material import Budget, Mode, make_material, read_queries
 from argmetric._text.summaries.pieces import Parse
 from argmetric._text.summaries.policies import ByFrequency, ByReferences, ByWeights
 from argmetric._text.summaries.rouge import (

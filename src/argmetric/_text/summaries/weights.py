@@ -104,8 +104,7 @@ def share_of_references(material: Material) -> Shares:
     n = len(references)
     tokens = _once([sorted(set(one)) for one in references], n)
     pairs = _once(
-        [sorted({f"{a} {b}" for a, b in pairwise(one)}) for one in references],
-        n,
+        [sorted({f"{a} {b}" for a, b in pairwise(one)}) for one in references], n
     )
     names = gram_names(material)
     n_types = len(material.grams.types)

@@ -10,13 +10,7 @@ import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
-from argmetric._text.learning import (
-    Learning,
-    Log,
-    Recipe,
-    gold_share,
-    learn_directions,
-)
+from argmetric._text.learning import Learning, Log, Recipe, gold_share, learn_directions
 from argmetric._text.tagging._model import (
     TaggerPolicy,
     TaggerSide,
@@ -146,11 +140,7 @@ def learn_sides(
 
 
 def learn_text(
-    plan: TaggerOptions,
-    corpus: Corpus,
-    gold: Integers,
-    log: Log,
-    dev: Corpus | None,
+    plan: TaggerOptions, corpus: Corpus, gold: Integers, log: Log, dev: Corpus | None
 ) -> TextModel:
     """Learn to tag text, in two stages where words are remembered."""
     memory, plain = plan.memory, without_memory(plan.tables)

@@ -330,12 +330,7 @@ class Searn(Parameters):
         seed = self.random_state + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
         examples = roll_in(
-            mixture,
-            data,
-            folds,
-            kind=self.costs,
-            n_rollouts=self.n_rollouts,
-            seed=seed,
+            mixture, data, folds, kind=self.costs, n_rollouts=self.n_rollouts, seed=seed
         )
         learner = self.learner
         if isinstance(learner, str):
