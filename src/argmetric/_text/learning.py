@@ -283,24 +283,14 @@ Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
 
 @dataclass(eq=False)
 class Log:
-    """The history of a fit, told to whoever listens.
+    """The history of a fit, told to whoever listens."""
 
-    Attributes
-    ----------
-    on_epoch : callable or None
-        Called with every new row.
-    verbose : int
-        1 writes a line for each row to standard error.
-    rows : list of dict
-        Stage, and what `Epoch` has.
-    interrupted : bool
-        Whether Ctrl-C ended the training.
-    """
-
+    # called with every new row
     on_epoch: Callable[[dict[str, Any]], None] | None = None
-    verbose: int = 0
+    verbose: int = 0  # 1 writes a line for each row to standard error
+    # stage, and what `Epoch` has
     rows: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
+    interrupted: bool = False  # whether Ctrl-C ended the training
 
     def hear(self, stage: str) -> Callable[[Epoch], None]:
         """A listener for the epochs of one stage."""

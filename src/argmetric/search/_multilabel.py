@@ -123,21 +123,13 @@ def check_numbers(*, step: Any, **counts: Any) -> None:
 
 
 class LossTable(NamedTuple):
-    """Losses by counts, as kernels take them.
+    """Losses by counts, as kernels take them."""
 
-    Attributes
-    ----------
-    losses : ndarray
-        At starts[t] + tp · (n_labels - t + 1) + fp, for true and false positives.
-    starts : ndarray of shape (n_labels + 1,)
-        -1 for a t that no row has.
-    in_corner : ndarray of shape (n_labels + 1,)
-        Whether the loss of rows with t positives never grows with tp nor falls with
-        fp. The least in reach then needs no search.
-    """
-
+    # at starts[t] + tp · (n_labels - t + 1) + fp, for true and false positives
     losses: Floats
-    starts: Integers
+    starts: Integers  # (n_labels + 1,): -1 for a t that no row has
+    # (n_labels + 1,): whether the loss of rows with t positives never grows with tp nor
+    # falls with fp. The least in reach then needs no search
     in_corner: npt.NDArray[np.bool_]
 
 

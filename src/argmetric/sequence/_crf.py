@@ -22,24 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChainBatch:
-    """Linear chains behind each other.
+    """Linear chains behind each other."""
 
-    Parameters
-    ----------
-    unary : ndarray of shape (tokens, labels)
-        Log scores.
-    pairs : ndarray of shape (tables, labels, labels)
-        Log scores of a label and its successor.
-    pair_of : ndarray of shape (tokens,)
-        Which table leads to the token from the one before.
-    indptr : ndarray of shape (sentences + 1,)
-        Where sentences begin and end.
-    """
-
-    unary: Floats
-    pairs: Floats
-    pair_of: Integers
-    indptr: Integers
+    unary: Floats  # (tokens, labels): log scores
+    pairs: Floats  # (tables, labels, labels): log scores of a label and its successor
+    pair_of: Integers  # (tokens,): which table leads to the token from the one before
+    indptr: Integers  # (sentences + 1,): where sentences begin and end
 
     @property
     def arrays(self) -> tuple[Floats, Integers, Floats, Integers]:

@@ -15,19 +15,12 @@ TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The one form that every algorithm runs on.
+    """The one form that every algorithm runs on."""
 
-    Attributes
-    ----------
-    order : int
-        How many labels back the next one looks.
-    steps : ndarray of shape (n, 2**order, 2)
-        P(y_i | history). The history of label i is the number whose lowest bit is
-        label i-1; it is 0 at the beginning, so that the first rows of the first
-        labels are the ones that matter.
-    """
-
-    order: int
+    order: int  # how many labels back the next one looks
+    # (n, 2**order, 2): p(y_i | history). The history of label i is the number whose
+    # lowest bit is label i-1; it is 0 at the beginning, so that the first rows of the
+    # first labels are the ones that matter
     steps: Floats
 
     @property

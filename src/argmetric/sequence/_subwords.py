@@ -17,20 +17,12 @@ SUBWORDS: tuple[Subwords, ...] = ("first", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of some sentences, one behind the other.
+    """The words of some sentences, one behind the other."""
 
-    Attributes
-    ----------
-    p : ndarray of shape (words, labels)
-        Label probabilities.
-    indptr : ndarray of int
-        Where the words of each sentence begin, and their number.
-    first, last : ndarray of int
-        The first and the last sub-word of every word, counted over all sentences.
-    """
-
-    p: Floats
-    indptr: Integers
+    p: Floats  # (words, labels): label probabilities
+    indptr: Integers  # where the words of each sentence begin, and their number
+    # first, last: the first and the last sub-word of every word, counted over all
+    # sentences
     first: Integers
     last: Integers
 

@@ -18,18 +18,11 @@ _STEP = 2  # columns for a level
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """The heads of all words of a text, sentence behind sentence.
+    """The heads of all words of a text, sentence behind sentence."""
 
-    Attributes
-    ----------
-    values : ndarray of int64
-        Numbers of heads within their sentence, counted from 1; 0 is the root.
-    sentences : ndarray of int64
-        Word numbers where sentences start, and the number of words.
-    """
-
+    # numbers of heads within their sentence, counted from 1; 0 is the root
     values: Integers
-    sentences: Integers
+    sentences: Integers  # word numbers where sentences start, and the number of words
 
     @classmethod
     def of(cls, heads: Sequence[AnyArray]) -> Heads:

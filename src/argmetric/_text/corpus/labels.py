@@ -65,21 +65,12 @@ def roles_and_kinds(
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What each label means.
+    """What each label means."""
 
-    Parameters
-    ----------
-    types : tuple of str
-        Types in the order of first appearance.
-    table : ndarray of shape (types, 4)
-        Labels that begin, go on, end and stand alone, -1 where there is none.
-    closed : bool
-        Whether spans end with a label of their own (BIOES).
-    """
-
-    types: tuple[str, ...]
+    types: tuple[str, ...]  # types in the order of first appearance
+    # (types, 4): labels that begin, go on, end and stand alone, -1 where there is none
     table: Integers
-    closed: bool
+    closed: bool  # whether spans end with a label of their own (BIOES)
 
     @property
     def links(self) -> tuple[Integers, Integers]:
@@ -149,20 +140,13 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CodedLabels:
-    """The labels of all tokens of a text, sentence behind sentence.
+    """The labels of all tokens of a text, sentence behind sentence."""
 
-    Attributes
-    ----------
-    roles, kinds : ndarray of int64
-        The role of each label (0 outside, 1 begin, 2 inside, 3 end, 4 single), and the
-        number of its type, -1 for none.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    """
-
+    # roles, kinds: the role of each label (0 outside, 1 begin, 2 inside, 3 end, 4
+    # single), and the number of its type, -1 for none
     roles: Integers
     kinds: Integers
-    sentences: Integers
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
 
     @classmethod
     def read(

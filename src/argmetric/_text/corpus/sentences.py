@@ -110,30 +110,14 @@ def corpus_format(
 
 @dataclass(frozen=True, eq=False)
 class ColumnFile:
-    """A file of tokens.
+    """A file of tokens."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    lines : list of str
-        All lines, without the line feeds.
-    places : ndarray of int64
-        The line of each token, counted from 0.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    documents : ndarray of int64
-        The number of each sentence's document.
-    columns : tuple of sequences of str
-        The columns of all tokens; words first.
-    """
-
-    name: str
-    lines: list[str]
-    places: Integers
-    sentences: Integers
-    documents: Integers
-    columns: tuple[Column, ...]
+    name: str  # what messages call it
+    lines: list[str]  # all lines, without the line feeds
+    places: Integers  # the line of each token, counted from 0
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
+    documents: Integers  # the number of each sentence's document
+    columns: tuple[Column, ...]  # the columns of all tokens; words first
 
     @property
     def n_tokens(self) -> int:
@@ -302,27 +286,14 @@ def read_text(
 
 @dataclass(frozen=True, eq=False)
 class PlainText:
-    """A text, its tokens and its sentences.
+    """A text, its tokens and its sentences."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    text : str
-        All of it.
-    tokens : list of str
-        The tokens: ``text[spans[i, 0]:spans[i, 1]]`` is the i-th.
-    spans : ndarray of shape (n, 2)
-        The first character of each token, and that behind its last one.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    """
-
-    name: str
-    text: str
-    tokens: list[str]
+    name: str  # what messages call it
+    text: str  # all of it
+    tokens: list[str]  # the tokens: ``text[spans[i, 0]:spans[i, 1]]`` is the i-th
+    # (n, 2): the first character of each token, and that behind its last one
     spans: Integers
-    sentences: Integers
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
 
     @property
     def n_sentences(self) -> int:

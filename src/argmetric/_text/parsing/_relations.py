@@ -151,24 +151,13 @@ def _choices(labels: Sequence[str], hash_bits: int) -> Choices:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Labels of arcs, and the weights that choose among them.
+    """Labels of arcs, and the weights that choose among them."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The relations.
-    places : ndarray of bool, shape (2, labels)
-        Which of them may be those of words below a word, and of words below ROOT.
-    hash_bits : int
-        Features are hashed to 2**hash_bits rows of weights.
-    weights : ndarray of float32
-        One for each row and label.
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the relations
+    # which of them may be those of words below a word, and of words below ROOT
     places: Booleans
-    hash_bits: int
-    weights: SingleFloats
+    hash_bits: int  # features are hashed to 2**hash_bits rows of weights
+    weights: SingleFloats  # one for each row and label
 
     def of(self, text: Text, heads: Integers) -> list[str]:
         """The relation of every word to its head."""

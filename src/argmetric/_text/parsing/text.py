@@ -24,18 +24,12 @@ _ROOT = 2  # its code; 1 is that of a node that there is not
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Sentences laid end to end.
+    """Sentences laid end to end."""
 
-    Attributes
-    ----------
-    words, tags : list of str
-        Of all words; no tags where there are none.
-    starts : ndarray of int64
-        Rows where the sentences start with their ROOT, and the number of rows.
-    """
-
+    # words, tags: of all words; no tags where there are none
     words: list[str]
     tags: list[str]
+    # rows where the sentences start with their ROOT, and the number of rows
     starts: Integers
 
     @property

@@ -218,18 +218,11 @@ class Growth:
 
 
 class Chooser(NamedTuple):
-    """How a policy looks at one cluster.
+    """How a policy looks at one cluster."""
 
-    Attributes
-    ----------
-    steps : ndarray of shape (n_values, n_grams, n_times)
-        What grams are worth.
-    scores : callable
-        From a growth to the expected gain of each piece for each unit of the budget
-        that it takes.
-    """
-
-    steps: Floats
+    steps: Floats  # (n_values, n_grams, n_times): what grams are worth
+    # from a growth to the expected gain of each piece for each unit of the budget that
+    # it takes
     scores: Callable[[Growth], Floats]
 
 

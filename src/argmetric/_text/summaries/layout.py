@@ -57,26 +57,13 @@ _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 @dataclass(frozen=True, eq=False)
 class TextLayout:
-    """The layout of a text.
+    """The layout of a text."""
 
-    Attributes
-    ----------
-    hidden : ndarray of bool
-        Which characters are markup, or of lines that are no sentences.
-    lines : ndarray of int64
-        The first character of each line.
-    blocks : ndarray of int64
-        The block of each line: a paragraph, or an item of a list.
-    is_item : ndarray of bool
-        Which lines begin an item of a list, or go on with one.
-    is_indented : ndarray of bool
-        Which lines go on with an item of a list, because they are indented.
-    """
-
-    hidden: Booleans
-    lines: Integers
-    blocks: Integers
-    is_item: Booleans
+    hidden: Booleans  # which characters are markup, or of lines that are no sentences
+    lines: Integers  # the first character of each line
+    blocks: Integers  # the block of each line: a paragraph, or an item of a list
+    is_item: Booleans  # which lines begin an item of a list, or go on with one
+    # which lines go on with an item of a list, because they are indented
     is_indented: Booleans
 
 

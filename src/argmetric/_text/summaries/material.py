@@ -32,39 +32,23 @@ _TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """Numbered grams of a cluster: tokens first, then pairs of neighbours.
+    """Numbered grams of a cluster: tokens first, then pairs of neighbours."""
 
-    Attributes
-    ----------
-    types : list of str
-        The tokens by number.
-    places, tokens : ndarray of int64
-        The tokens of word w are tokens[places[w] : places[w + 1]].
-    lefts, rights : ndarray of int64
-        The two tokens of each pair.
-    keys, numbers : ndarray of int64
-        The table of pairs.
-    documents : ndarray of int64
-        How many documents have each gram; sentences, where there is one document.
-    n_documents : int
-        Of how many.
-    in_lead : ndarray of bool
-        Which grams the lead has, where there is one document.
-    times : ndarray of int64
-        How often each gram occurs.
-    """
-
-    types: list[str]
+    types: list[str]  # the tokens by number
+    # places, tokens: the tokens of word w are tokens[places[w] : places[w + 1]]
     places: Integers
     tokens: Integers
+    # lefts, rights: the two tokens of each pair
     lefts: Integers
     rights: Integers
+    # keys, numbers: the table of pairs
     keys: Integers
     numbers: Integers
+    # how many documents have each gram; sentences, where there is one document
     documents: Integers
-    n_documents: int
-    in_lead: Booleans
-    times: Integers
+    n_documents: int  # of how many
+    in_lead: Booleans  # which grams the lead has, where there is one document
+    times: Integers  # how often each gram occurs
 
     def __len__(self) -> int:
         return len(self.types) + len(self.lefts)
@@ -171,31 +155,16 @@ def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a summary of a cluster is made of.
-
-    Attributes
-    ----------
-    cluster : Cluster
-    pieces : SummaryPieces
-        What can be added in one step.
-    grams : Grams
-        What the words say.
-    references : list of lists of str
-        The tokens of the references, where there are some.
-    needs : Needs or None
-        What hangs together, where pieces are parts of sentences.
-    is_vine : bool
-        Whether pieces are single words, added one by one after their heads.
-    query : frozenset of str or None
-        Stems of the words of the query, where there is one.
-    """
+    """What a summary of a cluster is made of."""
 
     cluster: Cluster
-    pieces: SummaryPieces
-    grams: Grams
-    references: list[list[str]]
-    needs: Needs | None
+    pieces: SummaryPieces  # what can be added in one step
+    grams: Grams  # what the words say
+    references: list[list[str]]  # the tokens of the references, where there are some
+    needs: Needs | None  # what hangs together, where pieces are parts of sentences
+    # whether pieces are single words, added one by one after their heads
     is_vine: bool = False
+    # stems of the words of the query, where there is one
     query: frozenset[str] | None = None
 
     @cached_property
@@ -318,20 +287,11 @@ def _query(given: Any, cluster: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """How long a summary may be.
+    """How long a summary may be."""
 
-    Attributes
-    ----------
-    limit : int
-        The most that `size` may be.
-    unit : str
-        What is counted.
-    count : callable, optional
-        The user's own count of a text; by default words or characters are counted.
-    """
-
-    limit: int
-    unit: str
+    limit: int  # the most that `size` may be
+    unit: str  # what is counted
+    # the user's own count of a text; by default words or characters are counted
     count: Callable[[str], int] | None = None
 
     def costs(self, words: list[str]) -> Floats:

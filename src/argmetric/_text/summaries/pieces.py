@@ -151,25 +151,14 @@ _RELATIONS = words(
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """Which words each word needs, and the trees that say so.
+    """Which words each word needs, and the trees that say so."""
 
-    Attributes
-    ----------
-    starts, words : ndarray of int64
-        Word w needs words[starts[w] : starts[w + 1]].
-    heads : ndarray of int64
-        The word that each word hangs on, -1 for none.
-    is_negation : ndarray of bool
-        Whether a word, or a part of it, negates.
-    tags : ndarray of str
-        The part of speech of each word, empty where it is not known.
-    """
-
+    # starts, words: word w needs words[starts[w] : starts[w + 1]]
     starts: Integers
     words: Integers
-    heads: Integers
-    is_negation: Booleans
-    tags: AnyArray
+    heads: Integers  # the word that each word hangs on, -1 for none
+    is_negation: Booleans  # whether a word, or a part of it, negates
+    tags: AnyArray  # the part of speech of each word, empty where it is not known
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
@@ -411,17 +400,10 @@ def _among(values: AnyArray, known: frozenset[str]) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class SummaryPieces:
-    """Sets of words that are added whole.
+    """Sets of words that are added whole."""
 
-    Attributes
-    ----------
-    sentences : ndarray of int64
-        The sentence of each piece, in order.
-    starts, words : ndarray of int64
-        Piece c has the words words[starts[c] : starts[c + 1]].
-    """
-
-    sentences: Integers
+    sentences: Integers  # the sentence of each piece, in order
+    # starts, words: piece c has the words words[starts[c] : starts[c + 1]]
     starts: Integers
     words: Integers
 

@@ -213,20 +213,12 @@ class ByStates:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A cluster to learn from.
-
-    Attributes
-    ----------
-    material : Material
-    steps : ndarray
-        Values of grams by what *other* clusters say, and behind them recall itself.
-    fixed : ndarray
-        Fixed features of the pieces.
-    """
+    """A cluster to learn from."""
 
     material: Material
+    # values of grams by what *other* clusters say, and behind them recall itself
     steps: Floats
-    fixed: Floats
+    fixed: Floats  # fixed features of the pieces
 
 
 def make_lesson(material: Material, own: Shares, weights: Weights) -> Lesson:

@@ -23,26 +23,14 @@ _LAYOUT = (
 
 @dataclass(frozen=True, eq=False)
 class ClusterFiles:
-    """Clusters that were read, with their references where there are some.
+    """Clusters that were read, with their references where there are some."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call the file or the folder.
-    clusters : list of Cluster
-        The sources.
-    references : list of lists of str
-        Those of each cluster; none where none were asked for.
-    notes : list of str
-        What was left out.
-    queries : list of str or None
-        What the summary of each cluster is to be about, where that was said.
-    """
-
-    name: str
-    clusters: list[Cluster] = field(default_factory=list)
+    name: str  # what messages call the file or the folder
+    clusters: list[Cluster] = field(default_factory=list)  # the sources
+    # those of each cluster; none where none were asked for
     references: list[list[str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was left out
+    # what the summary of each cluster is to be about, where that was said
     queries: list[str] | None = None
 
 

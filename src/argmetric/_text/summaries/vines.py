@@ -267,24 +267,13 @@ def _tag_columns(
 
 @dataclass(frozen=True, eq=False)
 class ByVines:
-    """Learned policies, one of which is drawn for each step.
+    """Learned policies, one of which is drawn for each step."""
 
-    Attributes
-    ----------
-    weights : Weights
-        What the references of many clusters say of words and pairs.
-    learned : tuple of Linear
-        From features to the regret that is expected, in points of recall.
-    shares : ndarray of float
-        The probability of each.
-    seed : int
-        Of the draws, which start anew for each cluster.
-    """
-
-    weights: Weights
+    weights: Weights  # what the references of many clusters say of words and pairs
+    # from features to the regret that is expected, in points of recall
     learned: tuple[Linear, ...]
-    shares: Floats
-    seed: int
+    shares: Floats  # the probability of each
+    seed: int  # of the draws, which start anew for each cluster
 
     def chooser(self, material: Material) -> Chooser:
         """exp(-expected regret) by the policy that is drawn: the least is best."""

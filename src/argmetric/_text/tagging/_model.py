@@ -62,21 +62,13 @@ def greedy(policy: TaggerPolicy, rows: FeatureRows) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The best label sequences of every sentence.
+    """The best label sequences of every sentence."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (candidates, decisions)
-        The r-th best labels of the sentence at each place.
-    totals : ndarray of shape (sentences, candidates)
-        Their scores, -inf where a sentence has fewer candidates.
-    static : ndarray
-        Scores of the static features, to be used again.
-    """
-
+    # (candidates, decisions): the r-th best labels of the sentence at each place
     labels: Integers
+    # (sentences, candidates): their scores, -inf where a sentence has fewer candidates
     totals: npt.NDArray[np.float64]
-    static: SingleFloats
+    static: SingleFloats  # scores of the static features, to be used again
 
 
 def beam(

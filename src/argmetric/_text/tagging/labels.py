@@ -31,21 +31,11 @@ from argmetric._text.tagging.templates import Template, lags
 
 @dataclass(frozen=True)
 class Tier:
-    """A sequence of labels to decide.
+    """A sequence of labels to decide."""
 
-    Attributes
-    ----------
-    name : str
-        What templates call it.
-    labels : tuple of str
-        The labels, in the order of their numbers.
-    spans : bool
-        Whether they are labels of IOB2, of which some may not follow others.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    spans: bool
+    name: str  # what templates call it
+    labels: tuple[str, ...]  # the labels, in the order of their numbers
+    spans: bool  # whether they are labels of IOB2, of which some may not follow others
 
 
 def make_choices(

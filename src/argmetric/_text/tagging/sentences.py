@@ -17,27 +17,13 @@ from argmetric._text.corpus.sentences import DOCUMENT, Sentence
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences laid end to end.
+    """Sentences laid end to end."""
 
-    Attributes
-    ----------
-    columns : tuple of sequences of str
-        The columns of all tokens; words first.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    labels : tuple of sequences of str, or None
-        The labels of each tier.
-    given : sequence
-        The sentences as they were given.
-    numbers : ndarray of int64
-        Which of them the sentences of the corpus are.
-    """
-
-    columns: tuple[Sequence[str], ...]
-    sentences: Integers
-    labels: tuple[Sequence[str], ...] | None
-    given: Sequence[Any]
-    numbers: Integers
+    columns: tuple[Sequence[str], ...]  # the columns of all tokens; words first
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
+    labels: tuple[Sequence[str], ...] | None  # the labels of each tier
+    given: Sequence[Any]  # the sentences as they were given
+    numbers: Integers  # which of them the sentences of the corpus are
 
     def where(self, token: int) -> str:
         """Sentence and token for a message, with file and line where they are known."""

@@ -263,20 +263,11 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of attributes of tokens near by, and of labels decided before.
+    """A conjunction of attributes of tokens near by, and of labels decided before."""
 
-    Attributes
-    ----------
-    text : str
-        As it was written, such as ``"t[-1]|w[0]"``.
-    parts : tuple of (attribute, offset)
-        What it reads from the text.
-    labels : tuple of (tier, offset)
-        What it reads from the labels; empty for a static template.
-    """
-
-    text: str
-    parts: tuple[tuple[str, int], ...]
+    text: str  # as it was written, such as ``"t[-1]|w[0]"``
+    parts: tuple[tuple[str, int], ...]  # what it reads from the text
+    # what it reads from the labels; empty for a static template
     labels: tuple[tuple[str, int], ...]
 
 

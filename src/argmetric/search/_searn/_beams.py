@@ -310,27 +310,14 @@ def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a mixture of policies is asked for outputs.
+    """How a mixture of policies is asked for outputs."""
 
-    Attributes
-    ----------
-    task : Task
-        What the policies decide.
-    beam : int
-        Width of the beam; 1 is greedy.
-    beam_scores : {"log", "raw"}
-        What is added up along a path.
-    prediction : {"draw", "mean"}
-        Whether one policy is drawn for each decision, or the mean of all decides.
-    seed : int
-        Of the draws, which depend on it and on the number of the input.
-    """
-
-    task: Task
-    beam: int
-    beam_scores: BeamScores
+    task: Task  # what the policies decide
+    beam: int  # width of the beam; 1 is greedy
+    beam_scores: BeamScores  # what is added up along a path
+    # whether one policy is drawn for each decision, or the mean of all decides
     prediction: Prediction
-    seed: int
+    seed: int  # of the draws, which depend on it and on the number of the input
 
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         """The output for each input."""

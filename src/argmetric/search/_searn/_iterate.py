@@ -133,30 +133,14 @@ def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Decisions that a policy met on its way over the training inputs.
+    """Decisions that a policy met on its way over the training inputs."""
 
-    Attributes
-    ----------
-    decisions : Decisions or SequenceDecisions
-        Their features.
-    costs : ndarray
-        One for each action of each decision.
-    places : ndarray
-        The number of the input of each decision.
-    folds : ndarray
-        The fold of the input of each decision, -1 where there are none.
-    loss : float
-        Mean loss of the policy.
-    longest : int
-        Decisions of the longest path.
-    """
-
-    decisions: Any
-    costs: Floats
-    places: Integers
-    folds: Integers
-    loss: float
-    longest: int
+    decisions: Any  # their features
+    costs: Floats  # one for each action of each decision
+    places: Integers  # the number of the input of each decision
+    folds: Integers  # the fold of the input of each decision, -1 where there are none
+    loss: float  # mean loss of the policy
+    longest: int  # decisions of the longest path
 
     def __len__(self) -> int:
         return len(self.decisions)

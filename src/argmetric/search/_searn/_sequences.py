@@ -53,18 +53,10 @@ def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
 
 
 class PreparedInputs(Sequence[Any]):
-    """Inputs of a sequence task and the hashed features of all their tokens.
+    """Inputs of a sequence task and the hashed features of all their tokens."""
 
-    Attributes
-    ----------
-    starts : ndarray
-        Where the tokens of each input begin.
-    rows : HashedRows
-        Features of the tokens.
-    """
-
-    starts: Integers
-    rows: HashedRows
+    starts: Integers  # where the tokens of each input begin
+    rows: HashedRows  # features of the tokens
 
     def __init__(self, task: SequenceLabelling, X: Sequence[Any]) -> None:
         known = X if isinstance(X, PreparedInputs) else None
