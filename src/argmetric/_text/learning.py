@@ -177,23 +177,10 @@ class Learning:
     """Weights that are learned in epochs, by AdaGrad, and averaged.
 
     squares = Σ g² of AdaGrad; sums = Σ (time of a change) · change since averaging
-    started: the average is weights - sums / time.
-
-    Parameters
-    ----------
-    n_weights : int
-        How many weights there are.
-    seed : int
-        Of the order of the sentences, and of what the kernels draw.
-    epochs : int
-        Passes over the sentences.
-    train : callable
-        From a block of sentences, this object, and the growth of its time with each
-        decision, to the wrong decisions, all decisions, and the time after them.
-    sizes : ndarray of int
-        Decisions of each sentence.
-    chosen : ndarray of int, optional
-        The sentences to learn from; by default all.
+    started: the average is weights - sums / time. `train` takes a block of sentences,
+    this object, and the growth of its time with each decision; it gives the wrong
+    decisions, all decisions, and the time after them. `sizes` are the decisions of each
+    sentence, `chosen` the sentences to learn from, by default all.
     """
 
     def __init__(
@@ -294,11 +281,7 @@ class Log:
 
     def hear(self, stage: str) -> Callable[[Epoch], None]:
         """A listener for the epochs of one stage."""
-
-        def listen(epoch: Epoch) -> None:
-            self.add({"stage": stage, **vars(epoch)})
-
-        return listen
+        return lambda epoch: self.add({"stage": stage, **vars(epoch)})
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row and tell it."""
@@ -312,13 +295,13 @@ class Log:
         if self.on_epoch is not None:
             self.on_epoch(row)
 
-    def warn_of_interrupt(self) -> None:
-        """Warn the caller of a fit that calls what calls this."""
+    def warn_of_interrupt(self, stacklevel: int) -> None:
+        """Warn the caller of a fit, who is so many frames away."""
         if self.interrupted:
             warnings.warn(
                 "learning was interrupted: the best policy so far is kept",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 

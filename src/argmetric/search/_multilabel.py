@@ -333,8 +333,14 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     histories,
                     clock,
                 )
-                seconds = time.perf_counter() - start
-                self._tell(epoch + 1, mistakes / truth.size, seconds)
+                row = {"epoch": epoch + 1, "error": mistakes / truth.size}
+                row["seconds"] = time.perf_counter() - start
+                self.history_.append(row)
+                if self.verbose:
+                    sys.stderr.write(
+                        f"epoch {row['epoch']}: {row['error']:.2%} wrong, "
+                        f"{row['seconds']:.1f} s\n"
+                    )
         except KeyboardInterrupt:
             if not self.history_:
                 raise
@@ -345,12 +351,6 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return _average(learned, clock), _average(histories, clock)
-
-    def _tell(self, epoch: int, error: float, seconds: float) -> None:
-        self.history_.append({"epoch": epoch, "error": error, "seconds": seconds})
-        if self.verbose:
-            line = f"epoch {epoch}: {error:.2%} wrong, {seconds:.1f} s\n"
-            sys.stderr.write(line)
 
     def predict(self, X: Any) -> Integers:
         """Predicted labels of each row.

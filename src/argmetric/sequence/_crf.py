@@ -121,11 +121,7 @@ def batch_of(models: Sequence[LinearChainCRF]) -> ChainBatch:
             pair_of[start:stop] = at
         else:
             pair_of[start + 1 : stop] = np.arange(at, at + len(model) - 1)
-    unary = (
-        np.concatenate([model.unary for model in models])
-        if models
-        else np.empty((0, n_labels))
-    )
+    unary = np.concatenate([np.empty((0, n_labels)), *(one.unary for one in models)])
     if not n_tables:
         tables = [np.zeros((1, n_labels, n_labels))]
     pairs = np.ascontiguousarray(np.concatenate(tables))

@@ -213,11 +213,7 @@ def _normalised(rows: Floats, name: str) -> Floats:
 def as_chain(model: Any) -> Chain:
     """The steps of a model: of labels 0 and 1, each after the ones before it.
 
-    Parameters
-    ----------
-    model : Independent, MarkovChain or LinearChainCRF
-        A model of binary labels. Every object with a method ``to_markov_chain`` will
-        do.
+    Every object with a method ``to_markov_chain`` will do.
     """
     if isinstance(model, Chain):
         return model

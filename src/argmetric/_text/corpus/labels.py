@@ -332,7 +332,11 @@ def write_labels(
     n = check_count(n, "n", high=_MOST_TOKENS)
     labels = [OUTSIDE] * n
     for number, chunk in enumerate(check_items(chunks, "chunks", "a list of spans")):
-        start, stop, kind = _borders_and_type(chunk, number)
+        wanted, name = "chunks must hold (start, stop, type)", f"of chunks[{number}]"
+        if not isinstance(chunk, Sequence) or isinstance(chunk, str) or len(chunk) < 3:
+            raise TypeError(f"{wanted}, not {shown(chunk)} at position {number}")
+        start, kind = check_count(chunk[0], f"the start {name}"), chunk[2]
+        stop = check_count(chunk[1], f"the stop {name}")
         if not 0 <= start < stop <= n:
             raise ValueError(
                 f"chunks: span {start} to {stop} is not within n={n} tokens"
@@ -344,12 +348,3 @@ def write_labels(
             last = "S" if stop == start + 1 else "E"
             labels[stop - 1] = f"{last}-{kind}"
     return labels
-
-
-def _borders_and_type(chunk: Any, number: int) -> tuple[int, int, Any]:
-    wanted = "chunks must hold (start, stop, type)"
-    if not isinstance(chunk, Sequence) or isinstance(chunk, str) or len(chunk) < 3:
-        raise TypeError(f"{wanted}, not {shown(chunk)} at position {number}")
-    name = f"the {{}} of chunks[{number}]"
-    start = check_count(chunk[0], name.format("start"))
-    return start, check_count(chunk[1], name.format("stop")), chunk[2]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class FeatureRows(NamedTuple):
-    """Features of decisions: CSR rows, and the static half of their history features."""
+    """Features of decisions: CSR rows, and the static halves of history features."""
 
     # indptr, indices, values: row i has the features indices[indptr[i]:indptr[i+1]];
     # `values` is empty where every value is one

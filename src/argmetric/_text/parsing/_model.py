@@ -131,6 +131,7 @@ class Model:
             yield part, self._parse(trees, width)
 
     def _parse(self, trees: Trees, width: int) -> Integers:
+        """Heads by the only side, or the trees that have most votes of all sides."""
         if len(self.sides) > 1:
             return self._agreed(trees, width)
         (side,) = self.sides
@@ -142,7 +143,6 @@ class Model:
         return mirrored_heads(heads, trees.starts) if side.reverse else heads
 
     def _agreed(self, trees: Trees, width: int) -> Integers:
-        """The trees that have most votes of all sides."""
         from argmetric._text.kernels.parsing_trees import best_trees
 
         lengths = np.diff(trees.starts)

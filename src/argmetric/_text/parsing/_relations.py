@@ -115,7 +115,13 @@ def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
     names, _ = _templates()
     nodes, is_word = _nodes(text, heads), text.is_word
     kinds = dict.fromkeys(name.partition(".")[2] for name in names)
-    codes = {kind: _codes(text, kind, is_word) for kind in kinds if kind}
+    codes = {}  # of all rows, and last that of a node that there is not
+    for kind in filter(None, kinds):
+        values = text.tags if kind == "p" else text.words
+        own = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
+        codes[kind] = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
+        codes[kind][:-1][is_word] = own
+        codes[kind][-1] = _ABSENT
     found = np.empty((len(text.words), len(names)), dtype=np.uint32)
     for j, name in enumerate(names):
         node, _, kind = name.partition(".")
@@ -124,15 +130,6 @@ def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
         else:
             away = np.clip(nodes["h"] - nodes["c"], -_FAR, _FAR)
             found[:, j] = np.where(is_word[nodes["h"]], away + 2 * _FAR, _ROOT)
-    return found
-
-
-def _codes(text: Text, kind: str, is_word: Booleans) -> npt.NDArray[np.uint32]:
-    """Of all rows, and last that of a node that there is not."""
-    values = text.tags if kind == "p" else text.words
-    found = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
-    found[:-1][is_word] = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
-    found[-1] = _ABSENT
     return found
 
 

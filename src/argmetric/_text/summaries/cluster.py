@@ -87,16 +87,10 @@ def read_clusters(clusters: Any) -> list[Cluster]:
 def read_cluster(
     documents: Any, name: str, document_names: Sequence[str] | None = None
 ) -> Cluster:
-    """Check and cut one cluster.
+    """Check and cut one cluster, which messages call by its name.
 
-    Parameters
-    ----------
-    documents : list of documents, or Cluster
-        A document is text, a list of sentences (text), or a list of Tree.
-    name : str
-        What messages call it.
-    document_names : sequence of str, optional
-        What its documents are called; by default "document 0" and so on.
+    A document is text, a list of sentences (text), or a list of Tree; they are called
+    "document 0" and so on where they have no names.
     """
     if isinstance(documents, Cluster):
         return documents

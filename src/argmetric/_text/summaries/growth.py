@@ -20,30 +20,9 @@ _ROUNDING = 1e-11  # of scores: sums may be taken in any order
 class Growth:
     """A summary in the making.
 
-    Parameters
-    ----------
-    material : Material
-    budget : Budget
-    steps : ndarray of shape (n_values, n_grams, n_times)
-        What each occurrence of a gram adds to each of the values of a text.
-    is_open : ndarray of bool
-        Which pieces may be added at all.
-    min_words : int
-        No sentence is left with fewer words.
-    redundancy : float
-        The largest share of the content of a new sentence that the summary may have
-        already.
-
-    Attributes
-    ----------
-    step_of_word : ndarray of int64
-        The step that added each word, -1 for none.
-    gains : list of float
-        The expected gain of each step.
-    sizes : ndarray of float
-        What adding each piece would cost now; 0 where it cannot be added.
-    values : ndarray of shape (n_pieces, n_values)
-        What it would add to each of the values.
+    steps[value, gram, j] is what occurrence j + 1 of a gram adds to a value of a text.
+    No sentence is left with fewer words than `min_words`; `redundancy` is the largest
+    share of the content of a new sentence that the summary may have already.
     """
 
     def __init__(
@@ -51,7 +30,7 @@ class Growth:
         material: Material,
         budget: Budget,
         steps: Floats,
-        is_open: Booleans,
+        is_open: Booleans,  # pieces that may be added at all
         *,
         min_words: int = 1,
         redundancy: float = 1.0,
@@ -61,7 +40,8 @@ class Growth:
         self.budget = budget
         self.room = budget.room
         self.step_of_word = np.full(cluster.n_words, -1, dtype=np.int64)
-        self.gains: list[float] = []
+        self.gains: list[float] = []  # that were expected of each step
+        # What adding each piece would cost now; 0 where it cannot be added
         self.sizes = np.empty(len(pieces))
         self._own = len(steps)
         self._steps = np.zeros((self._own + 1, *steps.shape[1:]))

@@ -245,12 +245,7 @@ def stem(token: str) -> str:
 def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] | None]:
     """The stems of each query without words of grammar; None where none was passed.
 
-    Parameters
-    ----------
-    queries : list of str or None
-        One text for each cluster.
-    clusters : sequence of str
-        What messages call the clusters.
+    There is one for each of the clusters, which are named for messages.
     """
     if queries is None:
         return [None] * len(clusters)
@@ -301,13 +296,11 @@ class Budget:
         if self.unit == "characters":
             return np.array([len(word) + 1.0 for word in words])
         kinds, codes = np.unique(np.array(words, dtype=str), return_inverse=True)
-        costs = [self._repeated(kind) for kind in kinds.tolist()]
+        costs = []
+        for word in kinds.tolist():  # one more of it; what every text costs is left out
+            more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
+            costs.append(max(more, 1) / _TIMES)
         return np.array(costs, dtype=np.float64)[codes]
-
-    def _repeated(self, word: str) -> float:
-        """What one more of a word costs; what every text costs is left out."""
-        more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
-        return max(more, 1) / _TIMES
 
     @property
     def room(self) -> float:

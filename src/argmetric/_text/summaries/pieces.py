@@ -162,14 +162,7 @@ class Needs:
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
-    """Parse the sentences that came without a tree, and tell what words need.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    parse : callable or None
-        From lists of words to trees; None where every sentence has a tree.
-    """
+    """Parse the sentences that came without a tree, and tell what words need."""
     text = np.array(cluster.words, dtype=str)
     kinds, codes = np.unique(text, return_inverse=True)
     cuts = [parts_of(kind) for kind in kinds.tolist()]
@@ -220,7 +213,10 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     above = np.concatenate([tree.heads for tree in trees])
     starts = np.append(0, np.cumsum([len(tree) for tree in trees]))
     word_heads(above, starts, word_of_part, is_mark, heads, at)
-    negates = _negates(parts)
+    # The words of a tree that was given may be "don't"
+    kinds, codes = np.unique(parts, return_inverse=True)
+    negative = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
+    negates = np.array(negative, dtype=bool)[codes]
     is_negation = np.zeros(n, dtype=bool)
     is_negation[word_of_part[negates]] = True
     # The head of "n't" need not be that of the word that it is a part of.
@@ -241,7 +237,11 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     follows = np.diff(cluster.word_sentences) == 0
     negation = np.flatnonzero(is_negation[:-1] & follows)
     is_conjunction = _among(tags[at], _CONJUNCTIONS)
-    joined, conjunction = _conjuncts(heads, is_conjunction)
+    # A word that a conjunction joins hangs where that does, and is the next there
+    order = np.lexsort((word, heads))
+    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
+    pair = sisters & is_conjunction[order[:-1]]
+    joined, conjunction = order[1:][pair], order[:-1][pair]
     # "huge but easy" may hang on "easy": what a conjunction inside of a phrase follows
     inside = is_conjunction & (head > word) & ~_among(tags[at], _VERBS)[head]
     inside &= np.append(False, follows)
@@ -260,24 +260,6 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     order = np.argsort(needing, kind="stable")
     places = np.searchsorted(needing[order], np.arange(n + 1))
     return Needs(places, needed[order], heads, is_negation, tags[at])
-
-
-def _negates(parts: AnyArray) -> Booleans:
-    """Which parts negate; the words of a tree that was given may be "don't"."""
-    kinds, codes = np.unique(parts, return_inverse=True)
-    found = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
-    return np.array(found, dtype=bool)[codes]
-
-
-def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Integers]:
-    """Words that are joined to their sisters by a conjunction, and these conjunctions.
-
-    The word that is joined hangs where the conjunction does, and is the next there.
-    """
-    order = np.lexsort((np.arange(len(heads)), heads))
-    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
-    pair = sisters & is_conjunction[order[:-1]]
-    return order[1:][pair], order[:-1][pair]
 
 
 def _neighbours(

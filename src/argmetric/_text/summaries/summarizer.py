@@ -345,7 +345,12 @@ class Summarizer(SavedEstimator):
         wanted = numbers_of(must, known, "must")
         unwanted = numbers_of(never, known, "never")
         asked = read_queries(queries, [one.name for one in known])
-        self._refuse_other(name, asks=queries is not None)
+        # What learned without queries knows nothing of them, and the reverse
+        if name != "frequency" and (queries is not None) != self._asks:
+            how = "with queries: pass queries"
+            if queries is not None:
+                how = "without queries: pass queries to fit, too"
+            raise ValueError(f"policy={name!r} has learned {how}")
         parse = self._parse()
         found = []
         rows = zip(known, wanted, unwanted, asked, strict=True)
@@ -368,16 +373,6 @@ class Summarizer(SavedEstimator):
             text = None if queries is None else list(queries)[i]
             found.append(self._summary(growth, name, text))
         return found
-
-    def _refuse_other(self, name: str, *, asks: bool) -> None:
-        """What learned without queries knows nothing of them, and the reverse."""
-        if name == "frequency" or asks == getattr(self, "_asks", False):
-            return
-        if asks:
-            raise ValueError(
-                f"policy={name!r} has learned without queries: pass queries to fit, too"
-            )
-        raise ValueError(f"policy={name!r} has learned with queries: pass queries")
 
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None

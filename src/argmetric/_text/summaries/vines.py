@@ -56,13 +56,7 @@ _TAGS = tuple(
 class Completions:
     """The best summaries that go on from given ones, by a beam that knows references.
 
-    Parameters
-    ----------
-    material : Material
-        With references, and with pieces that are nodes of vines.
-    budget : Budget
-    beam : int
-        Summaries of equal size that are kept side by side.
+    Pieces are nodes of vines; the beam keeps so many summaries of equal size.
     """
 
     def __init__(self, material: Material, budget: Budget, beam: int) -> None:
@@ -357,7 +351,9 @@ def learn_vines(
     """
     rng = np.random.default_rng(seed)
     learned: list[Linear] = []
-    steps = _usual_steps(lessons[0], start)
+    first = start(lessons[0].material, lessons[0].steps)
+    # About how many nodes a summary has
+    steps = first.room / float(np.median(first.piece_costs))
     for iteration in range(iterations + 1):
         shares = mixture_shares([beta] * len(learned))
         if iteration == iterations:
@@ -367,10 +363,8 @@ def learn_vines(
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None
         for lesson in lessons:
-            walk, growth = (
-                _Walk(lesson.completions),
-                start(lesson.material, lesson.steps),
-            )
+            walk = _Walk(lesson.completions)
+            growth = start(lesson.material, lesson.steps)
             while growth.measure():
                 drawn = int(rng.choice(len(shares), p=shares))
                 rows = lesson.features.rows(growth)
@@ -403,12 +397,6 @@ def learn_vines(
         policy = ByVines(weights, tuple(learned), shares / shares.sum(), seed)
         yield tally.row(iteration, len(lessons)), policy
         steps = tally.steps / len(lessons)
-
-
-def _usual_steps(lesson: VineLesson, start: Start) -> float:
-    """About how many nodes a summary has."""
-    growth = start(lesson.material, lesson.steps)
-    return growth.room / float(np.median(growth.piece_costs))
 
 
 def _some(

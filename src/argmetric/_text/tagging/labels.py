@@ -59,7 +59,14 @@ def make_choices(
     for number, table in enumerate(tables):
         for template in table:
             if template.labels:
-                masks.append(_mask(lags(template, number, names), bits, template))
+                steps = lags(template, number, names)
+                if max(steps) * bits > 64:
+                    raise ValueError(
+                        f"template {template.text!r} looks {max(steps)} decisions "
+                        f"back; with this many labels {64 // bits} is the farthest"
+                    )
+                one = (1 << bits) - 1
+                masks.append(sum(one << bits * (step - 1) for step in set(steps)))
                 state |= masks[-1]
         ends.append(len(masks))
     if any(tier.spans for tier in tiers):
@@ -81,15 +88,6 @@ def make_choices(
         np.int64(base),
         np.float32(value),
     )
-
-
-def _mask(steps: Sequence[int], bits: int, template: Template) -> int:
-    if max(steps) * bits > 64:
-        raise ValueError(
-            f"template {template.text!r} looks {max(steps)} decisions back; with this "
-            f"many labels {64 // bits} is the farthest"
-        )
-    return sum(((1 << bits) - 1) << bits * (step - 1) for step in set(steps))
 
 
 def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any]:

@@ -277,7 +277,7 @@ class Tagger(SavedEstimator):
         self._options, self._model = options, model
         self.history_ = log.rows
         self.interrupted_ = log.interrupted
-        log.warn_of_interrupt()
+        log.warn_of_interrupt(4)
         return self
 
     def _text_model(self) -> TextModel:

@@ -295,15 +295,13 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
     if n_columns is None:
         return TABLES[task]
     most = check_count(n_columns, "n_columns", low=1)
-    lines = TABLES[task].splitlines(keepends=True)
-    return "".join(line for line in lines if _columns_read(line) <= most)
-
-
-def _columns_read(line: str) -> int:
-    """How many columns, words first, the template in a line of a table needs."""
-    parts = _PART.findall(line.partition("#")[0])
-    names = [name + size for name, size, _ in parts if _known(name, size)]
-    return max(((column_of(name) or 0) + 1 for name in names), default=1)
+    found = []
+    for line in TABLES[task].splitlines(keepends=True):
+        parts = _PART.findall(line.partition("#")[0])
+        names = [name + size for name, size, _ in parts if _known(name, size)]
+        if all((column_of(name) or 0) < most for name in names):
+            found.append(line)
+    return "".join(found)
 
 
 def read_templates(

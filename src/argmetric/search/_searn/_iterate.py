@@ -57,13 +57,6 @@ _LEAST_MISTAKES = 20  # on inputs not seen; fewer are no evidence
 _SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 
 
-def optimal_costs(
-    initial: InitialPolicy, situations: Sequence[Situation]
-) -> list[list[float]]:
-    """Losses if the initial policy takes all later decisions."""
-    return [initial.costs(situation) for situation in situations]
-
-
 def rollout_costs(
     task: Task,
     mixture: Mixture,
@@ -161,7 +154,7 @@ class _Recorder:
     def visit(self, situations: list[Situation]) -> Known:
         costs = None
         if self.initial is not None:
-            costs = optimal_costs(self.initial, situations)
+            costs = [self.initial.costs(one) for one in situations]
         else:
             self.situations += [
                 one._replace(state=self.task.copy(one.state)) for one in situations
