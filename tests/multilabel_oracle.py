@@ -1,11 +1,35 @@
 """Plain Python twins of `MultiLabelTagger`: learning, greedy search, beams."""
 
+import itertools
 import math
 
 import numpy as np
 
 from argmetric._text.learning import gold_share
-from argmetric.search import MultiLabel
+from argmetric.search._multilabel import row_metric
+
+
+class RowTask:
+    """Labels of a row, each on or off; costs by trying all ways to go on."""
+
+    def __init__(self, n_labels, metric):
+        self.n_labels, self.metric = n_labels, row_metric(metric)
+        self.losses = {}
+
+    def loss(self, truth, labels):
+        tp = sum(a and b for a, b in zip(truth, labels, strict=True))
+        counts = int(tp), int(sum(labels)), int(sum(truth))
+        if counts not in self.losses:
+            value = float(self.metric.value(*counts, self.n_labels))
+            self.losses[counts] = (
+                1.0 - value if self.metric.greater_is_better else value
+            )
+        return self.losses[counts]
+
+    def costs(self, truth, state):
+        left = self.n_labels - len(state) - 1
+        rest = list(itertools.product((0, 1), repeat=left))
+        return [min(self.loss(truth, (*state, on, *r)) for r in rest) for on in (0, 1)]
 
 
 def sigmoid(score):
@@ -49,7 +73,7 @@ def slow_fit(tagger, X, Y, order):
     """Coefficients, history coefficients and intercepts, by plain loops."""
     n, n_labels = Y.shape
     rng = np.random.RandomState(tagger.random_state)
-    task = MultiLabel(n_labels, tagger.metric)
+    task = RowTask(n_labels, tagger.metric)
     weights, rows = Weights(), 0
     remembers = tagger.roll_in != "none"
     for epoch in range(tagger.epochs):
@@ -62,7 +86,7 @@ def slow_fit(tagger, X, Y, order):
             steps = []
             for j in range(n_labels):
                 features = features_of(X[row], state, j, order, remembers)
-                off, on = task.costs(None, truth, state)
+                off, on = task.costs(truth, state)
                 regret = abs(on - off)
                 best = truth[j] if regret < 1e-9 else int(on < off)
                 weight = 1.0 if tagger.costs == "zero_one" else regret
@@ -71,7 +95,7 @@ def slow_fit(tagger, X, Y, order):
                     slope = weight * (sigmoid(score) - best)
                     steps.append((features, slope))
                 taken = best if follows[i, j] else int(score > 0)
-                state = task.step(None, state, taken)
+                state = (*state, taken)
             for features, slope in steps:
                 weights.descend(features, slope, tagger.step)
             if epoch or tagger.epochs == 1:
@@ -99,12 +123,11 @@ def slow_scores(tagger, x, decided):
 
 
 def greedy_walk(tagger, x):
-    """The walk of a policy through the states of the task."""
-    task = MultiLabel(len(tagger.order_), tagger.metric)
-    state = task.start(x)
-    while task.actions(x, state):
-        state = task.step(x, state, int(slow_scores(tagger, x, state) > 0))
-    return in_columns(tagger, task.output(x, state))
+    """One label after the other, each the best one at its place."""
+    state = ()
+    for _ in tagger.order_:
+        state = (*state, int(slow_scores(tagger, x, state) > 0))
+    return in_columns(tagger, state)
 
 
 def in_columns(tagger, decided):

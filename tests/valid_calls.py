@@ -540,24 +540,13 @@ CALLS |= {
         fitted(search.Parser, [SENTENCE] * 4, [[2, 3, 0]] * 4),
         direction="left",
         beam=1,
-        roll_in="cross",
+        roll_in="static",
         epochs=1,
         step=0.5,
         dropout=0.0,
         hash_bits=10,
         random_state=0,
     ),
-    "argmetric.search.SegmentTagger": of(
-        fitted(search.SegmentTagger, [SENTENCE] * 3, [TAGS] * 3),
-        max_length=3,
-        beam=1,
-        epochs=1,
-        step=0.5,
-        dropout=0.0,
-        hash_bits=10,
-        random_state=0,
-    ),
-    "argmetric.search.MultiLabel": of(search.MultiLabel, n_labels=2, metric="f1"),
     "argmetric.search.QueueTask": of(
         search.QueueTask, task=SPELLING, width=2, search_width=2
     ),
@@ -571,8 +560,5 @@ CALLS |= {
         max_outputs=10,
         max_steps=20,
         random_state=0,
-    ),
-    "argmetric.search.pixel_pairs": of(
-        search.pixel_pairs, X=[[1, 0, 1, 1]], shape=(2, 2), radius=1
     ),
 }

@@ -113,11 +113,6 @@ def by_matrix() -> Any:
 
 
 @functools.cache
-def segments() -> Any:
-    return search.SegmentTagger(epochs=1, hash_bits=10).fit(SENTENCES, LABELS)
-
-
-@functools.cache
 def parser() -> Any:
     return search.Parser(epochs=1, hash_bits=10).fit(SENTENCES, HEADS)
 
@@ -361,16 +356,6 @@ METHODS: dict[str, Call] = {
     ),
     "Tagger.save": Call(lambda path: tagger().save(path), SAVED, A_FILE),
     "Tagger.load": Call(loaded(search.Tagger, tagger), SAVED, A_FILE),
-    "SegmentTagger.fit": Call(
-        search.SegmentTagger(epochs=1, hash_bits=10).fit,
-        {"sentences": SENTENCES, "labels": LABELS},
-        OF_TEXT,
-    ),
-    "SegmentTagger.predict": Call(
-        method(segments, "predict"), {"sentences": SENTENCES}, OF_TEXT
-    ),
-    "SegmentTagger.save": Call(lambda path: segments().save(path), SAVED, A_FILE),
-    "SegmentTagger.load": Call(loaded(search.SegmentTagger, segments), SAVED, A_FILE),
     "Parser.fit": Call(
         search.Parser(epochs=1, hash_bits=10).fit,
         {

@@ -237,14 +237,11 @@ def search_calls() -> Calls:
     fresh = corpus(15)
     tags = [[tag for _, tag in one] for one in sentences]
 
-    def tagged(kind: Any = search.Tagger, labels: Any = chunks, **options: Any) -> Any:
-        model = kind(**{"epochs": 2, "hash_bits": 12} | options)
+    def tagged(labels: Any = chunks, **options: Any) -> Any:
+        model = search.Tagger(**{"epochs": 2, "hash_bits": 12} | options)
         model.fit(sentences, labels)
-        found = [model.predict(fresh[0]), str(model)]
-        if kind is search.Tagger:
-            found.append(model.evaluate(*fresh[:2]))
-            found.append(model.predict_nbest(fresh[0][:3], n=2))
-        return found
+        found = [model.predict(fresh[0]), str(model), model.evaluate(*fresh[:2])]
+        return [*found, model.predict_nbest(fresh[0][:3], n=2)]
 
     def parsed(**options: Any) -> Any:
         model = search.Parser(**{"epochs": 2, "hash_bits": 12, "beam": 2} | options)
@@ -253,22 +250,18 @@ def search_calls() -> Calls:
         return [model.predict(fresh[0]), scored, str(model)]
 
     for word, options in {
-        **{f"learner={x}": {"learner": x} for x in ("logistic", "perceptron", "svm")},
         **{f"direction={x}": {"direction": x} for x in ("left", "right", "both")},
         **{f"beam={x}": {"beam": x} for x in (1, 4)},
         **{f"roll_in={x}": {"roll_in": x} for x in ("mixed", "gold", "own", "none")},
-        **{f"costs={x}": {"costs": x} for x in ("zero_one", "regret")},
         **{f"memory={x}": {"memory": x} for x in ("none", "past", "both")},
         **{f"dropout={x}": {"dropout": x} for x in (0.0, 0.3)},
         "task=pos": {"task": "pos", "labels": tags},
         "task=ner": {"task": "ner"},
         "seed": {"random_state": 5},
-        "segments": {"kind": search.SegmentTagger},
-        "segments,beam=1": {"kind": search.SegmentTagger, "beam": 1, "max_length": 3},
     }.items():
         yield f"search/tagger/{word}", functools.partial(tagged, **options)
     for direction, roll_in, beam in itertools.product(
-        ("left", "right", "both"), ("static", "own", "cross"), (1, 3)
+        ("left", "right", "both"), ("static", "own"), (1, 3)
     ):
         given = {"direction": direction, "roll_in": roll_in, "beam": beam}
         key = f"search/parser/{direction}/{roll_in}/beam={beam}"

@@ -8,16 +8,8 @@ from pathlib import Path
 
 from harness import emit
 
-from argmetric.search import SegmentTagger, Tagger
-from search_parts.data import (
-    Corpus,
-    chunks,
-    gold_of,
-    simple_table,
-    strict_f1,
-    timed,
-    tokens_of,
-)
+from argmetric.search import Tagger
+from search_parts.data import Corpus, chunks, simple_table, timed, tokens_of
 from search_parts.rows import (
     HEAD,
     LEFT,
@@ -41,7 +33,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
     warm_up("chunk", corpus.train)
     rows = _ours(corpus, seeds)
     one, both = rows[1], rows[3]
-    _whole_chunks(rows, corpus)
     rows += roll_in_rows("chunk", "chunk", corpus, seeds)
     peers = peer_rows("chunk", "chunk", corpus)
     _compare(one, both, peers)
@@ -88,14 +79,6 @@ def _ours(corpus: Corpus, seeds: range) -> list[Row]:
         test_tokens=tokens_of(test),
     )
     return rows
-
-
-def _whole_chunks(rows: list[Row], corpus: Corpus) -> None:
-    tagger, seconds = timed(lambda: SegmentTagger().fit(corpus.train))
-    found, spent = timed(lambda: tagger.predict(corpus.test))
-    scores = (strict_f1(gold_of(corpus.test), found),)
-    speed = tokens_of(corpus.test) / spent
-    rows.append(Row("chunk at a time, beam 5", scores, seconds, speed).tell("chunk"))
 
 
 def _compare(one: Row, both: Row, peers: list[Row]) -> None:

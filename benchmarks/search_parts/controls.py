@@ -1,7 +1,6 @@
 """3b. What the paper is about: costs, reductions, mixing, cross-fitted roll-in.
 
-Costs are compared on whole corpora with the compiled tagger. The rest goes through
-`Searn`, which calls Python for every decision, and therefore on samples: 400 words of
+Here `Searn` calls Python for every decision, and therefore on samples: 400 words of
 three folds, three blocks of 200 sentences. Differences below a point may be noise.
 """
 
@@ -22,7 +21,6 @@ from argmetric.search import (
     OneAgainstAll,
     Searn,
     SequenceLabelling,
-    Tagger,
     Task,
     WordChunking,
     default_templates,
@@ -34,11 +32,9 @@ from search_parts.data import (
     letters,
     mean_and_error,
     simple_table,
-    spanish,
     strict_f1,
     timed,
 )
-from search_parts.rows import scores_of, warm_up
 
 HISTORY = 3
 WORDS = 400  # of a fold, to learn from and to be judged by
@@ -66,42 +62,7 @@ class ZeroOneChunking(WordChunking):
 
 def run(*, quick: bool, figures: Path | None) -> str:
     """Measure, and return the tables."""
-    tables = [_costs(quick), _letters(quick), _chunks(quick)]
-    return "\n\n".join(tables)
-
-
-def _costs(quick: bool) -> str:
-    """Regret in F1 against log-loss on the reference policy's action."""
-    rows = []
-    for task, corpus in (("chunk", chunks()), ("ner", spanish())):
-        train = corpus.train[:300] if quick else corpus.train
-        test = corpus.test[:100] if quick else corpus.test
-        warm_up(task, train)
-        for learner in ("logistic", "svm", "perceptron"):
-            seeds = range(1 if quick or learner != "logistic" else 3)
-            for costs in ("zero_one", "regret"):
-                taggers = [
-                    Tagger(
-                        task,
-                        direction="left",
-                        memory="none",
-                        learner=learner,
-                        costs=costs,
-                        random_state=seed,
-                    ).fit(train)
-                    for seed in seeds
-                ]
-                cells = []
-                for beam in (1, 5):
-                    scores = scores_of(taggers, test, beam=beam)
-                    mean, spread = mean_and_error(scores)
-                    how = "greedy" if beam == 1 else "beam 5"
-                    what = f"{corpus.name}, {learner}, costs {costs}, {how}"
-                    emit("controls", what, mean, "F1, %", spread=spread)
-                    more = f" ± {spread:.2f}" if len(seeds) > 1 else ""
-                    cells.append(f"{mean:.2f}{more}")
-                rows.append((corpus.name, learner, costs, *cells))
-    return simple_table(("corpus", "learner", "costs", "greedy", "beam 5"), rows)
+    return "\n\n".join([_letters(quick), _chunks(quick)])
 
 
 def pixel_words(fold: int, limit: int | None = None) -> tuple[list[Any], list[Any]]:

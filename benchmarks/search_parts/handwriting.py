@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from harness import Target, emit
+from scipy.sparse import csr_matrix, hstack
 
-from argmetric.search import Tagger, pixel_pairs
+from argmetric.search import Tagger
 from search_parts import peers
 from search_parts.data import (
     FOLDS,
@@ -55,6 +56,25 @@ class Images:
         return self.X[rows], self.letters.labels[rows], self.letters.lengths[words]
 
 
+def pixel_pairs(pixels: np.ndarray, radius: int = 3) -> Any:
+    """On-pixels, and pairs of them at most `radius` apart in either direction."""
+    images = np.asarray(pixels, dtype=np.bool_).reshape(-1, *SHAPE)
+    height, width = SHAPE
+    blocks = [csr_matrix(images.reshape(len(images), -1), dtype=np.float32)]
+    for down, across in itertools.product(
+        range(radius + 1), range(-radius, radius + 1)
+    ):
+        if (down, across) > (0, 0):  # the later pixel in reading order
+            both = np.zeros_like(images)
+            left, right = max(0, -across), width - max(0, across)
+            both[:, : height - down, left:right] = (
+                images[:, : height - down, left:right]
+                & images[:, down:, left + across : right + across]
+            )
+            blocks.append(csr_matrix(both.reshape(len(images), -1), dtype=np.float32))
+    return hstack(blocks, format="csr")
+
+
 def history(order: int) -> list[str]:
     """Templates of the last one, two, ... labels."""
     return ["|".join(f"t[-{j}]" for j in range(i, 0, -1)) for i in range(1, order + 1)]
@@ -77,8 +97,8 @@ def run(*, quick: bool, figures: Path | None) -> str:
     if quick:
         data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
     n_folds = 1 if quick else FOLDS
-    pairs = Images(pixel_pairs(data.pixels, SHAPE), data)
-    pixels = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
+    pairs = Images(pixel_pairs(data.pixels), data)
+    pixels = Images(csr_matrix(data.pixels, dtype=np.float32), data)
     table: dict[str, dict[str, str]] = {}
     ways: dict[str, tuple[Images, dict[str, Any]]] = {
         "pairs of pixels, 6 letters": (pairs, {}),

@@ -20,7 +20,7 @@ from harness import emit
 from tabular import load
 
 import argmetric as am
-from argmetric.search import MultiLabel, MultiLabelTagger, Searn
+from argmetric.search import MultiLabelTagger
 from search_parts.data import data_file, mean_and_error, simple_table, timed
 
 SPLITS = 3
@@ -28,7 +28,6 @@ FIRST_SEED = 100  # seeds below were used to choose the defaults
 ROLL_INS = ("mixed", "own", "gold", "none")
 BEAM = 5
 STRENGTHS = (1.0, 0.1)  # of logistic regression: the default, and one for SCENE
-SEARN_ROWS = 300  # Python for every decision
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,6 @@ def run(*, quick: bool, figures: Path | None) -> str:
             )
             rows[name].append(f"{mean:.1f} ± {spread:.1f}, {np.mean(seconds):.2f} s")
         _epoch(what, splits[0])
-    _generic(60 if quick else SEARN_ROWS)
     return simple_table(["F1 of rows, %; training", *SETS], list(rows.values()))
 
 
@@ -191,25 +189,4 @@ def _epoch(what: str, split: Split) -> None:
         1e3 * seconds,
         "CPU ms",
         microseconds_per_decision=1e6 * seconds / split.Y.size,
-    )
-
-
-def _generic(n: int) -> None:
-    """The same task by `Searn`, for what Python costs: two iterations, few rows."""
-    whole = scene(FIRST_SEED)
-    split = Split(whole.X[:n], whole.Y[:n], whole.unseen, whole.truth)
-    Y = [tuple(y) for y in split.Y.tolist()]
-    searn = Searn(MultiLabel(split.Y.shape[1]), beta=1.0, iterations=2)
-    _, generic = timed(lambda: searn.fit(list(split.X), Y))
-    predict, compiled = timed(partial(tagger(), split))
-    labels = np.array(searn.predict(list(split.unseen)))
-    emit(
-        "multilabel",
-        f"SCENE, {n} rows: Searn against MultiLabelTagger",
-        generic / compiled,
-        "times the CPU time",
-        searn_cpu_seconds=generic,
-        tagger_cpu_seconds=compiled,
-        searn_f1=f1(split.truth, labels),
-        tagger_f1=f1(split.truth, predict(split.unseen)),
     )

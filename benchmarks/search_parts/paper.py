@@ -15,19 +15,11 @@ from argmetric.search import (
     LinearLearner,
     Searn,
     SequenceLabelling,
-    Tagger,
 )
 from argmetric.sequence import read_chunks
-from search_parts import figure_six
+from search_parts import figure_six, searn
 from search_parts.controls import letter_task, own_row, pixel_words
-from search_parts.data import (
-    Corpus,
-    chunks,
-    gold_of,
-    simple_table,
-    spanish,
-    strict_f1,
-)
+from search_parts.data import chunks, simple_table, spanish
 
 RESAMPLES = 1000
 
@@ -42,15 +34,14 @@ def run(*, quick: bool, figures: Path | None) -> str:
 def _order(quick: bool) -> str:
     """6.1.8: from the left or from the right, with an interval for the difference."""
     rows = []
-    cut = slice(0, 200 if quick else None)
-    for task, corpus in (("ner", spanish()), ("chunk", chunks())):
+    for task, name in (("ner", spanish().name), ("chunk", chunks().name)):
         for learner in ("perceptron", "logistic"):
-            found = both_orders(task, corpus, learner, cut)
+            found = both_orders(task, learner, 200 if quick else None)
             scores, tokens = found.scores, found.tokens
             low, high = found.interval
             emit(
                 "paper",
-                f"6.1.8: {corpus.name}, {learner}: right less left",
+                f"6.1.8: {name}, {learner}: right less left",
                 scores[1] - scores[0],
                 "F1, %",
                 left=scores[0],
@@ -61,7 +52,7 @@ def _order(quick: bool) -> str:
             cells = [f"{score:.2f}" for score in scores]
             accuracy = " / ".join(f"{value:.2f}" for value in tokens)
             interval = f"{scores[1] - scores[0]:+.2f} ({low:+.2f} to {high:+.2f})"
-            rows.append((corpus.name, learner, *cells, interval, accuracy))
+            rows.append((name, learner, *cells, interval, accuracy))
     head = ("corpus", "learner", "left", "right", "difference (95 %)", "token accuracy")
     return simple_table(head, rows)
 
@@ -75,19 +66,19 @@ class Orders:
     interval: tuple[float, float]
 
 
-def both_orders(task: str, corpus: Corpus, learner: Any, cut: slice) -> Orders:
-    """From the left and from the right, learned from the same sentences."""
-    train, test = corpus.train[cut], corpus.test[cut]
-    gold = gold_of(test)
-    sides: tuple[Any, ...] = ("left", "right")
+def both_orders(task: str, learner: str, n: int | None) -> Orders:
+    """SEARN from the left and from the right, learned from the same sentences."""
+    left = searn.text(task, n, n)
+    right = searn.text(task, n, n, mirrored=True)
+    options: dict[str, Any] = {"kind": learner, "beta": 1.0, "iterations": 2}
+    gold = left.gold
     found = [
-        Tagger(task, learner=learner, direction=side, memory="none")
-        .fit(train)
-        .predict(test)
-        for side in sides
+        searn.decoded(searn.fitted(one, **options), one, beam=searn.BEAM)
+        for one in (left, right)
     ]
+    found[1] = list(map(right.task(2).mirrored, found[1]))
     return Orders(
-        [strict_f1(gold, one) for one in found],
+        [searn.chunk_f1(gold, one) for one in found],
         [_token_accuracy(gold, one) for one in found],
         _interval(gold, *found),
     )

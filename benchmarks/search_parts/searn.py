@@ -14,6 +14,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from argmetric.search import (
     AllPairs,
@@ -24,7 +25,6 @@ from argmetric.search import (
     Tagger,
     WordChunking,
     default_templates,
-    pixel_pairs,
 )
 from argmetric.search._searn._beams import Decoder
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
@@ -32,7 +32,6 @@ from argmetric.search._searn._sequences import PreparedInputs, prepared
 from argmetric.search._searn._tables import TableScorer
 from search_parts import peers
 from search_parts.data import (
-    SHAPE,
     chunks,
     gold_of,
     letters,
@@ -225,7 +224,7 @@ def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Proble
     data = data.choose(np.arange(len(data.lengths)) % step == 0)
     mine = data.folds == fold
     parts = (mine, ~mine) if size == "small" else (~mine, mine)
-    images = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
+    images = Images(csr_matrix(data.pixels, dtype=np.float32), data)
     X, Y = [], []
     for part in parts:
         rows, labels, lengths = images.part(part)
@@ -273,8 +272,18 @@ def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Proble
 
 
 @cache
-def text(name: str, n_train: int | None = None, n_test: int | None = None) -> Problem:
-    """Chunks of CoNLL-2000 or Spanish entities; features of `default_templates`."""
+def text(
+    name: str,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    *,
+    mirrored: bool = False,
+) -> Problem:
+    """Chunks of CoNLL-2000 or Spanish entities; features of `default_templates`.
+
+    Where sentences are `mirrored`, they are decided from the right; the gold labels
+    stay those from the left.
+    """
     corpus = chunks() if name == "chunk" else spanish()
     train, test = corpus.train[:n_train], corpus.test[:n_test]
     attributes = peers.TemplateAttributes(default_templates(name))
@@ -282,6 +291,9 @@ def text(name: str, n_train: int | None = None, n_test: int | None = None) -> Pr
     Y = [tuple(s.labels) for s in train]
     labels = sorted({label for y in Y for label in y})
     types = sorted({label[2:] for label in labels if label != "O"})
+    if mirrored:
+        X = tuple([x[::-1] for x in part] for part in X)
+        Y = list(map(WordChunking(types).mirrored, Y))
 
     def task(history: int) -> SequenceLabelling:
         if not history:  # alone: nothing but the label of the word itself

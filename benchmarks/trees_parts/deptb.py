@@ -16,15 +16,9 @@ from trees_parts.tables import shares, table
 FITS = {
     "left, static": ("left", "static"),
     "left, own": ("left", "own"),
-    "left, cross": ("left", "cross"),
     "both, own": ("both", "own"),
-    "both, cross": ("both", "cross"),
 }
-PAIRS = (
-    ("left, cross", "left, static"),
-    ("left, own", "left, static"),
-    ("both, cross", "both, own"),
-)
+PAIRS = (("left, own", "left, static"),)
 HEADS = ["read from", "roll-in", "search", "UAS", "no punct.", "whole trees"]
 HEADS += ["training, s", "words/s"]
 TARGETS: dict[tuple[str, int], Target] = {

@@ -239,11 +239,6 @@ HELD_BY = {
     "tagging_features": {
         "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
         "test_memory_equals_the_twin": "remembered",
-        "test_pixel_pairs_equal_the_twin": "pixel_rows",
-    },
-    "tagging_segments": {
-        "test_chunks_decided_whole_search_like_enumeration": "search",
-        "test_learning_of_whole_chunks_equals_the_definition": "train",
     },
     "tagging_train": {
         "test_learning_equals_the_twin": "train",
@@ -306,11 +301,7 @@ NAMESAKES = {
         "each learner keeps its weights in another layout",
         ("decisions", "multilabel", "stream"),
     ),
-    "search": ("over labels, and over segments", ("multilabel", "tagging_segments")),
-    "train": (
-        "over labels, over segments and over tokens",
-        ("multilabel", "tagging_segments", "tagging_train"),
-    ),
+    "train": ("over labels, and over tokens", ("multilabel", "tagging_train")),
 }
 
 

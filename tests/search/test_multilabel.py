@@ -18,11 +18,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
-from argmetric._text.learning import row_metric
-from argmetric.search import MultiLabel, MultiLabelTagger
-from argmetric.search._multilabel import loss_table
+from argmetric.search import MultiLabelTagger
+from argmetric.search._multilabel import loss_table, row_metric
 from argmetric.search.kernels import multilabel as kernels
 from multilabel_oracle import (
+    RowTask,
     greedy_walk,
     in_columns,
     log_probability,
@@ -119,7 +119,7 @@ def test_training_equals_its_twin_under_every_metric(metric):
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: am.get_metric(m).name)
 def test_costs_are_those_of_the_task(metric):
     for n_labels in (1, 2, 3, 4):
-        task = MultiLabel(n_labels, metric)
+        task = RowTask(n_labels, metric)
         table = loss_table(row_metric(metric), n_labels, np.arange(n_labels + 1))
         for truth in itertools.product((0, 1), repeat=n_labels):
             for done in range(n_labels):
@@ -135,7 +135,7 @@ def test_costs_are_those_of_the_task(metric):
                         )
                         for counts in reached
                     ]
-                    expected = task.costs(None, truth, state)
+                    expected = task.costs(truth, state)
                     assert found == pytest.approx(expected, abs=1e-11)
 
 
@@ -217,7 +217,7 @@ def test_score_is_the_mean_of_the_metric_of_rows():
     for metric in ("f1", am.FBeta(1.0, zero_division=0.0), "mcc"):
         tagger = MultiLabelTagger(metric).fit(X, Y)
         labels = tagger.predict(X)
-        judge = MultiLabel(4, metric)
+        judge = RowTask(4, metric)
         losses = [judge.loss(y, z) for y, z in zip(Y, labels, strict=True)]
         assert tagger.score(X, Y) == pytest.approx(1.0 - np.mean(losses))
     average = am.evaluate(Y, labels, "mcc", average="samples", zero_division=1.0)

@@ -12,7 +12,6 @@ import search_oracle as oracle
 from argmetric.search import (
     JointTask,
     LearnedOrder,
-    MultiLabel,
     QueueTask,
     RightToLeft,
     Searn,
@@ -155,27 +154,6 @@ def test_joint_of_streams_of_unequal_lengths():
 
 
 @pytest.mark.parametrize(
-    "metric",
-    ["f1", "mcc", "gmean", "accuracy", "jaccard", am.SquaredCountError(), am.FBeta(2)],
-)
-def test_multi_label_costs_are_exact_for_any_metric(metric):
-    task = MultiLabel(4, metric)
-    for y in itertools.product((0, 1), repeat=4):
-        assert assert_exact(task, ["row"], y) == 15
-
-
-def test_multi_label_loss_is_the_metric():
-    y, output = (1, 1, 0, 0), (1, 0, 1, 0)
-    assert MultiLabel(4).loss(y, output) == pytest.approx(0.5)
-    assert MultiLabel(4).loss((0,) * 4, (0,) * 4) == 0.0
-    value = am.get_metric("mcc").score(y, output)
-    assert MultiLabel(4, "mcc").loss(y, output) == pytest.approx(1 - value)
-    assert MultiLabel(2, am.SquaredCountError()).loss((0, 0), (1, 0)) == 0.25
-    with pytest.raises(ValueError, match="cannot be nan"):
-        MultiLabel(2, am.FBeta(1, zero_division=np.nan))
-
-
-@pytest.mark.parametrize(
     "task",
     [
         SequenceLabelling("abc"),
@@ -273,7 +251,6 @@ BUILT_IN = [
     (WordChunking(["X"], dangling="ignore"), "xyz", ["B-X", "I-X", "O"]),
     (SpanChunking(["X"], 2), "xyz", ["B-X", "I-X", "I-X"]),
     (LearnedOrder("ab"), "xyz", "aba"),
-    (MultiLabel(3), ["red"], (0, 1, 1)),
     (JointTask(SequenceLabelling("ab"), WordChunking(["X"])), "xy",
      ("ab", ["B-X"] * 2)),
     (RightToLeft(SpanChunking(["X"], 2), mirror=WordChunking(["X"]).mirrored), "xyz",
@@ -344,7 +321,7 @@ def test_the_kit_finds_each_planted_fault(check):
          "actions", "has no actions"),
         ({"actions": lambda s, x, state: [["a"]] if not state else []},
          "actions", "not hashable"),
-        ({"features": lambda s, x, state: None}, "features", "there are none"),
+        ({"features": lambda s, x, state: None}, "features", "no features in state ()"),
         ({"features": lambda s, x, state: [3.5]}, "features", "is no feature"),
         ({"costs": lambda s, x, y, state: [0.0]}, "costs", "1 costs for 2 actions"),
         ({"reference": lambda s, x, y, state: "a" if y[len(state)] == "b" else "b"},
@@ -505,13 +482,9 @@ def test_tasks_refuse_bad_input():
         Searn(task, iterations=1).fit(["x"], ["a"])
 
 
-def test_what_is_no_task_or_no_number_of_labels_is_refused():
+def test_what_is_no_task_is_refused():
     with pytest.raises(TypeError, match="task must be a Task, not str"):
         check_task("chunk", ["a"], ["b"])
-    with pytest.raises(ValueError, match="n_labels must be a whole number ≥ 1, not 0"):
-        MultiLabel(0)
-    with pytest.raises(TypeError, match="whole number"):
-        MultiLabel("ab")
 
 
 def test_odd_parts_of_tasks_are_refused_by_name():

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import summaries as kernels
-from argmetric._text.kernels import summaries_small as small
 from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.summaries.material import number_grams
+from argmetric._text.summaries.material import fill_pairs, number_grams
 from argmetric._text.summaries.rouge import tokens
 from twins import summaries as twin
 
@@ -31,14 +30,11 @@ def test_pairs_have_the_numbers_they_were_given(pairs, spare):
     pairs = np.array(sorted(pairs), dtype=np.int64)
     keys = np.full(1 << (len(pairs).bit_length() + spare), -1, dtype=np.int64)
     numbers = np.zeros(len(keys), dtype=np.int64)
-    small.fill_pairs(pairs, keys, numbers)
+    fill_pairs(pairs, keys, numbers)
     found = [kernels.number_of(pair, keys, numbers) for pair in pairs.tolist()]
     assert found == list(range(len(pairs)))
     others = sorted(set(range(50)) - set(pairs.tolist()))
     assert {kernels.number_of(pair, keys, numbers) for pair in others} == {-1}
-    both = np.append(pairs, others)
-    expected = [*range(7, 7 + len(pairs)), *[-1] * len(others)]
-    assert small.numbers_of(both, (7, keys, numbers)).tolist() == expected
 
 
 # --------------------------------------------------------------------------- grams
@@ -84,14 +80,13 @@ def test_grams_are_those_of_the_sentences_and_of_the_references(cluster, referen
         assert grams.documents[number] == len(where)
 
 
-@pytest.mark.parametrize("backend", [kernels, small])
 @given(CLUSTERS, REFERENCES, st.data())
-def test_grams_of_kept_words_are_counted(backend, cluster, references, data):
+def test_grams_of_kept_words_are_counted(cluster, references, data):
     grams = number_grams(cluster, references)
     n = cluster.n_words
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), "u1")
     counts = np.full(len(grams), 7)
-    backend.count_grams(cluster.sentence_starts, grams.text, grams.table, kept, counts)
+    kernels.count_grams(cluster.sentence_starts, grams.text, grams.table, kept, counts)
     expected = counted(cluster, kept)
     assert {gram: counts[number] for gram, number in numbers_of(grams).items()} == {
         gram: expected[gram] for gram in numbers_of(grams)
@@ -122,9 +117,8 @@ def states(draw):
     return cluster, grams, kept, pieces, steps, costs, room
 
 
-@pytest.mark.parametrize("backend", [kernels, small])
 @given(states())
-def test_pieces_bring_what_recounting_the_text_says(backend, state):
+def test_pieces_bring_what_recounting_the_text_says(state):
     cluster, grams, kept, pieces, steps, costs, room = state
     n_values = len(steps)
     numbers = numbers_of(grams)
@@ -136,7 +130,7 @@ def test_pieces_bring_what_recounting_the_text_says(backend, state):
     words = [word for _, own in pieces for word in own]
     ends = np.append(0, np.cumsum([len(own) for _, own in pieces], dtype=np.int64))
     sizes, gains = np.full(len(pieces), 7.0), np.full((len(pieces), n_values), 7.0)
-    backend.measure_pieces(
+    kernels.measure_pieces(
         *text,
         (np.array([s for s, _ in pieces], np.int64), ends, np.array(words, np.int64)),
         is_kept,

@@ -1,7 +1,5 @@
 """Summarizers: budgets, what is chosen, and what they refuse."""
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -380,45 +378,3 @@ def test_words_that_rouge_does_not_know_are_told():
     message = "cluster 1 has no letter of a-z and no digit: words are compared as ROUGE"
     with pytest.raises(ValueError, match=message):
         Summarizer().predict([["A dog."], ["Хорошая гостиница.", "Гостиница!"]])
-
-
-# --------------------------------------------------------------- without numba
-
-
-def test_one_small_cluster_needs_nothing_compiled(tmp_path):
-    """Not to load numba is most of a second from the shell."""
-    model = tmp_path / "model"
-    clusters, references = hotels(6)
-    learned = Summarizer(policy="dagger", iterations=1).fit(clusters, references)
-    learned.save(model)
-    [alone] = learned.predict(clusters[:1])
-    assert alone.text == learned.predict(clusters)[0].text
-    code = (
-        "import sys\n"
-        "from argmetric.search import Summarizer\n"
-        f"documents = {clusters[0]!r}\n"
-        f"for one in Summarizer(), Summarizer.load({str(model)!r}):\n"
-        "    [found] = one.predict([documents])\n"
-        "assert 'numba' not in sys.modules\n"
-        "print(found.text)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == alone.text
-
-
-@given(
-    st.lists(
-        st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1),
-        min_size=1,
-        max_size=3,
-    ),
-    st.integers(5, 30),
-)
-def test_small_and_compiled_paths_choose_alike(documents, words):
-    cluster = [[" ".join(one) for one in document] for document in documents]
-    [small] = Summarizer().predict([cluster], words=words)
-    compiled = Summarizer().predict([cluster, cluster], words=words)[0]
-    assert small.step_of_word.tolist() == compiled.step_of_word.tolist()
-    assert small.gains == pytest.approx(compiled.gains, rel=1e-12)

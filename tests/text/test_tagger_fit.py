@@ -8,11 +8,7 @@ import pytest
 from argmetric._files import DataError
 from argmetric._text.learning import Learning
 from argmetric._text.tagging._model import TaggerPolicy
-from argmetric.search import (
-    SegmentTagger,
-    Tagger,
-)
-from argmetric.sequence import read_chunks, write_labels
+from argmetric.search import Tagger
 from tagger_texts import joint_tags, small, text
 
 
@@ -116,7 +112,7 @@ def test_progress_is_written_where_it_is_asked_for(capsys):
     ("task", "options"),
     [
         ("chunk", {}),
-        ("chunk", {"direction": "right", "beam": 1, "learner": "perceptron"}),
+        ("chunk", {"direction": "right", "beam": 1}),
         ("chunk", {"templates": ["w[0]", "t[-1]|pos[0]"], "direction": "left"}),
         ("ner", {}),
         ("ner", {"memory": "past"}),
@@ -154,25 +150,9 @@ def test_a_file_holds_arrays_and_text_only(tmp_path):
         Tagger.load(tmp_path / "new.npz")
 
 
-def test_a_saved_chunker_chunks_exactly_alike(tmp_path):
-    sentences, tags = text()
-    tagger = SegmentTagger(hash_bits=14, epochs=1).fit(sentences[:5], tags[:5])
-    tagger.save(tmp_path / "m.tag")
-    again = SegmentTagger.load(tmp_path / "m.tag")
-    document = [("-DOCSTART-", "-X-")]
-    assert again.predict([document, *sentences]) == tagger.predict(
-        [document, *sentences]
-    )
-    assert again.predict([document]) == [["O"]]
-    with pytest.raises(DataError, match="'argmetric segment tagger', not 'argmetric t"):
-        Tagger.load(tmp_path / "m.tag")
-    with pytest.raises(ValueError, match="2 columns"):
-        again.predict([["the"]])
-
-
 def test_policies_of_saved_taggers_have_the_weights_to_the_last_bit(tmp_path):
     sentences, tags = text(5)
-    tagger = small(learner="perceptron", step=1e5).fit(sentences, tags)  # beyond halves
+    tagger = small(step=1e6).fit(sentences, tags)  # beyond halves
     tagger.save(tmp_path / "m.tag")
     again = Tagger.load(tmp_path / "m.tag")
     for own, other in zip(tagger._model.sides, again._model.sides, strict=True):
@@ -180,14 +160,10 @@ def test_policies_of_saved_taggers_have_the_weights_to_the_last_bit(tmp_path):
         np.testing.assert_array_equal(own.policy.weights, other.policy.weights)
 
 
-BOTH = pytest.mark.parametrize("kind", [Tagger, SegmentTagger])
-
-
-@BOTH
-def test_taggers_answer_alike(tmp_path, kind):
+def test_a_tagger_is_judged_alike_by_all_its_methods(tmp_path):
     sentences, labels = text(20)
     rows = []
-    tagger = kind(hash_bits=12, epochs=3)
+    tagger = Tagger(hash_bits=12, epochs=3)
     tagger.fit(sentences, labels, dev=(sentences[:5], labels[:5]), on_epoch=rows.append)
     assert rows == tagger.history_
     assert all(0.0 <= row["score"] <= 1.0 for row in rows)
@@ -198,28 +174,17 @@ def test_taggers_answer_alike(tmp_path, kind):
     assert found["t"].unknown == len(labels[0])
     assert tagger.score(sentences, strange) == found["t"].f1
     tagger.save(tmp_path / "m.tag")
-    again = kind.load(tmp_path / "m.tag")
+    again = Tagger.load(tmp_path / "m.tag")
     assert again.evaluate(sentences, strange) == found
     assert again.get_params() == tagger.get_params()
     with pytest.raises(ValueError, match="learned nothing yet"):
-        kind().evaluate(sentences, labels)
+        Tagger().evaluate(sentences, labels)
 
 
-def test_the_best_epoch_of_a_segment_tagger_is_kept():
-    sentences, labels = text(30)
-    noisy = [["O" if i % 2 else k for i, k in enumerate(s)] for s in labels]
-    noisy = [write_labels(read_chunks(s), len(s)) for s in noisy]
-    tagger = SegmentTagger(hash_bits=12, epochs=5)
-    tagger.fit(sentences, noisy, dev=(sentences, labels))
-    best = max(row["score"] for row in tagger.history_)
-    assert tagger.score(sentences, labels) == best
-
-
-@BOTH
-def test_taggers_are_cloned(kind):
+def test_taggers_are_cloned():
     from sklearn.base import clone
 
-    tagger = kind(templates=["w[0]"] if kind is Tagger else ["w[s]"], epochs=2)
+    tagger = Tagger(templates=["w[0]"], epochs=2)
     tagger.fit(*text(5))
     copy = clone(tagger)
     assert copy.get_params() == tagger.get_params()
@@ -232,10 +197,9 @@ def test_taggers_are_cloned(kind):
     assert copy.beam == tagger.beam
 
 
-@BOTH
-def test_labels_are_still_taken_by_their_old_name(kind):
+def test_labels_are_still_taken_by_their_old_name():
     sentences, labels = text(5)
-    tagger = kind(hash_bits=12, epochs=1)
+    tagger = Tagger(hash_bits=12, epochs=1)
     for method in (tagger.fit, tagger.evaluate, tagger.score):
         with pytest.warns(FutureWarning, match="tags is now called labels") as caught:
             old = method(sentences, tags=labels)
@@ -245,11 +209,10 @@ def test_labels_are_still_taken_by_their_old_name(kind):
         tagger.fit(sentences, labels, tags=labels)
 
 
-@BOTH
-def test_warnings_of_fit_name_the_line_of_its_caller(kind):
+def test_warnings_of_fit_name_the_line_of_its_caller():
     broken = [["I-NP", "O"]]
     with pytest.warns(UserWarning, match="not open") as caught:
-        kind(hash_bits=12, epochs=1).fit([[("a", "DT"), ("b", "NN")]], broken)
+        Tagger(hash_bits=12, epochs=1).fit([[("a", "DT"), ("b", "NN")]], broken)
     assert [warning.filename for warning in caught] == [__file__]
 
 

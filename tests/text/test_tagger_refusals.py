@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from argmetric._files import DataError
-from argmetric.search import (
-    SegmentTagger,
-    Tagger,
-)
+from argmetric.search import Tagger
 from tagger_texts import small, text, words_alone
 
 
@@ -98,10 +95,9 @@ def test_a_tagger_that_learned_nothing_says_so(tmp_path):
         Tagger.load(tmp_path / "arrays.npz")
 
 
-@pytest.mark.parametrize("kind", [Tagger, SegmentTagger])
-def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
+def test_a_damaged_file_is_told_and_closed(tmp_path):
     sentences, tags = text(10)
-    tagger = kind(hash_bits=10, epochs=1).fit(sentences, tags)
+    tagger = Tagger(hash_bits=10, epochs=1).fit(sentences, tags)
     tagger.save(tmp_path / "m.tag")
     data = (tmp_path / "m.tag").read_bytes()
     with np.load(tmp_path / "m.tag") as archive:
@@ -110,7 +106,7 @@ def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
 
     def refused(message):
         with pytest.raises(DataError, match=message):
-            kind.load(tmp_path / "bad.tag")
+            Tagger.load(tmp_path / "bad.tag")
 
     for size in (0, 1, 100, len(data) // 2, len(data) - 1):
         (tmp_path / "bad.tag").write_bytes(data[:size])
@@ -122,7 +118,7 @@ def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
             broken[place] ^= 1 << int(rng.integers(8))
         (tmp_path / "bad.tag").write_bytes(broken)
         with contextlib.suppress(DataError):  # not every bit counts
-            kind.load(tmp_path / "bad.tag")
+            Tagger.load(tmp_path / "bad.tag")
 
     def written(**changes):
         text = json.dumps({**header, **changes}).encode()
@@ -163,22 +159,6 @@ def test_labels_of_a_matrix_are_checked():
     with pytest.raises(ValueError, match=r"y has the shape \(1,\), but X has 4 rows"):
         tagger.score_matrix(X, ["a"], [4])
     assert tagger.score_matrix(X[:0], [], []) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hash_bits": 99}, "hash_bits must be an integer from 8 to 28, not 99"),
-        ({"max_length": 2.5}, "max_length must be an integer from 1 to 1000, not 2.5"),
-        ({"beam": 0}, "beam must be an integer from 1, not 0"),
-        ({"step": -1.0}, "step must be positive"),
-        ({"dropout": 2.0}, "dropout must be at least 0 and below 1"),
-        ({"roll_in": "none"}, "roll_in must be one of"),
-    ],
-)
-def test_bad_options_of_a_chunker_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        SegmentTagger(**options).fit(*text(3))
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,13 @@ def chances_of(scores: list[float], legal: list[int]) -> dict[int, float]:
     return {a: math.exp(scores[a] - top) / total for a in legal}
 
 
-def greedy(codes: Any, n: int, scheme: Any, weights: Any) -> tuple[list[int], Any]:
-    """Actions, and heads by node."""
-    state, actions = State(n), []
+def greedy(codes: Any, n: int, scheme: Any, weights: Any) -> Any:
+    """Heads by node."""
+    state = State(n)
     while legal := state.legal():
         scores = scores_of(weights, rows_of(state, codes, scheme))
-        actions.append(max(legal, key=lambda a: (scores[a], -a)))
-        state = state.after(actions[-1])
-    return actions, state.heads
+        state = state.after(max(legal, key=lambda a: (scores[a], -a)))
+    return state.heads
 
 
 def beam(codes: Any, n: int, scheme: Any, weights: Any, width: int) -> tuple[Any, Any]:
@@ -173,19 +172,19 @@ class Random:
 
 
 def learn(
-    sentences: list[tuple[Any, list[int], Any]],
+    sentences: list[tuple[Any, list[int]]],
     scheme: Any,
     settings: Any,
     learned: tuple[Any, Any, Any],
     seed: int,
 ) -> tuple[int, float]:
-    """One pass over (codes, gold heads, path or None); changes weights in place."""
+    """One pass over (codes, gold heads); changes weights in place."""
     step, dropout, share, averaging = settings
     weights, squares, sums = learned
     random, wrong, when, scale = Random(seed), 0, 0.0, 1.0 / (1.0 - dropout)
-    for codes, gold, path in sentences:
-        state, number = State(len(gold) - 1), 0
-        follows = random.unit() < share
+    for codes, gold in sentences:
+        state = State(len(gold) - 1)
+        random.unit()  # decides nothing
         while legal := state.legal():
             regrets = costs(state, gold)
             targets = [a for a in legal if regrets[a] == 0]
@@ -209,12 +208,8 @@ def learn(
                     squares[place] = square
                     weights[place] += np.float32(change)
                     sums[place] += np.float32(change * when)
-            if path is None:
-                follows = random.unit() < share
-            else:
-                own = path[number]
+            follows = random.unit() < share
             state = state.after(reference if follows else own)
-            number += 1
     return wrong, when
 
 

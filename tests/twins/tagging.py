@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 
@@ -19,11 +16,8 @@ _SURE, _SMALL = 0.01, 0.002
 class Settings(NamedTuple):
     """How one epoch learns; see `train` of the kernels."""
 
-    learner: int
     step: float
-    dropout: float
     gold_share: float
-    regret: float
     averaging: float
 
 
@@ -171,37 +165,6 @@ def log_probability(
     return total
 
 
-def chunks(roles: list[int], kinds: list[int]) -> set[tuple[int, int, int]]:
-    """Start, end and type of chunks, read strictly."""
-    found, start = set(), -1
-    for i in range(len(roles) + 1):
-        goes = i < len(roles) and start >= 0 and roles[i] == 2
-        if start >= 0 and not (goes and kinds[i] == kinds[start]):
-            found.add((start, i, kinds[start]))
-            start = -1
-        if i < len(roles) and roles[i] == 1:
-            start = i
-    return found
-
-
-def best_f1(choices: Choices, gold: list[int], prefix: list[int]) -> float:
-    """Highest F1 of chunks of any legal labels that start with the prefix."""
-    roles, kinds = choices.roles[0].tolist(), choices.kinds[0].tolist()
-    K, best = int(choices.n_labels[0]), -1.0
-    right = chunks([roles[k] for k in gold], [kinds[k] for k in gold])
-    for rest in product(range(K), repeat=len(gold) - len(prefix)):
-        labels = [*prefix, *rest]
-        legal = all(
-            labels[i] in allowed(choices, 0, labels[:i])
-            for i in range(len(prefix), len(labels))
-        )
-        if legal:
-            own = chunks([roles[k] for k in labels], [kinds[k] for k in labels])
-            size = len(own) + len(right)
-            best = max(best, 2 * len(own & right) / size if size else 1.0)
-    return best
-
-
 def train(
     rows: FeatureRows,
     choices: Choices,
@@ -213,7 +176,7 @@ def train(
     sums: Any,
     when: float,
 ) -> float:
-    """Learn with gold or own histories, no dropout, zero-one costs; the time after."""
+    """Learn with gold or own histories, without dropout; the time after."""
     n_tiers = len(choices.n_labels)
     for s in order:
         begin, end = int(rows.sentences[s]), int(rows.sentences[s + 1])
@@ -224,15 +187,14 @@ def train(
             labels = allowed(choices, tier, history)
             target = int(gold[position])
             if target not in labels:
-                target = choices.roles[tier].tolist().index(0)
-            slopes = _slopes(settings.learner, own, labels, target)
+                target = int(choices.outside[tier])
+            slopes = _slopes(own, labels, target)
             for row, value in features(rows, choices, position, tier, history):
                 start = int(choices.starts[tier]) + row * int(choices.n_labels[tier])
                 for k, slope in slopes.items():
                     change = -settings.step * slope * value
-                    if len(squares):
-                        squares[start + k] += (slope * value) ** 2
-                        change /= math.sqrt(squares[start + k])
+                    squares[start + k] += (slope * value) ** 2
+                    change /= math.sqrt(squares[start + k])
                     weights[start + k] += change
                     sums[start + k] += change * when
             best = max(labels, key=lambda k: own[k])
@@ -241,22 +203,12 @@ def train(
     return when
 
 
-def _slopes(
-    learner: int, own: list[float], labels: list[int], target: int
-) -> dict[int, float]:
-    if learner == 0:
-        p = {k: math.exp(v) for k, v in log_probabilities(own, labels).items()}
-        if 1.0 - p[target] < _SURE:
-            return {}
-        slopes = {k: v - (k == target) for k, v in p.items()}
-        return {k: v for k, v in slopes.items() if abs(v) >= _SMALL}
-    margin = 1.0 if learner == 2 else 0.0
-    rivals = [k for k in labels if k != target]
-    rival = max(rivals, key=lambda k: own[k], default=target)
-    gap = own[rival] + margin - own[target]
-    if rival == target or gap < 0 or (gap == 0 and (learner == 2 or target < rival)):
+def _slopes(own: list[float], labels: list[int], target: int) -> dict[int, float]:
+    p = {k: math.exp(v) for k, v in log_probabilities(own, labels).items()}
+    if 1.0 - p[target] < _SURE:
         return {}
-    return {rival: 1.0, target: -1.0}
+    slopes = {k: v - (k == target) for k, v in p.items()}
+    return {k: v for k, v in slopes.items() if abs(v) >= _SMALL}
 
 
 def remembered(
@@ -272,16 +224,3 @@ def remembered(
                 counts[labels[j]] += 1
         found.append(counts.index(max(counts)) + 1 if any(counts) else 0)
     return found
-
-
-def pixel_pairs(image: Any, radius: int) -> tuple[int, set[tuple[int, int]]]:
-    """Number of on-pixels, and the pairs of them that are close."""
-    places = [tuple(map(int, place)) for place in np.argwhere(image)]
-    width = image.shape[1]
-    pairs = {
-        (a[0] * width + a[1], b[0] * width + b[1])
-        for a in places
-        for b in places
-        if a < b and max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= radius
-    }
-    return len(places), pairs

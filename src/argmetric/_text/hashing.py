@@ -17,22 +17,12 @@ _CACHED = 1_000_000  # values of a column whose attributes are kept
 
 
 def word_shape(word: str) -> str:
-    """Shape of a word with runs shortened: "Sant Boi-2" is "Xx Xx-d".
-
-    Examples
-    --------
-    >>> word_shape("EFE-1999")
-    'X-d'
-    """
+    """Shape of a word with runs shortened: "EFE-1999" is "X-d"."""
     kinds = [
         "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c
         for c in word
     ]
     return "".join(kinds[:1] + [b for a, b in pairwise(kinds) if a != b])
-
-
-def _norm(value: str) -> str:
-    return "".join("0" if c.isdigit() else c for c in value.lower())
 
 
 def _case(value: str) -> str:
@@ -45,15 +35,11 @@ def _case(value: str) -> str:
     return "a" if value.isalpha() else "-" if not value.isalnum() else "ax"
 
 
-def _same(value: str) -> str:
-    return value
-
-
 _MAKERS: dict[str, Callable[[str], str]] = {
-    "w": _same,
-    "pos": _same,
+    "w": str,
+    "pos": str,
     "lower": str.lower,
-    "norm": _norm,
+    "norm": lambda x: "".join("0" if c.isdigit() else c for c in x.lower()),
     "shape": word_shape,
     "case": _case,
 }
@@ -64,18 +50,13 @@ def attribute_maker(attribute: str) -> Callable[[str], str | None]:
     if attribute in _MAKERS:
         return _MAKERS[attribute]
     if attribute.startswith("column"):
-        return _same
+        return str
     size = int("".join(c for c in attribute if c.isdigit()))
     if attribute.startswith("suffix"):
         return lambda value: value[-size:] if len(value) > size else None
     if attribute.startswith("prefix"):
         return lambda value: value[:size] if len(value) > size else None
     return lambda value: value[:size]
-
-
-def code_of(value: str) -> int:
-    """32 bits of a text, never zero."""
-    return crc32(value.encode("utf-8", "surrogatepass")) or 1
 
 
 class Column:
@@ -98,8 +79,10 @@ class Column:
             numbers.update({value: first + i for i, value in enumerate(new)})
             table = np.empty((len(new), len(self._makers)), dtype=np.uint32)
             for j, make in enumerate(self._makers):
+                made = [make(value) for value in new]  # 32 bits of each, never zero
                 table[:, j] = [
-                    0 if made is None else code_of(made) for made in map(make, new)
+                    0 if x is None else crc32(x.encode("utf-8", "surrogatepass")) or 1
+                    for x in made
                 ]
             self._table = np.concatenate([self._table, table])
         found = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))

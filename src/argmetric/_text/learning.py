@@ -18,9 +18,7 @@ from argmetric._results import archives
 from argmetric._results.archives import Arrays
 from argmetric._results.display import Lines, Shown, lines_of
 from argmetric._text.hashing import rounded
-from argmetric.metrics import Metric, MetricLike, get_metric
 
-Costs = Literal["zero_one", "regret"]
 RollIn = Literal["mixed", "gold", "own", "none"]
 
 _VERSION = 1  # of the files
@@ -49,22 +47,6 @@ def gold_share(roll_in: str, epoch: int) -> float:
     if roll_in == "mixed":
         return (1.0, 0.5, 0.0)[min(epoch, 2)]
     return 0.0 if roll_in == "own" else 1.0
-
-
-def row_metric(metric: MetricLike) -> Metric:
-    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
-    found = get_metric(metric)
-    if isinstance(metric, str):
-        found = found.with_zero_division(1.0)
-    if np.isnan(found.zero_division):
-        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
-    return found
-
-
-def row_losses(metric: Metric, tp: Any, k: Any, t: Any, n_labels: int) -> Any:
-    """1 - metric, or the metric itself if less is better."""
-    values = metric.value(tp, k, t, n_labels)
-    return 1.0 - values if metric.greater_is_better else values
 
 
 class Parameters(Shown):
@@ -194,26 +176,11 @@ class Epoch:
 class Learning:
     """Weights that are learned in epochs, by AdaGrad, and averaged.
 
-    squares = Σ g² of AdaGrad, empty where steps are plain; sums = Σ (time of a change)
-    · change since averaging started: the average is weights - sums / time.
-
-    Parameters
-    ----------
-    n_weights : int
-        How many weights there are.
-    seed : int
-        Of the order of the sentences, and of what the kernels draw.
-    epochs : int
-        Passes over the sentences.
-    train : callable
-        From a block of sentences, this object, and the growth of its time with each
-        decision, to the wrong decisions, all decisions, and the time after them.
-    sizes : ndarray of int
-        Decisions of each sentence.
-    chosen : ndarray of int, optional
-        The sentences to learn from; by default all.
-    adaptive : bool, default=True
-        Whether the steps are those of AdaGrad.
+    squares = Σ g² of AdaGrad; sums = Σ (time of a change) · change since averaging
+    started: the average is weights - sums / time. `train` takes a block of sentences,
+    this object, and the growth of its time with each decision; it gives the wrong
+    decisions, all decisions, and the time after them. `sizes` are the decisions of each
+    sentence, `chosen` the sentences to learn from, by default all.
     """
 
     def __init__(
@@ -225,11 +192,9 @@ class Learning:
         sizes: Integers,
         *,
         chosen: Integers | None = None,
-        adaptive: bool = True,
     ) -> None:
         self.weights, self.sums = np.zeros((2, n_weights), dtype=np.float32)
-        n_squares = n_weights if adaptive else 0
-        self.squares = np.full(n_squares, _FIRST_SQUARE, dtype=np.float32)
+        self.squares = np.full(n_weights, _FIRST_SQUARE, dtype=np.float32)
         self.seed = np.array([seed], dtype=np.uint64)
         self.epoch = 0
         self.time = 0.0
@@ -305,32 +270,18 @@ Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
 
 @dataclass(eq=False)
 class Log:
-    """The history of a fit, told to whoever listens.
+    """The history of a fit, told to whoever listens."""
 
-    Attributes
-    ----------
-    on_epoch : callable or None
-        Called with every new row.
-    verbose : int
-        1 writes a line for each row to standard error.
-    rows : list of dict
-        Stage, and what `Epoch` has.
-    interrupted : bool
-        Whether Ctrl-C ended the training.
-    """
-
+    # called with every new row
     on_epoch: Callable[[dict[str, Any]], None] | None = None
-    verbose: int = 0
+    verbose: int = 0  # 1 writes a line for each row to standard error
+    # stage, and what `Epoch` has
     rows: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
+    interrupted: bool = False  # whether Ctrl-C ended the training
 
     def hear(self, stage: str) -> Callable[[Epoch], None]:
         """A listener for the epochs of one stage."""
-
-        def listen(epoch: Epoch) -> None:
-            self.add({"stage": stage, **vars(epoch)})
-
-        return listen
+        return lambda epoch: self.add({"stage": stage, **vars(epoch)})
 
     def add(self, row: dict[str, Any]) -> None:
         """Keep a row and tell it."""
@@ -344,13 +295,13 @@ class Log:
         if self.on_epoch is not None:
             self.on_epoch(row)
 
-    def warn_of_interrupt(self) -> None:
-        """Warn the caller of a fit that calls what calls this."""
+    def warn_of_interrupt(self, stacklevel: int) -> None:
+        """Warn the caller of a fit, who is so many frames away."""
         if self.interrupted:
             warnings.warn(
                 "learning was interrupted: the best policy so far is kept",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
 
 

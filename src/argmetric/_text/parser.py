@@ -32,14 +32,13 @@ from argmetric._text.parsing._model import (
     unpacked,
     with_relations,
 )
-from argmetric._text.parsing.templates import Templates, read_templates
+from argmetric._text.parsing.templates import read_templates
 from argmetric._text.parsing.text import (
     Text,
     projective,
     read_heads,
     read_relations,
     read_text,
-    warn_of_crossing,
 )
 from argmetric._text.tagging.tagger import Tagger
 
@@ -48,7 +47,7 @@ _TASKS = ("pos", "label")
 
 Words = Sequence[list[str]]
 Direction = Literal["left", "right", "both"]
-RollIn = Literal["static", "own", "cross"]
+RollIn = Literal["static", "own"]
 _SIDES: dict[str, tuple[bool, ...]] = {
     "left": (False,),
     "right": (True,),
@@ -78,11 +77,6 @@ def read_tagger(tagger: Any) -> TagsWords:
             f"predicts the tags of lists of words, not {shown(tagger)}"
         )
     return tagger  # type: ignore[no-any-return]
-
-
-def is_to_learn(tagger: Any) -> bool:
-    """Whether a tagger is one of ours that has learned nothing yet."""
-    return isinstance(tagger, Tagger) and not hasattr(tagger, "_model")
 
 
 def tags_of(tagger: TagsWords, words: Words) -> list[str]:
@@ -159,10 +153,9 @@ class Parser(SavedEstimator):
         vote, and Eisner's algorithm finds the tree with the most votes.
     beam : int, default=8
         Width of the beam; 1 is greedy search.
-    roll_in : {"static", "own", "cross"}, default="own"
+    roll_in : {"static", "own"}, default="own"
         States to learn from. "static": those of the true tree. "own": from the second
-        epoch on also the policy's own. "cross": those of four policies, each trained
-        without a quarter of the sentences, on that quarter.
+        epoch on also the policy's own.
     epochs : int, default=8
         Passes over the sentences.
     step : float, default=0.05
@@ -234,21 +227,6 @@ class Parser(SavedEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _read_options(self) -> tuple[Templates, Recipe, int]:
-        """Templates, recipe and seed; what cannot be is refused."""
-        check_choice(self.direction, "direction", get_args(Direction))
-        check_choice(self.roll_in, "roll_in", get_args(RollIn))
-        self._width()
-        recipe = Recipe(
-            self.roll_in,
-            check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS),
-            check_number(self.step, "step", low=0.0, high=_LARGEST_STEP, strict=True),
-            check_number(self.dropout, "dropout", low=0.0, high=0.99),
-        )
-        bits = check_count(self.hash_bits, "hash_bits", low=1, high=28)
-        seed = check_count(self.random_state, "random_state", high=_MOST_SEED)
-        return read_templates(self.templates, bits), recipe, seed
-
     def fit(
         self,
         sentences: Any,
@@ -284,9 +262,20 @@ class Parser(SavedEstimator):
         Parser
             Itself. Ctrl-C ends the training, keeps the best policy so far and warns.
         """
-        templates, recipe, seed = self._read_options()
+        check_choice(self.direction, "direction", get_args(Direction))
+        check_choice(self.roll_in, "roll_in", get_args(RollIn))
+        self._width()
+        recipe = Recipe(
+            self.roll_in,
+            check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS),
+            check_number(self.step, "step", low=0.0, high=_LARGEST_STEP, strict=True),
+            check_number(self.dropout, "dropout", low=0.0, high=0.99),
+        )
+        bits = check_count(self.hash_bits, "hash_bits", low=1, high=28)
+        seed = check_count(self.random_state, "random_state", high=_MOST_SEED)
+        templates = read_templates(self.templates, bits)
         log = Log(on_epoch, self.verbose)
-        learns_tags = is_to_learn(tagger)
+        learns_tags = isinstance(tagger, Tagger) and not hasattr(tagger, "_model")
         used = None if tagger is None else read_tagger(tagger)
         tagged = learns_tags or (used is None and bool(templates.tags))
         sentences = _items(sentences)
@@ -302,7 +291,13 @@ class Parser(SavedEstimator):
             other = read_text(given, tagged=tagged and not learns_tags)
             held = other, read_heads(given, own, other)
         near, n_lifted = projective(right, text.starts)
-        warn_of_crossing(n_lifted, len(text.starts) - 1)
+        if n_lifted:
+            warnings.warn(
+                f"{n_lifted:,} of {len(text.starts) - 1:,} trees have crossing arcs: "
+                "their nearest projective trees are learned from",
+                UserWarning,
+                stacklevel=2,
+            )
         if learns_tags:
             words, tags = text.sentences(text.words), text.sentences(text.tags)
             used, found = learned_tags(tagger, words, tags, log)
@@ -320,12 +315,9 @@ class Parser(SavedEstimator):
         self._model = with_relations(model, recipe, seed, text, right, named, log)
         self.n_lifted_ = n_lifted
         self.tagger_ = used
-        return self._learned(log)
-
-    def _learned(self, log: Log) -> Parser:
         self.history_ = log.rows
         self.interrupted_ = log.interrupted
-        log.warn_of_interrupt()
+        log.warn_of_interrupt(3)
         return self
 
     def _width(self) -> int:

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
     from argmetric._text.summaries.summarizer import Summarizer as Summarizer
     from argmetric._text.summaries.summary import Summary as Summary
     from argmetric._text.tagging.labels import Evaluation as Evaluation
-    from argmetric._text.tagging.matrix import pixel_pairs as pixel_pairs
-    from argmetric._text.tagging.segments import SegmentTagger as SegmentTagger
     from argmetric._text.tagging.tagger import Tagger as Tagger
-    from argmetric._text.tagging.templates import (
-        default_templates as default_templates,
-    )
-    from argmetric.search._multilabel import (
-        MultiLabelTagger as MultiLabelTagger,
-    )
+    from argmetric._text.tagging.templates import default_templates as default_templates
+    from argmetric.search._multilabel import MultiLabelTagger as MultiLabelTagger
     from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
@@ -41,7 +35,6 @@ if TYPE_CHECKING:
     from argmetric.search._searn._reductions import OneAgainstAll as OneAgainstAll
     from argmetric.search._searn._searn import Searn as Searn
     from argmetric.search._searn._task import Task as Task
-    from argmetric.search._searn._tasks import MultiLabel as MultiLabel
     from argmetric.search._searn._tasks import SequenceLabelling as SequenceLabelling
     from argmetric.search._searn._tasks import token_features as token_features
     from argmetric.search._searn._tasks_chunks import SpanChunking as SpanChunking
@@ -51,59 +44,27 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "._text.corpus.tree_scores": (
-            "TreeScores",
-            "score_trees",
-        ),
+        "._text.corpus.tree_scores": ("TreeScores", "score_trees"),
         "._text.corpus.tree_writing": ("write_trees",),
-        "._text.corpus.trees": (
-            "Tree",
-            "read_trees",
-        ),
+        "._text.corpus.trees": ("Tree", "read_trees"),
         "._text.parser": ("Parser",),
-        "._text.summaries.rouge": (
-            "SummaryScores",
-            "score_summaries",
-        ),
+        "._text.summaries.rouge": ("SummaryScores", "score_summaries"),
         "._text.summaries.summarizer": ("Summarizer",),
         "._text.summaries.summary": ("Summary",),
         "._text.tagging.labels": ("Evaluation",),
-        "._text.tagging.matrix": ("pixel_pairs",),
-        "._text.tagging.segments": ("SegmentTagger",),
         "._text.tagging.tagger": ("Tagger",),
         "._text.tagging.templates": ("default_templates",),
         "_multilabel": ("MultiLabelTagger",),
         "_searn._beams": ("QueueTask",),
-        "_searn._check": (
-            "TaskReport",
-            "check_task",
-        ),
+        "_searn._check": ("TaskReport", "check_task"),
         "_searn._history": ("History",),
-        "_searn._learners": (
-            "Costing",
-            "LinearLearner",
-        ),
-        "_searn._orders": (
-            "JointTask",
-            "LearnedOrder",
-            "RightToLeft",
-        ),
+        "_searn._learners": ("Costing", "LinearLearner"),
+        "_searn._orders": ("JointTask", "LearnedOrder", "RightToLeft"),
         "_searn._policy": ("Mixture",),
-        "_searn._reductions": (
-            "AllPairs",
-            "OneAgainstAll",
-        ),
+        "_searn._reductions": ("AllPairs", "OneAgainstAll"),
         "_searn._searn": ("Searn",),
         "_searn._task": ("Task",),
-        "_searn._tasks": (
-            "MultiLabel",
-            "SequenceLabelling",
-            "token_features",
-        ),
-        "_searn._tasks_chunks": (
-            "SpanChunking",
-            "WordChunking",
-            "span_features",
-        ),
+        "_searn._tasks": ("SequenceLabelling", "token_features"),
+        "_searn._tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
     },
 )

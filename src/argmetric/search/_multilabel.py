@@ -1,4 +1,4 @@
-"""Labels of a row, decided one after the other: the compiled path of `MultiLabel`."""
+"""Labels of a row, decided one after the other for any metric of a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +26,24 @@ from argmetric._input.features import explained
 from argmetric._input.labels import clear_labels
 from argmetric._input.types import BinaryLabels, Floats, Integers
 from argmetric._input.validation import check_choice, to_numpy
-from argmetric._text.learning import (
-    MOST_EPOCHS,
-    Costs,
-    RollIn,
-    gold_share,
-    row_losses,
-    row_metric,
-)
-from argmetric.metrics import Metric, MetricLike
+from argmetric._text.learning import MOST_EPOCHS, RollIn, gold_share
+from argmetric.metrics import Metric, MetricLike, get_metric
 
+Costs = Literal["zero_one", "regret"]
 _LARGEST = 1e150  # squares of larger values overflow
 _ROUNDING = 1e-12
 _FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 _MOST_DOUBLINGS = 30  # a beam wider than all sequences is cut to their number
+
+
+def row_metric(metric: MetricLike) -> Metric:
+    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
+    found = get_metric(metric)
+    if isinstance(metric, str):
+        found = found.with_zero_division(1.0)
+    if np.isnan(found.zero_division):
+        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
+    return found
 
 
 def sparse_rows(X: Any) -> Any:
@@ -119,21 +123,13 @@ def check_numbers(*, step: Any, **counts: Any) -> None:
 
 
 class LossTable(NamedTuple):
-    """Losses by counts, as kernels take them.
+    """Losses by counts, as kernels take them."""
 
-    Attributes
-    ----------
-    losses : ndarray
-        At starts[t] + tp · (n_labels - t + 1) + fp, for true and false positives.
-    starts : ndarray of shape (n_labels + 1,)
-        -1 for a t that no row has.
-    in_corner : ndarray of shape (n_labels + 1,)
-        Whether the loss of rows with t positives never grows with tp nor falls with
-        fp. The least in reach then needs no search.
-    """
-
+    # at starts[t] + tp · (n_labels - t + 1) + fp, for true and false positives
     losses: Floats
-    starts: Integers
+    starts: Integers  # (n_labels + 1,): -1 for a t that no row has
+    # (n_labels + 1,): whether the loss of rows with t positives never grows with tp nor
+    # falls with fp. The least in reach then needs no search
     in_corner: npt.NDArray[np.bool_]
 
 
@@ -144,7 +140,9 @@ def loss_table(metric: Metric, n_labels: int, totals: Integers) -> LossTable:
     parts, size = [], 0
     for t in np.unique(totals).tolist():
         tp, fp = np.arange(t + 1)[:, None], np.arange(n_labels - t + 1)[None, :]
-        losses = np.asarray(row_losses(metric, tp, tp + fp, t, n_labels))
+        losses = np.asarray(metric.value(tp, tp + fp, t, n_labels))
+        if metric.greater_is_better:
+            losses = 1.0 - losses
         if not np.isfinite(losses).all():
             hits, wrong = np.argwhere(~np.isfinite(losses))[0].tolist()
             raise ValueError(
@@ -163,8 +161,7 @@ def loss_table(metric: Metric, n_labels: int, totals: Integers) -> LossTable:
 class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Turn the labels of a row on or off, one after the other, for any metric.
 
-    The compiled path of `Searn(MultiLabel(n_labels, metric))`. Label j is decided from
-    the row and from the labels before it,
+    Label j is decided from the row and from the labels before it,
 
         w_j·x + Σ_o v_jo (2 y_o - 1) + b_j > 0,
 
@@ -336,8 +333,14 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     histories,
                     clock,
                 )
-                seconds = time.perf_counter() - start
-                self._tell(epoch + 1, mistakes / truth.size, seconds)
+                row = {"epoch": epoch + 1, "error": mistakes / truth.size}
+                row["seconds"] = time.perf_counter() - start
+                self.history_.append(row)
+                if self.verbose:
+                    sys.stderr.write(
+                        f"epoch {row['epoch']}: {row['error']:.2%} wrong, "
+                        f"{row['seconds']:.1f} s\n"
+                    )
         except KeyboardInterrupt:
             if not self.history_:
                 raise
@@ -348,12 +351,6 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return _average(learned, clock), _average(histories, clock)
-
-    def _tell(self, epoch: int, error: float, seconds: float) -> None:
-        self.history_.append({"epoch": epoch, "error": error, "seconds": seconds})
-        if self.verbose:
-            line = f"epoch {epoch}: {error:.2%} wrong, {seconds:.1f} s\n"
-            sys.stderr.write(line)
 
     def predict(self, X: Any) -> Integers:
         """Predicted labels of each row.

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import check_items, shown
-from argmetric._input.types import Integers
 from argmetric._input.validation import check_choice, check_scores, to_floats
 from argmetric._text.corpus.labels import SCHEMES, Roles, SchemeName
 from argmetric.sequence._crf import ChainBatch
@@ -19,16 +18,9 @@ WANTED = "a list of (start, stop, type, probability) for each sentence"
 def candidate_marginals(
     candidates: Any, tokens: Any, scheme: SchemeName
 ) -> SpanMarginals:
-    """The candidates of every sentence, as if a chain had listed them.
+    """The candidates (start, stop, type, probability), as if a chain had listed them.
 
-    Parameters
-    ----------
-    candidates : sequence of lists
-        (start, stop, type, probability) of every span.
-    tokens : sequence, optional
-        Words of every sentence; without them it ends with its last candidate.
-    scheme : {"IOB2", "BIOES"}
-        How labels will be written.
+    Without tokens, the words of every sentence, it ends with its last candidate.
     """
     check_choice(scheme, "scheme", SCHEMES)
     sentences = [
@@ -38,18 +30,29 @@ def candidate_marginals(
     sizes = np.array([len(one) for one in sentences], dtype=np.int64)
     sentence = np.repeat(np.arange(sizes.size), sizes)
     rows = [span for one in sentences for span in one]
-    columns = _columns(rows, sentence)
-    kinds, p = (
-        columns[2],
-        check_scores(to_floats(columns[3], "probability"), "probability", logits=False),
-    )
+    columns: list[list[Any]] = [[], [], [], []]
+    for g, row in zip(sentence.tolist(), rows, strict=True):
+        try:
+            start, stop, kind, p = row
+            good = int(start) == start and int(stop) == stop and 0 <= start < stop
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise ValueError(
+                f"candidates[{g}] has {shown(row)}: a span is (start, stop, type, "
+                "probability), from the token `start` up to, not including, `stop`"
+            )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    p = to_floats(columns[3], "probability")
+    p = check_scores(p, "probability", logits=False)
     spans = np.array(columns[:2], dtype=np.int64).T.reshape(-1, 2)
     lengths = np.zeros(sizes.size, dtype=np.int64)
     np.maximum.at(lengths, sentence, spans[:, 1])
     if tokens is not None and len(tokens) == sizes.size:
         lengths = np.maximum(lengths, [len(words) for words in tokens])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    types, kind = np.unique(np.array(kinds, dtype=str), return_inverse=True)
+    types, kind = np.unique(np.array(columns[2], dtype=str), return_inverse=True)
     flat = np.column_stack([spans + indptr[sentence][:, None], kind])
     order = np.lexsort((flat[:, 1], flat[:, 0]))
     expected = np.zeros((sizes.size, types.size))
@@ -71,22 +74,3 @@ def candidate_marginals(
         reach=lengths,
         unlisted=0.0,
     )
-
-
-def _columns(rows: list[Any], sentence: Integers) -> list[list[Any]]:
-    """Starts, stops, types and probabilities; the first bad span is named."""
-    columns: list[list[Any]] = [[], [], [], []]
-    for g, row in zip(sentence.tolist(), rows, strict=True):
-        try:
-            start, stop, kind, p = row
-            good = int(start) == start and int(stop) == stop and 0 <= start < stop
-        except (TypeError, ValueError):
-            good = False
-        if not good:
-            raise ValueError(
-                f"candidates[{g}] has {shown(row)}: a span is (start, stop, type, "
-                "probability), from the token `start` up to, not including, `stop`"
-            )
-        for column, value in zip(columns, (start, stop, kind, p), strict=True):
-            column.append(value)
-    return columns

@@ -56,9 +56,8 @@ class SpanCounts:
         cells = self.cell[chosen]
         n = self.mean.size
         hits = np.bincount(cells, weights=self.p[chosen], minlength=n)
-        return hits.astype(np.float64), np.bincount(cells, minlength=n).astype(
-            np.float64
-        )
+        size = np.bincount(cells, minlength=n)
+        return hits.astype(np.float64), size.astype(np.float64)
 
     def separate(self, part: Booleans | None = None) -> SpanChoice:
         """Largest value in every cell, for cells that share no sentence.
@@ -102,7 +101,9 @@ class SpanCounts:
             union |= choice.chosen
             level += choice.values  # 0 in the cells of other types
         upper = self._upper(level)
-        if not self._overlap(union):
+        spans = self.marginals.flat[union]
+        order = np.argsort(spans[:, 0], kind="stable")
+        if (spans[order[1:], 0] >= spans[order[:-1], 1]).all():  # none overlap
             return SpanChoice(union, level, upper)
         total = np.array([self.mean.sum()])
         pooled = replace(self, cell=np.zeros_like(self.cell), mean=total)
@@ -127,11 +128,6 @@ class SpanCounts:
             best, reached = found, float(level.mean())
         return best
 
-    def _overlap(self, chosen: Booleans) -> bool:
-        spans = self.marginals.flat[chosen]
-        order = np.argsort(spans[:, 0], kind="stable")
-        return bool((spans[order[1:], 0] < spans[order[:-1], 1]).any())
-
 
 def exact(
     marginals: SpanMarginals, documents: Integers, b2: float, empty: Floats
@@ -141,18 +137,8 @@ def exact(
     E[F_β] of k spans is the sum of their Δ = (1+β²)·E[1(span)/(k + β²t)], whatever
     else depends on what, so that for each k the best set is a scheduling problem of
     size k. 1/(k + β²t) is a sum of exponentials, and E[1(span)·uᵗ] is a marginal of
-    the chain with tilted scores.
-
-    Parameters
-    ----------
-    marginals : SpanMarginals
-        Sentences in the order of documents.
-    documents : ndarray
-        Where documents begin and end, in sentences.
-    b2 : float
-        β².
-    empty : ndarray
-        E[F_β] of no span.
+    the chain with tilted scores. `documents` says at which sentences they begin and
+    end, `empty` what E[F_β] of no span is.
     """
     from argmetric._expected.kernels.nodes import exponential_sum
     from argmetric.sequence.kernels.intervals import exact_sets
@@ -172,21 +158,8 @@ def exact(
     mean = segment_sums(marginals.expected.sum(axis=1), documents)
     place, power = np.zeros(2, dtype=np.int64), np.ones(nodes.size)
     decay = np.exp(-nodes)
-    while not exact_sets(
-        tilted,
-        decay,
-        marginals.flat,
-        spans,
-        tokens,
-        mean,
-        b2,
-        empty,
-        chosen,
-        values,
-        place,
-        power,
-        _STEPS_AT_ONCE,
-    ):
+    given = tilted, decay, marginals.flat, spans, tokens, mean, b2, empty
+    while not exact_sets(*given, chosen, values, place, power, _STEPS_AT_ONCE):
         pass
     # An unlisted span adds less than (1+β²) times its probability/(k + β²)
     upper = float(values.mean()) + (1 + b2) * marginals.unlisted

@@ -22,24 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChainBatch:
-    """Linear chains behind each other.
+    """Linear chains behind each other."""
 
-    Parameters
-    ----------
-    unary : ndarray of shape (tokens, labels)
-        Log scores.
-    pairs : ndarray of shape (tables, labels, labels)
-        Log scores of a label and its successor.
-    pair_of : ndarray of shape (tokens,)
-        Which table leads to the token from the one before.
-    indptr : ndarray of shape (sentences + 1,)
-        Where sentences begin and end.
-    """
-
-    unary: Floats
-    pairs: Floats
-    pair_of: Integers
-    indptr: Integers
+    unary: Floats  # (tokens, labels): log scores
+    pairs: Floats  # (tables, labels, labels): log scores of a label and its successor
+    pair_of: Integers  # (tokens,): which table leads to the token from the one before
+    indptr: Integers  # (sentences + 1,): where sentences begin and end
 
     @property
     def arrays(self) -> tuple[Floats, Integers, Floats, Integers]:
@@ -133,11 +121,7 @@ def batch_of(models: Sequence[LinearChainCRF]) -> ChainBatch:
             pair_of[start:stop] = at
         else:
             pair_of[start + 1 : stop] = np.arange(at, at + len(model) - 1)
-    unary = (
-        np.concatenate([model.unary for model in models])
-        if models
-        else np.empty((0, n_labels))
-    )
+    unary = np.concatenate([np.empty((0, n_labels)), *(one.unary for one in models)])
     if not n_tables:
         tables = [np.zeros((1, n_labels, n_labels))]
     pairs = np.ascontiguousarray(np.concatenate(tables))

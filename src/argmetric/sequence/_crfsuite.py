@@ -22,7 +22,7 @@ from argmetric._input.arguments import (
     shown,
     to_float,
 )
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Floats
 from argmetric._results.whole_files import DataError, read_whole
 from argmetric._text.hashing import word_shape
 from argmetric.sequence._crf import LinearChainCRF
@@ -242,38 +242,25 @@ class CrfsuiteModel:
         numbers = np.array(found, dtype=np.int64)
         share = float((numbers >= 0).mean()) if numbers.size else 1.0
         if share < _LEAST_KNOWN and numbers.size >= _FEW:
-            self._refuse_features(share, unknown)
+            some = list(self._attributes)[:_COMPARED]
+            near = get_close_matches(unknown, some, n=1, cutoff=0.0)
+            beside = f" and of the model {near[0]!r}" if near else ""
+            raise ValueError(
+                f"the model knows {100 * share:.1f} % of the features: it was trained "
+                f"with others. One of the input is {unknown!r}{beside}"
+            )
         amounts = np.ones(len(found))
         amounts[list(values)] = list(values.values())
         unary = np.zeros((len(ends), len(self.labels)))
-        state_scores(
-            numbers,
-            amounts,
-            _starts(ends),
-            self._indptr,
-            self._labels,
-            self._weights,
-            unary,
-        )
+        starts = np.array([0, *ends], dtype=np.int64)
+        known_weights = self._indptr, self._labels, self._weights
+        state_scores(numbers, amounts, starts, *known_weights, unary)
         parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
         chains = [
             LinearChainCRF._trusted(part, self.transitions, self.labels)
             for part in parts
         ]
         return chains, share
-
-    def _refuse_features(self, share: float, unknown: str) -> None:
-        some = list(self._attributes)[:_COMPARED]
-        near = get_close_matches(unknown, some, n=1, cutoff=0.0)
-        beside = f" and of the model {near[0]!r}" if near else ""
-        raise ValueError(
-            f"the model knows {100 * share:.1f} % of the features: it was trained with "
-            f"others. One of the input is {unknown!r}{beside}"
-        )
-
-
-def _starts(ends: list[int]) -> Integers:
-    return np.array([0, *ends], dtype=np.int64)
 
 
 def _flat(features: Mapping[str, Any], where: str) -> Iterable[tuple[str, float]]:

@@ -22,12 +22,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import AffineForm, ItemForm, MeanForm, Metric, RatioForm
 from argmetric.sequence._models import Chain
-from argmetric.sequence._segmentation import (
-    Pk,
-    WindowDiff,
-    WindowUtility,
-    count_ones,
-)
+from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility, count_ones
 from argmetric.sequence._utilities import Hamming, SimpleFunction, ZeroOne
 
 BLOCK = 256  # columns of Δ at a time
@@ -55,11 +50,7 @@ def is_affine(metric: Metric, n: int) -> bool:
         return False
     tp, k, t = np.mgrid[: n + 1, : n + 1, : n + 1]
     possible = (tp <= np.minimum(k, t)) & (tp >= k + t - n)
-    tp, k, t = (
-        np.where(possible, tp, 0),
-        np.where(possible, k, 0),
-        np.where(possible, t, 0),
-    )
+    tp, k, t = (np.where(possible, x, 0) for x in (tp, k, t))
     values = np.where(possible, metric.value(tp, k, t, n), math.nan)
     bends = np.diff(values, 2, axis=0)
     return bool(np.nanmax(np.abs(bends), initial=0.0) <= 1e-12 * np.nanmax(abs(values)))
@@ -235,46 +226,34 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
         isinstance(function, WindowDiff | WindowUtility)
         and function.window <= MAX_DECODED_WINDOW
     ):
-        return shortest_path(_window_costs(function, chain), function.window)
+        return shortest_path(_window_costs(function, chain), 1 << function.window - 1)
     return None
 
 
 def most_probable(chain: Chain) -> Integers:
     """The label sequence with the highest probability (Viterbi)."""
-    n, size = chain.n, chain.steps.shape[1]
     with np.errstate(divide="ignore"):
         costs = -np.log(chain.at_least(1).steps)
-    size = costs.shape[1]
-    score = np.full(size, np.inf)
-    score[0] = 0.0
-    oldest = np.zeros((n, size), dtype=np.int64)
-    for i in range(n):
-        both = (score[:, None] + costs[i]).reshape(2, size)
-        oldest[i] = both.argmin(axis=0)
-        score = both.min(axis=0)
-    return _walk_back(oldest, int(score.argmin()), size)
+    return shortest_path(costs.reshape(chain.n, -1), costs.shape[1])
 
 
-def _walk_back(oldest: Integers, state: int, size: int) -> Integers:
-    """Labels of the path whose forgotten labels are `oldest`."""
-    labels = np.zeros(oldest.shape[0], dtype=np.int64)
-    for i in range(labels.size - 1, -1, -1):
-        window = int(oldest[i, state]) * size + state
-        labels[i], state = window & 1, window >> 1
-    return labels
+def shortest_path(costs: Floats, size: int) -> Integers:
+    """Labels with the least sum of costs[i, window that ends at i].
 
-
-def shortest_path(costs: Floats, window: int) -> Integers:
-    """Labels with the least sum of costs[i, window that ends at i]."""
-    size = 1 << (window - 1)
+    There are `size` histories, those of the window without its last label.
+    """
     score = np.full(size, np.inf)
     score[0] = 0.0
     oldest = np.zeros((costs.shape[0], size), dtype=np.int64)
     for i, cost in enumerate(costs):
         both = (np.repeat(score, 2) + cost).reshape(2, size)
-        oldest[i] = both.argmin(axis=0)
+        oldest[i] = both.argmin(axis=0)  # the label that is forgotten
         score = both.min(axis=0)
-    return _walk_back(oldest, int(score.argmin()), size)
+    labels, state = np.zeros(len(costs), dtype=np.int64), int(score.argmin())
+    for i in range(labels.size - 1, -1, -1):
+        window = int(oldest[i, state]) * size + state
+        labels[i], state = window & 1, window >> 1
+    return labels
 
 
 def _window_costs(function: WindowDiff | WindowUtility, chain: Chain) -> Floats:

@@ -105,7 +105,11 @@ def decode_logits(
     places = None
     if offsets is not None:
         places = to_floats(on_host(offsets), "offsets")
-        _check_offsets(places)
+        if places.ndim != 3 or places.shape[2] != 2:
+            raise ValueError(
+                f"offsets has shape {places.shape}, not (batch, tokens, 2): the first "
+                "character of every token, and the one after its last"
+            )
         there = places[..., 1] > places[..., 0]
         mask = there if mask is None else there & (to_floats(on_host(mask), "mask") > 0)
     elif text is not None:
@@ -137,14 +141,6 @@ def decode_logits(
         method=method,
     )
     return found if places is None else _with_characters(found, words, places, text)
-
-
-def _check_offsets(places: Any) -> None:
-    if places.ndim != 3 or places.shape[2] != 2:
-        raise ValueError(
-            f"offsets has shape {places.shape}, not (batch, tokens, 2): the first "
-            "character of every token, and the one after its last"
-        )
 
 
 def _recalibrated(

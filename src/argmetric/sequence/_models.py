@@ -15,19 +15,12 @@ TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The one form that every algorithm runs on.
+    """The one form that every algorithm runs on."""
 
-    Attributes
-    ----------
-    order : int
-        How many labels back the next one looks.
-    steps : ndarray of shape (n, 2**order, 2)
-        P(y_i | history). The history of label i is the number whose lowest bit is
-        label i-1; it is 0 at the beginning, so that the first rows of the first
-        labels are the ones that matter.
-    """
-
-    order: int
+    order: int  # how many labels back the next one looks
+    # (n, 2**order, 2): p(y_i | history). The history of label i is the number whose
+    # lowest bit is label i-1; it is 0 at the beginning, so that the first rows of the
+    # first labels are the ones that matter
     steps: Floats
 
     @property
@@ -220,11 +213,7 @@ def _normalised(rows: Floats, name: str) -> Floats:
 def as_chain(model: Any) -> Chain:
     """The steps of a model: of labels 0 and 1, each after the ones before it.
 
-    Parameters
-    ----------
-    model : Independent, MarkovChain or LinearChainCRF
-        A model of binary labels. Every object with a method ``to_markov_chain`` will
-        do.
+    Every object with a method ``to_markov_chain`` will do.
     """
     if isinstance(model, Chain):
         return model

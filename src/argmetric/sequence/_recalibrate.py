@@ -16,7 +16,7 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import check_fraction
 from argmetric._results.display import Lines, Result
 from argmetric._results.pictures import draw_map
-from argmetric._text.corpus.labels import Chunk, SchemeName, read_chunks
+from argmetric._text.corpus.labels import SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 
@@ -94,19 +94,16 @@ def true_spans(
                 f"sentence {g}: gold has {len(labels)} labels but the model has "
                 f"{length} tokens"
             )
-        for start, stop, kind in _gold_chunks(labels, g, marginals.scheme):
+        try:
+            chunks = read_chunks(labels, marginals.scheme)
+        except ValueError as error:
+            raise ValueError(f"gold[{g}]: {error}") from None
+        for start, stop, kind in chunks:
             n_gold += 1
             at = int(starts[g])
             there.add((at + start, at + stop, kinds.get(kind, -1)))
     found = [tuple(span) in there for span in marginals.flat.tolist()]
     return np.array(found, dtype=bool), n_gold
-
-
-def _gold_chunks(labels: list[str], g: int, scheme: SchemeName) -> list[Chunk]:
-    try:
-        return read_chunks(labels, scheme)
-    except ValueError as error:
-        raise ValueError(f"gold[{g}]: {error}") from None
 
 
 def recalibrate(
@@ -141,7 +138,11 @@ def recalibrate(
             "the development set must have true and false spans above the floor; it "
             f"has {int(y.sum())} true ones of {y.size}"
         )
-    slope, intercept = _fit(_log_odds(model.probability[part]), y)
+    x = _log_odds(model.probability[part])
+    design, start = np.stack([x, np.ones_like(x)]), np.array([1.0, 0.0])
+    ridge = Prior(np.zeros(2), np.full(2, _RIDGE))
+    found = likeliest(design, y, np.ones_like(x), start, ridge).theta
+    slope, intercept = float(found[0]), float(found[1])
     if slope <= 0:
         raise ValueError(
             f"slope {slope:.3g} above floor={floor:g}: on the development set more "
@@ -153,11 +154,3 @@ def recalibrate(
 
 def _log_odds(p: Floats) -> Floats:
     return bounded_logit(p, _LEAST, _MOST)
-
-
-def _fit(x: Floats, y: Floats) -> tuple[float, float]:
-    """Slope and intercept of largest likelihood."""
-    design, start = np.stack([x, np.ones_like(x)]), np.array([1.0, 0.0])
-    ridge = Prior(np.zeros(2), np.full(2, _RIDGE))
-    slope, intercept = likeliest(design, y, np.ones_like(x), start, ridge).theta
-    return float(slope), float(intercept)

@@ -125,20 +125,10 @@ def run_beam(
         low = high = values[0]
         down, up = tables.down, tables.up
     keys = np.zeros(2 * width + 2, dtype=np.int64)
+    automaton = tables.kind, tables.follow, tables.gain, tables.start, cells
+    bounds = low, high, down, up
     keys, mass, count, dropped, least, most, total = beam_run(
-        chain.steps,
-        tables.kind,
-        tables.follow,
-        tables.gain,
-        tables.start,
-        cells,
-        width,
-        low,
-        high,
-        down,
-        up,
-        keys,
-        np.zeros(keys.size),
+        chain.steps, *automaton, width, *bounds, keys, np.zeros(keys.size)
     )
     row = keys[:count] // cells % states if values.shape[0] > 1 else 0
     found = values[row, keys[:count] % cells]
@@ -207,8 +197,10 @@ def run_plain(
     for i, step in enumerate(chain.steps):
         entries = layer.entries
         if width is not None and len(entries) > width:
-            entries, lost = _strongest(entries, width)
-            dropped += lost
+            masses = np.array([entry[2] for entry in entries])
+            order = np.argpartition(-masses, width - 1)  # in linear time
+            dropped += float(masses[order[width:]].sum())
+            entries = [entries[int(e)] for e in np.sort(order[:width])]
         following = _StateMap(layer.key)
         for h, state, mass in entries:
             for y in (0, 1):
@@ -221,10 +213,10 @@ def run_plain(
             raise too_many(utility.name, len(layer.entries), i + 1, limit)
         total += len(layer.entries)
     values = final_values(utility, [state for _, state, _ in layer.entries], z)
-    masses = np.array([mass for _, _, mass in layer.entries])
+    kept = np.array([mass for _, _, mass in layer.entries])
     least = dropped * np.asarray(worst) if dropped else 0.0
     most = dropped * np.asarray(best) if dropped else 0.0
-    return Outcome(values, masses, total, dropped, least, most)
+    return Outcome(values, kept, total, dropped, least, most)
 
 
 def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Floats:
@@ -239,14 +231,6 @@ def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Flo
             f"{', '.join(map(str, shapes))}"
         )
     return np.array(rows)
-
-
-def _strongest(entries: list[Any], width: int) -> tuple[list[Any], float]:
-    """The most probable entries, by linear-time selection, and the mass of the rest."""
-    mass = np.array([entry[2] for entry in entries])
-    order = np.argpartition(-mass, width - 1)
-    kept = np.sort(order[:width])
-    return [entries[int(e)] for e in kept], float(mass[order[width:]].sum())
 
 
 class _StateMap:
@@ -283,17 +267,13 @@ class _StateMap:
 
 def _key_of(state: Any) -> Callable[[Any], Any] | None:
     """How states become keys of a dict: as they are, frozen, or not at all."""
-    for key in (_same, freeze):
+    for key in (lambda own: own, freeze):
         try:
             hash(key(state))
         except TypeError:
             continue
         return key
     return None
-
-
-def _same(state: Any) -> Any:
-    return state
 
 
 def freeze(state: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_choice, to_floats
 
 Subwords = Literal["first", "mean"]
@@ -17,20 +17,12 @@ SUBWORDS: tuple[Subwords, ...] = ("first", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of some sentences, one behind the other.
+    """The words of some sentences, one behind the other."""
 
-    Attributes
-    ----------
-    p : ndarray of shape (words, labels)
-        Label probabilities.
-    indptr : ndarray of int
-        Where the words of each sentence begin, and their number.
-    first, last : ndarray of int
-        The first and the last sub-word of every word, counted over all sentences.
-    """
-
-    p: Floats
-    indptr: Integers
+    p: Floats  # (words, labels): label probabilities
+    indptr: Integers  # where the words of each sentence begin, and their number
+    # first, last: the first and the last sub-word of every word, counted over all
+    # sentences
     first: Integers
     last: Integers
 
@@ -45,24 +37,10 @@ def read_words(
     subwords: Subwords = "first",
     single: bool = False,
 ) -> Words:
-    """Label probabilities of words.
+    """Label probabilities of words, from p of shape (batch, tokens, labels).
 
-    Parameters
-    ----------
-    p : array or tensor of shape (batch, tokens, labels)
-        Probabilities or logits.
-    n_labels : int
-        How many labels there are.
-    logits : bool
-        Whether `p` holds logits.
-    word_ids : sequence, optional
-        The word of every token, None for tokens that belong to none.
-    mask : array-like, optional
-        Whether a token counts.
-    subwords : {"first", "mean"}
-        Which of the tokens of a word speak for it.
-    single : bool
-        Whether the batch is one sentence: messages name rows then.
+    `word_ids` has None for tokens that belong to no word; `mask` says which tokens
+    count. Where the batch is a `single` sentence, messages name rows.
     """
     check_choice(subwords, "subwords", SUBWORDS)
     values = to_floats(on_host(p), "p")
@@ -84,14 +62,30 @@ def read_words(
     number = word.ravel()[token]
     new = np.ones(token.size, dtype=bool)
     new[1:] = (sentence[1:] != sentence[:-1]) | (number[1:] != number[:-1])
-    _refuse_unordered(number, sentence, new)
+    back = np.flatnonzero(
+        (number[1:] < number[:-1]) & (sentence[1:] == sentence[:-1]) & new[1:]
+    )
+    if back.size:
+        i = int(back[0]) + 1
+        raise ValueError(
+            f"word_ids falls from {number[i - 1]:g} to {number[i]:g} in sentence "
+            f"{sentence[i]}: words must be in order, one text a sentence"
+        )
     at = np.flatnonzero(new)
     rows = values.reshape(-1, n_labels)[token]
-    wrong = np.flatnonzero(_wrong(rows, logits))
-    if wrong.size:
-        at_sentence, row = divmod(int(token[wrong[0]]), length)
+    wrong = ~np.isfinite(rows).all(axis=1)
+    if not logits:
+        wrong |= (np.abs(rows.sum(axis=1) - 1.0) > 1e-4) | (rows < 0.0).any(axis=1)
+    for i in np.flatnonzero(wrong)[:1]:
+        at_sentence, row = divmod(int(token[i]), length)
         place = f"row {row}" if single else f"sentence {at_sentence}, token {row}"
-        raise ValueError(_complaint(rows[wrong[0]], place))
+        hint = ": pass logits=True if these are logits"
+        what = f"p sums to {rows[i].sum():g} at {place}, not to 1{hint}"
+        if not np.isfinite(rows[i]).all():
+            what = f"p is not finite at {place}"
+        elif (rows[i] < 0.0).any():
+            what = f"p is negative at {place}{hint}"
+        raise ValueError(what)
     if logits:
         rows = np.exp(rows - rows.max(axis=1, keepdims=True))
         rows /= rows.sum(axis=1, keepdims=True)
@@ -122,36 +116,6 @@ def _of_tokens(values: Any, name: str, shape: tuple[int, int]) -> Floats:
             f"{shape[1]} tokens"
         )
     return array
-
-
-def _refuse_unordered(number: Floats, sentence: Integers, new: Booleans) -> None:
-    """The tokens of a word stand together, and words in order."""
-    back = np.flatnonzero(
-        (number[1:] < number[:-1]) & (sentence[1:] == sentence[:-1]) & new[1:]
-    )
-    if back.size:
-        at = int(back[0]) + 1
-        raise ValueError(
-            f"word_ids falls from {number[at - 1]:g} to {number[at]:g} in sentence "
-            f"{sentence[at]}: words must be in order, one text a sentence"
-        )
-
-
-def _wrong(rows: Floats, logits: bool) -> Booleans:
-    """Which tokens have no logits, or no probabilities."""
-    wrong = ~np.isfinite(rows).all(axis=1)
-    if not logits:
-        wrong |= (np.abs(rows.sum(axis=1) - 1.0) > 1e-4) | (rows < 0.0).any(axis=1)
-    return np.asarray(wrong)
-
-
-def _complaint(row: Floats, place: str) -> str:
-    if not np.isfinite(row).all():
-        return f"p is not finite at {place}"
-    hint = ": pass logits=True if these are logits"
-    if (row < 0.0).any():
-        return f"p is negative at {place}{hint}"
-    return f"p sums to {row.sum():g} at {place}, not to 1{hint}"
 
 
 def label_names(labels: Any) -> Sequence[str]:

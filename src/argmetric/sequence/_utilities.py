@@ -107,41 +107,23 @@ class VectorFunction(SimpleFunction):
 
 @dataclass(frozen=True, eq=False)
 class AutomatonTables:
-    """An automaton whose state is (control state s, counter c), in arrays.
+    """An automaton whose state is (control state s, counter c), in arrays."""
 
-    Attributes
-    ----------
-    kind : ndarray of shape (n,)
-        Which table a position uses.
-    follow : ndarray of shape (kinds, states, 2)
-        Next control state.
-    gain : ndarray of shape (kinds, states, 2) or None
-        What the counter grows by; None where the growth is not a whole number.
-    cells : int
-        The counter is below this.
-    unit : float or None
-        The utility is unit·c, for a utility that adds up.
-    worth : ndarray or None
-        unit·gain, likewise.
-    table : ndarray of shape (states or 1, cells) or None
-        The utility of every final state, where it does not add up.
-    down, up : ndarray of shape (n,) or None
-        A state with counter c before position i ends with a utility between those of
-        the counters c + down[i] and c + up[i].
-    start : int
-        Control state before the first label.
-    """
-
-    kind: Integers
-    follow: Integers
+    kind: Integers  # (n,): which table a position uses
+    follow: Integers  # (kinds, states, 2): next control state
+    # (kinds, states, 2): what the counter grows by; None where the growth is not a
+    # whole number
     gain: Integers | None
-    cells: int
-    unit: float | None = None
-    worth: Floats | None = None
+    cells: int  # the counter is below this
+    unit: float | None = None  # the utility is unit·c, for a utility that adds up
+    worth: Floats | None = None  # unit·gain, likewise
+    # (states or 1, cells): the utility of every final state, where it does not add up
     table: Floats | None = None
+    # down, up: (n,): a state with counter c before position i ends with a utility
+    # between those of the counters c + down[i] and c + up[i]
     down: Integers | None = None
     up: Integers | None = None
-    start: int = 0
+    start: int = 0  # control state before the first label
 
     def values(self) -> Floats:
         """Utility of every (control state or any, counter)."""

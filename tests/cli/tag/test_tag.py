@@ -59,7 +59,7 @@ def test_options_reach_the_tagger(run: Run) -> None:
     ended = run(
         *("train", "train.txt", "--task", "chunk", "--model", "m.tag"),
         *("--templates", "mine.txt", "--direction", "right", "--beam", "2"),
-        *("--learner", "perceptron", "--roll-in", "own", "--costs", "regret"),
+        *("--roll-in", "own"),
         *("--epochs", "2", "--seed", "7", "--memory", "none", "--json", *SMALL),
     )
     assert ended.code == 0
@@ -68,8 +68,8 @@ def test_options_reach_the_tagger(run: Run) -> None:
     assert summary["dev_scores"] is None
     assert [row["epoch"] for row in summary["history"]] == [1, 2]
     expected = {
-        **{"direction": "right", "beam": 2, "learner": "perceptron", "epochs": 2},
-        **{"roll_in": "own", "costs": "regret", "memory": "none", "hash_bits": 14},
+        **{"direction": "right", "beam": 2, "epochs": 2},
+        **{"roll_in": "own", "memory": "none", "hash_bits": 14},
     }
     assert {name: summary[name] for name in expected} == expected
     found = Tagger.load("m.tag").get_params()

@@ -178,9 +178,28 @@ def write_sentences(
     """
     path = check_path(path)
     kind = corpus_format(path, format)
-    sentences = _sentences(sentences)
-    predicted = _predicted(predicted, sentences)
-    chosen = [None] * len(sentences) if spans is None else _spans(spans, sentences)
+    sentences = check_items(sentences, "sentences", "a list of Sentence")
+    for i, sentence in enumerate(sentences):
+        if not isinstance(sentence, Sentence):
+            raise TypeError(
+                f"sentences must be a list of Sentence, not {shown(sentence)} at "
+                f"position {i}"
+            )
+    predicted = _for_each(predicted, "predicted", "a list of labels", len(sentences))
+    predicted = [check_texts(one, f"predicted[{i}]") for i, one in enumerate(predicted)]
+    for i, (labels, sentence) in enumerate(zip(predicted, sentences, strict=True)):
+        if len(labels) != len(sentence):
+            raise ValueError(
+                f"predicted[{i}] has {len(labels)} labels for {len(sentence)} tokens"
+            )
+    chosen: list[Any] = [None] * len(sentences)
+    wanted = "a list of Span"
+    if spans is not None:
+        chosen = _for_each(spans, "spans", wanted, len(sentences))
+        chosen = [check_items(x, f"spans[{i}]", wanted) for i, x in enumerate(chosen)]
+        for i, span in ((i, span) for i, one in enumerate(chosen) for span in one):
+            if not isinstance(span, Span):
+                raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
     parts = (
         _json_text(s, p, c) if kind == "jsonl" else _column_text(s, p)
         for s, p, c in zip(sentences, predicted, chosen, strict=True)
@@ -206,49 +225,12 @@ def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
         file.write(data)
 
 
-def _sentences(given: Any) -> list[Sentence]:
-    wanted = "a list of Sentence"
-    sentences = check_items(given, "sentences", wanted)
-    for i, sentence in enumerate(sentences):
-        if not isinstance(sentence, Sentence):
-            raise TypeError(
-                f"sentences must be {wanted}, not {shown(sentence)} at position {i}"
-            )
-    return sentences
-
-
-def _predicted(given: Any, sentences: Sequence[Sentence]) -> list[list[str]]:
-    """Labels of every sentence, one for each token."""
-    labels = check_items(given, "predicted", "a list of labels for each sentence")
-    _same_number(labels, "predicted", sentences)
-    found = [check_texts(one, f"predicted[{i}]") for i, one in enumerate(labels)]
-    for i, (one, sentence) in enumerate(zip(found, sentences, strict=True)):
-        if len(one) != len(sentence):
-            raise ValueError(
-                f"predicted[{i}] has {len(one)} labels for {len(sentence)} tokens"
-            )
-    return found
-
-
-def _spans(given: Any, sentences: Sequence[Sentence]) -> list[list[Span]]:
-    spans = check_items(given, "spans", "a list of Span for each sentence")
-    _same_number(spans, "spans", sentences)
-    wanted = "a list of Span"
-    found = [check_items(one, f"spans[{i}]", wanted) for i, one in enumerate(spans)]
-    for i, one in enumerate(found):
-        for span in one:
-            if not isinstance(span, Span):
-                raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
-    return found
-
-
-def _same_number(
-    given: Sequence[Any], name: str, sentences: Sequence[Sentence]
-) -> None:
-    if len(given) != len(sentences):
-        raise ValueError(
-            f"{name} has {len(given)} sentences but there are {len(sentences)}"
-        )
+def _for_each(given: Any, name: str, what: str, n: int) -> list[Any]:
+    """A list with an item for each of n sentences."""
+    items = check_items(given, name, f"{what} for each sentence")
+    if len(items) != n:
+        raise ValueError(f"{name} has {len(items)} sentences but there are {n}")
+    return items
 
 
 def _column_text(sentence: Sentence, predicted: Sequence[str]) -> str:

@@ -18,18 +18,11 @@ _STEP = 2  # columns for a level
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """The heads of all words of a text, sentence behind sentence.
+    """The heads of all words of a text, sentence behind sentence."""
 
-    Attributes
-    ----------
-    values : ndarray of int64
-        Numbers of heads within their sentence, counted from 1; 0 is the root.
-    sentences : ndarray of int64
-        Word numbers where sentences start, and the number of words.
-    """
-
+    # numbers of heads within their sentence, counted from 1; 0 is the root
     values: Integers
-    sentences: Integers
+    sentences: Integers  # word numbers where sentences start, and the number of words
 
     @classmethod
     def of(cls, heads: Sequence[AnyArray]) -> Heads:
@@ -186,20 +179,9 @@ def draw_tree(
     Words stand in their order. The line from a word goes left, and then up or down to
     the column in which its head begins. An arc that spans words which are not below its
     head is not drawn: the head is named behind the word. Where `gold_heads` differ, a
-    cross stands behind the word, and the right head.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The words of one sentence.
-    heads : array-like of int
-        The number of each word's head, counted from 1; 0 is the root, -1 unknown.
-    relations : sequence of str, optional
-        Shown behind the words.
-    gold_heads : array-like of int, optional
-        The right heads.
-    width : int, default=80
-        Most columns of a line; what is longer is cut.
+    cross stands behind the word, and the right head. Relations stand behind the words.
+    Heads are counted from 1; 0 is the root, -1 unknown. Longer lines than `width` are
+    cut.
 
     Examples
     --------

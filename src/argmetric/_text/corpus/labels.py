@@ -50,9 +50,7 @@ def as_iob2(label: str) -> str:
 
 
 def roles_and_kinds(
-    labels: Sequence[str],
-    types: dict[str, int] | None = None,
-    scheme: str = "IOB2",
+    labels: Sequence[str], types: dict[str, int] | None = None, scheme: str = "IOB2"
 ) -> tuple[Integers, Integers]:
     """Number of the role (see `ROLES`) and of the type of each label, -1 for no type.
 
@@ -67,21 +65,12 @@ def roles_and_kinds(
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What each label means.
+    """What each label means."""
 
-    Parameters
-    ----------
-    types : tuple of str
-        Types in the order of first appearance.
-    table : ndarray of shape (types, 4)
-        Labels that begin, go on, end and stand alone, -1 where there is none.
-    closed : bool
-        Whether spans end with a label of their own (BIOES).
-    """
-
-    types: tuple[str, ...]
+    types: tuple[str, ...]  # types in the order of first appearance
+    # (types, 4): labels that begin, go on, end and stand alone, -1 where there is none
     table: Integers
-    closed: bool
+    closed: bool  # whether spans end with a label of their own (BIOES)
 
     @property
     def links(self) -> tuple[Integers, Integers]:
@@ -151,20 +140,13 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CodedLabels:
-    """The labels of all tokens of a text, sentence behind sentence.
+    """The labels of all tokens of a text, sentence behind sentence."""
 
-    Attributes
-    ----------
-    roles, kinds : ndarray of int64
-        The role of each label (0 outside, 1 begin, 2 inside, 3 end, 4 single), and the
-        number of its type, -1 for none.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    """
-
+    # roles, kinds: the role of each label (0 outside, 1 begin, 2 inside, 3 end, 4
+    # single), and the number of its type, -1 for none
     roles: Integers
     kinds: Integers
-    sentences: Integers
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
 
     @classmethod
     def read(
@@ -350,7 +332,11 @@ def write_labels(
     n = check_count(n, "n", high=_MOST_TOKENS)
     labels = [OUTSIDE] * n
     for number, chunk in enumerate(check_items(chunks, "chunks", "a list of spans")):
-        start, stop, kind = _borders_and_type(chunk, number)
+        wanted, name = "chunks must hold (start, stop, type)", f"of chunks[{number}]"
+        if not isinstance(chunk, Sequence) or isinstance(chunk, str) or len(chunk) < 3:
+            raise TypeError(f"{wanted}, not {shown(chunk)} at position {number}")
+        start, kind = check_count(chunk[0], f"the start {name}"), chunk[2]
+        stop = check_count(chunk[1], f"the stop {name}")
         if not 0 <= start < stop <= n:
             raise ValueError(
                 f"chunks: span {start} to {stop} is not within n={n} tokens"
@@ -362,12 +348,3 @@ def write_labels(
             last = "S" if stop == start + 1 else "E"
             labels[stop - 1] = f"{last}-{kind}"
     return labels
-
-
-def _borders_and_type(chunk: Any, number: int) -> tuple[int, int, Any]:
-    wanted = "chunks must hold (start, stop, type)"
-    if not isinstance(chunk, Sequence) or isinstance(chunk, str) or len(chunk) < 3:
-        raise TypeError(f"{wanted}, not {shown(chunk)} at position {number}")
-    name = f"the {{}} of chunks[{number}]"
-    start = check_count(chunk[0], name.format("start"))
-    return start, check_count(chunk[1], name.format("stop")), chunk[2]

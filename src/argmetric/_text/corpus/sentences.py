@@ -110,30 +110,14 @@ def corpus_format(
 
 @dataclass(frozen=True, eq=False)
 class ColumnFile:
-    """A file of tokens.
+    """A file of tokens."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    lines : list of str
-        All lines, without the line feeds.
-    places : ndarray of int64
-        The line of each token, counted from 0.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    documents : ndarray of int64
-        The number of each sentence's document.
-    columns : tuple of sequences of str
-        The columns of all tokens; words first.
-    """
-
-    name: str
-    lines: list[str]
-    places: Integers
-    sentences: Integers
-    documents: Integers
-    columns: tuple[Column, ...]
+    name: str  # what messages call it
+    lines: list[str]  # all lines, without the line feeds
+    places: Integers  # the line of each token, counted from 0
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
+    documents: Integers  # the number of each sentence's document
+    columns: tuple[Column, ...]  # the columns of all tokens; words first
 
     @property
     def n_tokens(self) -> int:
@@ -191,14 +175,8 @@ def read_columns(
 ) -> ColumnFile:
     """Read a file of tokens; what is wrong with it is told with the line.
 
-    Parameters
-    ----------
-    path : str
-        The file; ``"-"`` is standard input.
-    encoding : str, default="UTF-8"
-        How its text is written.
-    otherwise : str, optional
-        What to do about text that is written in another way, for the message.
+    ``"-"`` is standard input. `otherwise` says what to do about text that is written in
+    another encoding, for the message.
     """
     name, text = read_text(path, encoding, otherwise)
     lines = text.split("\n")
@@ -235,9 +213,12 @@ def columns_of(
     if any("\t" in line or "  " in line for line in tokens):
         separator, tokens = "\t", ["\t".join(cells_of(line)) for line in tokens]
     cells, width = split_rows(tokens, separator, places, name)
-    if n_sentences == len(tokens):
+    if n_sentences == len(tokens):  # each line a sentence by itself: words, no columns?
         rows = [line.split(separator) for line in tokens]
-        _refuse_text(rows, f"{name}, line {places[0] + 1}")
+        hint, n, where = _text_hint(rows), len(rows[0]), f"{name}, line {places[0] + 1}"
+        if hint and n > 2:
+            line = " ".join(rows[0])[:_SHOWN]
+            raise DataError(f"{where}: {n} columns: {line!r}{hint}")
     return tuple([cells[i::width] for i in range(width)])
 
 
@@ -280,14 +261,6 @@ def _text_hint(rows: Iterable[Sequence[str]]) -> str:
     return f"; {_TEXT_HINT}" if 2 * words > len(behind) else ""
 
 
-def _refuse_text(rows: Sequence[Sequence[str]], where: str) -> None:
-    """Refuse lines, each a sentence by itself, that are words and no columns."""
-    hint = _text_hint(rows)
-    if hint and len(rows[0]) > 2:
-        line = " ".join(rows[0])
-        raise DataError(f"{where}: {len(rows[0])} columns: {line[:_SHOWN]!r}{hint}")
-
-
 def read_text(
     path: str, encoding: str = "UTF-8", otherwise: str = CONVERT
 ) -> tuple[str, str]:
@@ -302,27 +275,14 @@ def read_text(
 
 @dataclass(frozen=True, eq=False)
 class PlainText:
-    """A text, its tokens and its sentences.
+    """A text, its tokens and its sentences."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    text : str
-        All of it.
-    tokens : list of str
-        The tokens: ``text[spans[i, 0]:spans[i, 1]]`` is the i-th.
-    spans : ndarray of shape (n, 2)
-        The first character of each token, and that behind its last one.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    """
-
-    name: str
-    text: str
-    tokens: list[str]
+    name: str  # what messages call it
+    text: str  # all of it
+    tokens: list[str]  # the tokens: ``text[spans[i, 0]:spans[i, 1]]`` is the i-th
+    # (n, 2): the first character of each token, and that behind its last one
     spans: Integers
-    sentences: Integers
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
 
     @property
     def n_sentences(self) -> int:
@@ -336,14 +296,7 @@ class PlainText:
 
 
 def tokenized(text: str, name: str = "text") -> PlainText:
-    """Find the tokens and the sentences of a text.
-
-    Parameters
-    ----------
-    text : str
-        Plain text, a sentence on each line or several.
-    name : str, optional
-        What messages call it.
+    """Find the tokens and the sentences of a text, which messages call by its name.
 
     Examples
     --------

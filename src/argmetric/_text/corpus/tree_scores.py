@@ -27,20 +27,9 @@ _BINS = ("1-10", "11-20", "21-30", "31-40", ">40")
 
 
 def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
-    """Refuse sentences whose heads are no tree.
+    """Refuse a head that is unknown or outside of the sentence, a cycle, a second root.
 
-    Parameters
-    ----------
-    trees : sequence of Tree
-        All sentences are looked at together.
-    roots : {"one", "any"}, default="one"
-        Whether a sentence may have several words whose head is the root.
-
-    Raises
-    ------
-    DataError
-        With file, line, sentence and token: a head that is unknown or outside of the
-        sentence, a cycle, a second root.
+    `roots` says whether a sentence may have several words whose head is the root.
     """
     check_choice(roots, "roots", get_args(Roots))
     trees = tree_list(trees, "trees")
@@ -50,7 +39,10 @@ def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
     if unrooted.size:
         number, token = _place(heads, unrooted[0])
         cycle = _cycle(trees[number].heads, token)
-        refuse_token(trees, number, cycle[0] - 1, _cycle_in_words(cycle))
+        more = ["..."] * (len(cycle) > 10)
+        way = " → ".join(map(str, [*cycle[:10], *more, cycle[0]]))
+        what = f"its heads go round: {way}" if cycle[1:] else "it is its own head"
+        refuse_token(trees, number, cycle[0] - 1, what)
     several = np.flatnonzero(heads.roots() > 1)
     if roots == "one" and several.size:
         number = int(several[0])
@@ -110,13 +102,6 @@ def _cycle(heads: Integers, token: int) -> list[int]:
     cycle = way[way.index(at) :]
     start = cycle.index(min(cycle))
     return cycle[start:] + cycle[:start]
-
-
-def _cycle_in_words(cycle: list[int]) -> str:
-    if len(cycle) == 1:
-        return "it is its own head"
-    way = " → ".join(map(str, [*cycle[:10], *["..."] * (len(cycle) > 10), cycle[0]]))
-    return f"its heads go round: {way}"
 
 
 class ShareRight(NamedTuple):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
 
 from argmetric._input.arguments import check_items, check_path, check_texts, shown
-from argmetric._input.types import Integers
 from argmetric._input.validation import check_choice
 from argmetric._text.corpus.files import write_text
 from argmetric._text.corpus.heads import NO_HEAD, Heads, check_heads
@@ -72,57 +71,45 @@ def write_trees(
         check_choice(format, "format", get_args(TreeFormat))
     read_as = trees[0].format if trees else None
     kind = format or format_of_name(path) or read_as or "conllu"
-    numbers = _heads(heads, trees)
-    names = _relations(relations, trees)
+    numbers = [tree.heads for tree in trees]
+    if heads is not None:
+        numbers = _given(heads, "heads", trees, check_heads)
+        check_inside(trees, Heads.of(numbers), NO_HEAD, "heads: ")
+    names = [tree.relations or [UNKNOWN] * len(tree) for tree in trees]
+    if relations is not None:
+        names = _given(relations, "relations", trees, check_texts)
+        for i, one in enumerate(names):
+            _check_cells(one, f"relations[{i}]")
     if kind == "dp" and relations is not None:
         raise ValueError("relations have no place in a .dp file: write CoNLL-U")
-    tag_column = _tag_column(trees)
+    tags = {tag for tree in trees for tag in set(tree.tags or ())}
+    tag_column = UPOS if tags <= UNIVERSAL_TAGS | {UNKNOWN} else XPOS
     parts = []
     for i, (tree, own, named) in enumerate(zip(trees, numbers, names, strict=True)):
         shown_heads = [UNKNOWN if h == NO_HEAD else str(h) for h in own.tolist()]
         if tree.format == kind:
             parts.append(_rewritten(tree, shown_heads, named, i, tag_column))
         else:
-            rows = _rows(tree, shown_heads, named, kind, tag_column)
-            parts.append(_text_of(rows, i))
+            rows = list(_rows(tree, shown_heads, named, kind, tag_column))
+            _check_cells((cell for row in rows for cell in row), f"trees[{i}]")
+            parts.append("".join("\t".join(row) + "\n" for row in rows) + "\n")
     write_text(path, "".join(_parted(parts)))
 
 
-def _heads(given: Any, trees: Sequence[Tree]) -> list[Integers]:
-    if given is None:
-        return [tree.heads for tree in trees]
-    found = check_items(given, "heads", "a list of heads for each sentence")
-    _same_number(found, "heads", trees)
-    heads = [check_heads(one, f"heads[{i}]") for i, one in enumerate(found)]
-    _same_sizes(heads, "heads", trees)
-    check_inside(trees, Heads.of(heads), NO_HEAD, "heads: ")
-    return heads
-
-
-def _relations(given: Any, trees: Sequence[Tree]) -> list[list[str]]:
-    if given is None:
-        none = UNKNOWN
-        return [tree.relations or [none] * len(tree) for tree in trees]
-    found = check_items(given, "relations", "a list of relations for each sentence")
-    _same_number(found, "relations", trees)
-    relations = [check_texts(one, f"relations[{i}]") for i, one in enumerate(found)]
-    _same_sizes(relations, "relations", trees)
-    for i, one in enumerate(relations):
-        _check_cells(one, f"relations[{i}]")
-    return relations
-
-
-def _same_number(given: Sequence[Any], name: str, trees: Sequence[Tree]) -> None:
-    if len(given) != len(trees):
+def _given(
+    given: Any, name: str, trees: Sequence[Tree], check: Callable[[Any, str], Any]
+) -> list[Any]:
+    """Heads or relations of every sentence, one for each word."""
+    found = check_items(given, name, f"a list of {name} for each sentence")
+    if len(found) != len(trees):
         raise ValueError(
-            f"{name} has {len(given)} sentences but trees has {len(trees)}"
+            f"{name} has {len(found)} sentences but trees has {len(trees)}"
         )
-
-
-def _same_sizes(given: Sequence[Any], name: str, trees: Sequence[Tree]) -> None:
-    for i, (one, tree) in enumerate(zip(given, trees, strict=True)):
+    values = [check(one, f"{name}[{i}]") for i, one in enumerate(found)]
+    for i, (one, tree) in enumerate(zip(values, trees, strict=True)):
         if len(one) != len(tree):
             raise ValueError(f"{name}[{i}] has {len(one)} {name} for {len(tree)} words")
+    return values
 
 
 def _check_cells(cells: Iterable[str], name: str) -> None:
@@ -161,11 +148,6 @@ def _rewritten(
     return "\n".join(lines)
 
 
-def _tag_column(trees: Sequence[Tree]) -> int:
-    tags = {tag for tree in trees for tag in set(tree.tags or ())}
-    return UPOS if tags <= UNIVERSAL_TAGS | {UNKNOWN} else XPOS
-
-
 def _rows(
     tree: Tree, heads: list[str], relations: list[str], kind: TreeFormat, column: int
 ) -> Iterator[tuple[str, ...]]:
@@ -179,12 +161,6 @@ def _rows(
     columns[FORM], columns[column] = tree.words, tags
     columns[HEAD], columns[RELATION] = heads, relations
     return zip(*columns, strict=True)
-
-
-def _text_of(rows: Iterable[tuple[str, ...]], number: int) -> str:
-    rows = list(rows)
-    _check_cells((cell for row in rows for cell in row), f"trees[{number}]")
-    return "".join("\t".join(row) + "\n" for row in rows) + "\n"
 
 
 def _parted(parts: Sequence[str]) -> Iterator[str]:

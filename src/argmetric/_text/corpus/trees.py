@@ -168,7 +168,18 @@ def read_trees(
     read = _conllu if kind == "conllu" else _dp
     words, tags, heads, relations, places = read(bodies, filled, name)
     sentences = _sentences(filled, places)
-    numbered = _head_numbers(heads, places, name)
+
+    def head_number(text: str) -> int:
+        if text == UNKNOWN:
+            return NO_HEAD
+        if _WHOLE.fullmatch(text):
+            return int(text)
+        raise DataError(
+            f"{name}, line {places[heads.index(text)] + 1}: the head must be a whole "
+            f"number, or _ where it is unknown, not {shown(text)}"
+        )
+
+    numbered = _Codes(head_number).of(heads)
     numbered.flags.writeable = False
     cuts = _cuts(filled, places, sentences)
     sizes = np.fromiter(map(len, lines), np.int64, len(lines)) + 1
@@ -234,7 +245,20 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
         )
     used = (ID, FORM, UPOS, XPOS, HEAD, RELATION)
     columns = {i: cells[i::WIDTH] for i in used}
-    numbers = _token_numbers(columns[ID], places, name)
+    ids, at = columns[ID], places
+
+    def token_number(text: str) -> int:
+        """0 for lines of several tokens or empty nodes."""
+        if _BESIDE.fullmatch(text):
+            return 0
+        if text != "0" and _WHOLE.fullmatch(text):
+            return int(text)
+        raise DataError(
+            f"{name}, line {at[ids.index(text)] + 1}: {shown(text)} is no number "
+            "of a token (1), of several (1-2) or of an empty node (3.1)"
+        )
+
+    numbers = _Codes(token_number).of(ids)
     is_token = numbers > 0
     if not is_token.all():
         places, numbers, kept = places[is_token], numbers[is_token], is_token.tolist()
@@ -346,33 +370,3 @@ class _Codes(dict[str, int]):
 
     def of(self, column: Column) -> Integers:
         return np.fromiter(map(self.__getitem__, column), np.int64, len(column))
-
-
-def _token_numbers(ids: Column, places: Integers, name: str) -> Integers:
-    """Numbers of tokens, 0 for lines of several tokens or empty nodes."""
-
-    def number_of(text: str) -> int:
-        if _BESIDE.fullmatch(text):
-            return 0
-        if text != "0" and _WHOLE.fullmatch(text):
-            return int(text)
-        raise DataError(
-            f"{name}, line {places[ids.index(text)] + 1}: {shown(text)} is no number "
-            "of a token (1), of several (1-2) or of an empty node (3.1)"
-        )
-
-    return _Codes(number_of).of(ids)
-
-
-def _head_numbers(heads: Column, places: Integers, name: str) -> Integers:
-    def number_of(text: str) -> int:
-        if text == UNKNOWN:
-            return NO_HEAD
-        if _WHOLE.fullmatch(text):
-            return int(text)
-        raise DataError(
-            f"{name}, line {places[heads.index(text)] + 1}: the head must be a whole "
-            f"number, or _ where it is unknown, not {shown(text)}"
-        )
-
-    return _Codes(number_of).of(heads)

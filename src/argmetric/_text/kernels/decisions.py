@@ -24,8 +24,8 @@ _FAR = -30.0  # e to this power is nothing beside one
 # Places in `rows`
 INDPTR, INDICES, VALUES, HALVES, SENTENCES = 0, 1, 2, 3, 4
 # Places in `scheme`
-N_LABELS, STARTS, HISTORY, MASKS, ALLOWED, ROLES, KINDS = 0, 1, 2, 3, 4, 5, 6
-BITS, STATE_MASK, SHIFT, BASE, VALUE = 7, 8, 9, 10, 11
+N_LABELS, STARTS, HISTORY, MASKS, ALLOWED, OUTSIDE = 0, 1, 2, 3, 4, 5
+BITS, STATE_MASK, SHIFT, BASE, VALUE = 6, 7, 8, 9, 10
 
 
 @borrowing
@@ -118,17 +118,14 @@ def list_active(gradient, K, active):
 def descend(learned, start, value, gradient, active, step, when):
     """One step down the gradient for the active labels of a row of weights.
 
-    AdaGrad: w -= step · g / √(Σ g²); plain where the squares are empty. The sums gather
-    the changes times their time, for the average.
+    AdaGrad: w -= step · g / √(Σ g²). The sums gather the changes times their time, for
+    the average.
     """
     weights, squares, sums = learned
-    adaptive = squares.shape[0] > 0
     for k in active:
         slope = gradient[k] * value
-        change = -step * slope
-        if adaptive:
-            squares[start + k] += slope * slope
-            change /= math.sqrt(squares[start + k])
+        squares[start + k] += slope * slope
+        change = -step * slope / math.sqrt(squares[start + k])
         weights[start + k] += np.float32(change)
         if when > 0.0:
             sums[start + k] += np.float32(change * when)

@@ -213,15 +213,13 @@ def descend_rows(learned, rows, n_rows, slopes, step, when):
 
 
 @kernel
-def learn_trees(text, scheme, settings, gold, paths, order, learned, when, seed):
+def learn_trees(text, scheme, settings, gold, order, learned, when, seed):
     """Learn from the sentences of `order`, one state after the other.
 
     A state teaches that an action of least cost is to be taken. The next state is the
-    reference policy's (its best such action, by score) or that of the action on the
-    sentence's path; where `paths` is empty, of the policy's own action. The reference
-    policy is drawn once for a sentence with a path, else for every state. settings:
-    step, dropout, probability of the reference policy, and growth of the averaging time
-    with each state.
+    reference policy's (its best such action, by score) or the policy's own, drawn for
+    every state. settings: step, dropout, probability of the reference policy, and
+    growth of the averaging time with each state.
 
     Returns
     -------
@@ -241,14 +239,13 @@ def learn_trees(text, scheme, settings, gold, paths, order, learned, when, seed)
     step, dropout, reference_share, averaging = settings
     weights = learned[0]
     scale = 1.0 / (1.0 - dropout)
-    guided = paths.shape[0] > 0
     wrong = 0
     for s in order:
         begin = starts[s]
         n = starts[s + 1] - begin - 1
         begin_tree(state, n)
-        follows = (draw(seed) >> _S11) * _UNIT < reference_share
-        for number in range(2 * n):
+        draw(seed)  # decides nothing; what a seed teaches stays as it was
+        for _ in range(2 * n):
             legal_steps(state, n, allowed)
             step_costs(state, n, gold[begin : begin + n + 1], costs)
             mark_targets(costs, allowed, targets)
@@ -275,20 +272,16 @@ def learn_trees(text, scheme, settings, gold, paths, order, learned, when, seed)
                         slopes[k] -= share
                     slopes[k] *= scale
                 descend_rows(learned, rows, kept, slopes, step, when)
-            if guided:
-                own = paths[2 * (begin - s) + number]
-            else:
-                follows = (draw(seed) >> _S11) * _UNIT < reference_share
+            follows = (draw(seed) >> _S11) * _UNIT < reference_share
             take_step(state, reference if follows else own)
     return wrong, when
 
 
 @kernel
-def parse_greedily(text, scheme, weights, heads, actions):
+def parse_greedily(text, scheme, weights, heads):
     """Parse every sentence, each action the best one in its state.
 
-    heads[row] is the head of a node (-1 of ROOT); the actions of the sentences lie end
-    to end, two for each word.
+    heads[row] is the head of a node (-1 of ROOT).
     """
     starts = text[_STARTS]
     longest = longest_of(starts)
@@ -301,13 +294,11 @@ def parse_greedily(text, scheme, weights, heads, actions):
         begin = starts[s]
         n = starts[s + 1] - begin - 1
         begin_tree(state, n)
-        for number in range(2 * n):
+        for _ in range(2 * n):
             legal_steps(state, n, allowed)
             template_rows(text, scheme, begin, state, n, features)
             add_up(weights, rows, rows.shape[0], 1.0, scores)
-            action = best_label(scores, allowed, 3)
-            actions[2 * (begin - s) + number] = action
-            take_step(state, action)
+            take_step(state, best_label(scores, allowed, 3))
         for node in range(n + 1):
             heads[begin + node] = state[_HEADS, node]
 

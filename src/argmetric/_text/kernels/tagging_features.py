@@ -1,4 +1,4 @@
-"""Features of tokens: hashed templates, word memory, pairs of pixels; and chunks."""
+"""Features of tokens: hashed templates, and the memory of words."""
 
 from __future__ import annotations
 
@@ -122,42 +122,3 @@ def remembered(words, order, owners, labels, n_labels, window, past_only, memory
             for other in range(left, right):
                 counts[labels[order[other]]] += 1
         first = last
-
-
-@kernel
-def pixel_rows(pixels, height, width, radius, indptr, indices):
-    """On-pixels and pairs of them at most `radius` apart in each direction.
-
-    Pixel a is feature a; the pair of a and the later pixel b is feature
-    n + a·m + (number of the offset), m = 2·radius·(radius + 1) offsets. Counts alone
-    where `indices` is empty. Returns the number of features.
-    """
-    counting = indices.shape[0] == 0
-    side = 2 * radius + 1
-    n_offsets = 2 * radius * (radius + 1)
-    size = height * width
-    n = 0
-    for i in range(pixels.shape[0]):
-        indptr[i] = n
-        for a in range(size):
-            if pixels[i, a] == 0:
-                continue
-            if not counting:
-                indices[n] = a
-            n += 1
-            top, left = a // width, a % width
-            for down in range(min(radius, height - 1 - top) + 1):
-                for across in range(
-                    -min(radius, left), min(radius, width - 1 - left) + 1
-                ):
-                    # Offsets behind (0, 0) in reading order
-                    number = down * side + across - 1
-                    if number < 0:
-                        continue
-                    if pixels[i, a + down * width + across] == 0:
-                        continue
-                    if not counting:
-                        indices[n] = size + a * n_offsets + number
-                    n += 1
-    indptr[pixels.shape[0]] = n
-    return n

@@ -6,24 +6,17 @@ from typing import Any, NamedTuple
 
 
 class FeatureRows(NamedTuple):
-    """Features of decisions: CSR rows, and the static half of their history features.
+    """Features of decisions: CSR rows, and the static halves of history features."""
 
-    Attributes
-    ----------
-    indptr, indices, values : arrays
-        Row i has the features indices[indptr[i]:indptr[i+1]]; `values` is empty where
-        every value is one.
-    halves : ndarray of uint64, shape (decisions, history templates)
-        Hash of the part of a history template that does not depend on labels; zero
-        where the template does not fire.
-    sentences : ndarray
-        Decision numbers where sentences start, and the number of decisions.
-    """
-
+    # indptr, indices, values: row i has the features indices[indptr[i]:indptr[i+1]];
+    # `values` is empty where every value is one
     indptr: Any
     indices: Any
     values: Any
+    # hash of the part of a history template that does not depend on labels; zero where
+    # the template does not fire
     halves: Any
+    # decision numbers where sentences start, and the number of decisions
     sentences: Any
 
 
@@ -32,59 +25,19 @@ class Choices(NamedTuple):
 
     The decisions of a sentence take turns among the tiers: one tier for labels,
     two for a tag and a chunk label of each token.
-
-    Attributes
-    ----------
-    n_labels : ndarray of int64
-        Labels of each tier.
-    starts : ndarray of int64
-        Where the weights of each tier start.
-    history : ndarray of int64
-        Where the history templates of each tier start among `masks`, and their end.
-    masks : ndarray of uint64
-        Which of the last labels a history template sees.
-    allowed : ndarray of bool, shape (tiers, labels + 1, labels)
-        Whether a label may follow the last one of its tier; row 0 is for none.
-    roles, kinds : ndarray of int64, shape (tiers, labels)
-        0 outside, 1 begin, 2 inside, and the type; role -1 where labels are no spans.
-    bits : uint64
-        Bits of a label in the code of a history.
-    state_mask : uint64
-        The part of the code that decisions depend on.
-    shift : uint64
-        A history hash shifted by it is a row of weights.
-    base : int64
-        First row of the history features.
-    value : float32
-        Value of a history feature.
     """
 
-    n_labels: Any
-    starts: Any
+    n_labels: Any  # labels of each tier
+    starts: Any  # where the weights of each tier start
+    # where the history templates of each tier start among `masks`, and their end
     history: Any
-    masks: Any
+    masks: Any  # which of the last labels a history template sees
+    # whether a label may follow the last one of its tier; row 0 is for none
     allowed: Any
-    roles: Any
-    kinds: Any
-    bits: Any
-    state_mask: Any
-    shift: Any
-    base: Any
-    value: Any
-
-
-class SpanPlan(NamedTuple):
-    """Templates of spans as arrays, for the kernels.
-
-    A row of `parts` is column, anchor and offset; template j has ends[j]..ends[j+1].
-    kinds: 0 once for a span, 1 once for a token, 2 with labels; the latter's column of
-    halves is in `places`, the labels that it sees in `masks`.
-    """
-
-    parts: Any
-    ends: Any
-    salts: Any
-    kinds: Any
-    places: Any
-    masks: Any
-    shift: Any
+    # the label of each tier for what is in no chunk; -1 where labels are no spans
+    outside: Any
+    bits: Any  # bits of a label in the code of a history
+    state_mask: Any  # the part of the code that decisions depend on
+    shift: Any  # a history hash shifted by it is a row of weights
+    base: Any  # first row of the history features
+    value: Any  # value of a history feature

@@ -13,19 +13,11 @@ from argmetric._input.types import Floats, Hashes, Integers, SingleFloats
 from argmetric._results.archives import Arrays
 from argmetric._text.corpus.trees import UNKNOWN, Tree
 from argmetric._text.hashing import dense, sparse
-from argmetric._text.learning import (
-    Learning,
-    Log,
-    Recipe,
-    gold_share,
-    learn_directions,
-)
+from argmetric._text.learning import Learning, Log, Recipe, gold_share, learn_directions
 from argmetric._text.parsing._relations import Relations, learn_relations
 from argmetric._text.parsing.templates import Templates, read_templates
 from argmetric._text.parsing.text import Text, mirror, mirrored_heads
 
-FOLDS = 4
-_NO_PATHS = np.empty(0, dtype=np.int64)
 _BLOCK = 50_000  # words parsed at a time
 
 
@@ -42,12 +34,6 @@ class Trees:
         """What the kernels take."""
         return self.codes, self.starts
 
-    def part(self, low: int, high: int) -> Trees:
-        """The sentences from `low` up to, not including, `high`."""
-        a, b = int(self.starts[low]), int(self.starts[high])
-        starts = self.starts[low : high + 1] - a
-        return Trees(self.codes[a:b], starts, self.heads[a:b])
-
 
 @dataclass(frozen=True, eq=False)
 class TreePolicy:
@@ -56,26 +42,17 @@ class TreePolicy:
     scheme: tuple[Any, ...]
     weights: SingleFloats
 
-    def greedy(self, trees: Trees) -> tuple[Integers, Integers]:
-        """Heads of all rows, and the actions that made them."""
+    def greedy(self, trees: Trees) -> Integers:
+        """Heads of all rows."""
         from argmetric._text.kernels.parsing import parse_greedily
 
-        n_sentences = len(trees.starts) - 1
-        n_rows = int(trees.starts[-1])
-        heads = np.empty(n_rows, dtype=np.int64)
-        actions = np.empty(2 * (n_rows - n_sentences), dtype=np.int64)
-        parse_greedily(trees.text, self.scheme, self.weights, heads, actions)
-        return heads, actions
+        heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
+        parse_greedily(trees.text, self.scheme, self.weights, heads)
+        return heads
 
 
 def make_learning(
-    scheme: tuple[Any, ...],
-    recipe: Recipe,
-    trees: Trees,
-    seed: int,
-    *,
-    chosen: Integers | None = None,
-    paths: Integers = _NO_PATHS,
+    scheme: tuple[Any, ...], recipe: Recipe, trees: Trees, seed: int
 ) -> Learning:
     """The learning of a policy that builds trees, before its first epoch."""
     from argmetric._text.kernels.parsing import learn_trees
@@ -83,17 +60,16 @@ def make_learning(
     sizes = 2 * (np.diff(trees.starts) - 1)  # each word is shifted, and gets its head
 
     def step(block: Integers, learning: Learning, growth: float) -> tuple[Any, ...]:
-        share = 1.0
-        if recipe.roll_in != "static":
-            share = gold_share("mixed", learning.epoch)
+        kind = "gold" if recipe.roll_in == "static" else "mixed"
+        share = gold_share(kind, learning.epoch)
         settings = recipe.step, recipe.dropout, share, growth
         state = learning.arrays, learning.time, learning.seed
-        known = settings, trees.heads, paths, block
+        known = settings, trees.heads, block
         wrong, time = learn_trees(trees.text, scheme, *known, *state)
         return wrong, sizes[block].sum(), time
 
     n_weights = 3 << 64 - int(scheme[-1])
-    return Learning(n_weights, seed, recipe.epochs, step, sizes, chosen=chosen)
+    return Learning(n_weights, seed, recipe.epochs, step, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +131,18 @@ class Model:
             yield part, self._parse(trees, width)
 
     def _parse(self, trees: Trees, width: int) -> Integers:
+        """Heads by the only side, or the trees that have most votes of all sides."""
         if len(self.sides) > 1:
             return self._agreed(trees, width)
         (side,) = self.sides
         own = turned(trees) if side.reverse else trees
         if width == 1:
-            heads, _ = side.policy.greedy(own)
+            heads = side.policy.greedy(own)
         else:
             heads = side.votes(own, width, np.empty(0), np.empty(0, np.int64))
         return mirrored_heads(heads, trees.starts) if side.reverse else heads
 
     def _agreed(self, trees: Trees, width: int) -> Integers:
-        """The trees that have most votes of all sides."""
         from argmetric._text.kernels.parsing_trees import best_trees
 
         lengths = np.diff(trees.starts)
@@ -196,87 +172,29 @@ def learn_sides(
     log: Log,
 ) -> Model:
     """Learn every side; an interrupt ends the one and leaves out the others."""
+    scheme = templates.scheme
 
     def side(reverse: bool) -> ParserSide:
         own = turned(trees) if reverse else trees
         held = turned(dev) if reverse and dev is not None else dev
         stage, seed = "right" if reverse else "left", random_state + int(reverse)
-        return ParserSide(
-            reverse, _learn(templates, recipe, seed, own, held, log, stage)
-        )
+        learning = make_learning(scheme, recipe, own, seed)
+        score = None if held is None else _scorer(held, scheme)
+        weights, interrupted = learning.run(score, log.hear(stage))
+        log.interrupted |= interrupted
+        return ParserSide(reverse, TreePolicy(scheme, weights))
 
     return Model(templates, tuple(learn_directions(directions, side, log)))
-
-
-def _learn(
-    templates: Templates,
-    recipe: Recipe,
-    seed: int,
-    trees: Trees,
-    dev: Trees | None,
-    log: Log,
-    stage: str,
-) -> TreePolicy:
-    n = len(trees.starts) - 1
-    if recipe.roll_in == "cross" and n < FOLDS:
-        recipe = replace(recipe, roll_in="own")  # too few to be split
-    paths = _NO_PATHS
-    if recipe.roll_in == "cross":
-        unfinished, paths = _unseen_paths(templates, recipe, seed, trees, log, stage)
-        if log.interrupted:
-            return unfinished
-    scheme = templates.scheme
-    learning = make_learning(scheme, recipe, trees, seed, paths=paths)
-    score = None if dev is None else _scorer(dev, scheme)
-    weights, interrupted = learning.run(score, log.hear(stage))
-    log.interrupted |= interrupted
-    return TreePolicy(scheme, weights)
 
 
 def _scorer(dev: Trees, scheme: tuple[Any, ...]) -> Callable[[SingleFloats], float]:
     words = dev.heads >= 0
 
     def score(weights: SingleFloats) -> float:
-        hits = TreePolicy(scheme, weights).greedy(dev)[0] == dev.heads
+        hits = TreePolicy(scheme, weights).greedy(dev) == dev.heads
         return float(hits[words].mean()) if words.any() else 1.0
 
     return score
-
-
-def _unseen_paths(
-    templates: Templates, recipe: Recipe, seed: int, trees: Trees, log: Log, stage: str
-) -> tuple[TreePolicy, Integers]:
-    """Actions of policies on sentences that they have not seen.
-
-    Half the epochs are enough for them. An interrupt leaves the paths unfinished; the
-    first policy is what is learned by then.
-    """
-    n = len(trees.starts) - 1
-    edges = np.linspace(0, n, FOLDS + 1).astype(int).tolist()
-    short = replace(recipe, roll_in="static", epochs=(recipe.epochs + 1) // 2)
-    first: TreePolicy | None = None
-    paths: list[Integers] = []
-    for fold in range(FOLDS):
-        low, high = edges[fold], edges[fold + 1]
-        try:
-            others = np.concatenate([np.arange(low), np.arange(high, n)])
-            learning = make_learning(
-                templates.scheme, short, trees, seed, chosen=others
-            )
-            hear = log.hear(f"{stage}, fold {fold + 1}")
-            weights, log.interrupted = learning.run(report=hear)
-            policy = TreePolicy(templates.scheme, weights)
-            first = first or policy
-            if log.interrupted:
-                break
-            paths.append(policy.greedy(trees.part(low, high))[1])
-        except KeyboardInterrupt:
-            if first is None:
-                raise
-            log.interrupted = True
-            break
-    assert first is not None
-    return first, np.concatenate([np.empty(0, np.int64), *paths])
 
 
 def with_relations(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,6 @@ from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Epoch, Recipe
 from argmetric._text.parsing.text import Text
 from argmetric._text.tagging._model import TaggerPolicy, static_of
-from argmetric._text.tagging._recipes import TaggerRecipe
 from argmetric._text.tagging._training import make_learning
 from argmetric._text.tagging.features import hashed_rows
 from argmetric._text.tagging.labels import Tier, make_choices
@@ -116,7 +115,13 @@ def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
     names, _ = _templates()
     nodes, is_word = _nodes(text, heads), text.is_word
     kinds = dict.fromkeys(name.partition(".")[2] for name in names)
-    codes = {kind: _codes(text, kind, is_word) for kind in kinds if kind}
+    codes = {}  # of all rows, and last that of a node that there is not
+    for kind in filter(None, kinds):
+        values = text.tags if kind == "p" else text.words
+        own = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
+        codes[kind] = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
+        codes[kind][:-1][is_word] = own
+        codes[kind][-1] = _ABSENT
     found = np.empty((len(text.words), len(names)), dtype=np.uint32)
     for j, name in enumerate(names):
         node, _, kind = name.partition(".")
@@ -125,15 +130,6 @@ def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
         else:
             away = np.clip(nodes["h"] - nodes["c"], -_FAR, _FAR)
             found[:, j] = np.where(is_word[nodes["h"]], away + 2 * _FAR, _ROOT)
-    return found
-
-
-def _codes(text: Text, kind: str, is_word: Booleans) -> npt.NDArray[np.uint32]:
-    """Of all rows, and last that of a node that there is not."""
-    values = text.tags if kind == "p" else text.words
-    found = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
-    found[:-1][is_word] = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
-    found[-1] = _ABSENT
     return found
 
 
@@ -152,24 +148,13 @@ def _choices(labels: Sequence[str], hash_bits: int) -> Choices:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Labels of arcs, and the weights that choose among them.
+    """Labels of arcs, and the weights that choose among them."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        The relations.
-    places : ndarray of bool, shape (2, labels)
-        Which of them may be those of words below a word, and of words below ROOT.
-    hash_bits : int
-        Features are hashed to 2**hash_bits rows of weights.
-    weights : ndarray of float32
-        One for each row and label.
-    """
-
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the relations
+    # which of them may be those of words below a word, and of words below ROOT
     places: Booleans
-    hash_bits: int
-    weights: SingleFloats
+    hash_bits: int  # features are hashed to 2**hash_bits rows of weights
+    weights: SingleFloats  # one for each row and label
 
     def of(self, text: Text, heads: Integers) -> list[str]:
         """The relation of every word to its head."""
@@ -202,9 +187,8 @@ def learn_relations(
     bits = min(hash_bits, MOST_BITS)
     alone = np.arange(len(gold) + 1)  # every word is decided by itself
     rows = _rows(text, heads, bits)._replace(sentences=alone)
-    own = Recipe("own", recipe.epochs, recipe.step, recipe.dropout)
-    tagging = TaggerRecipe(**vars(own), learner="logistic", costs="zero_one")
-    learning = make_learning(_choices(labels, bits), tagging, rows, gold, seed, known)
+    own = replace(recipe, roll_in="own")
+    learning = make_learning(_choices(labels, bits), own, rows, gold, seed, known)
     weights, interrupted = learning.run(report=report)
     places = np.zeros((2, len(labels)), dtype=np.bool_)
     below_root = heads[text.is_word] == 0

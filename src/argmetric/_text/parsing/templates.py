@@ -134,23 +134,12 @@ s0.rc.rc.p|s0.rc.p|s0.p
 
 @dataclass(frozen=True, eq=False)
 class Templates:
-    """Templates as arrays for the kernels.
+    """Templates as arrays for the kernels."""
 
-    Attributes
-    ----------
-    texts : tuple of str
-        The templates as they were written.
-    words : tuple of str
-        The attributes of words that they read.
-    tags : tuple of str
-        "p" where they read parts of speech.
-    scheme : tuple
-        Nodes, values, parts and salts, as `_kernels.parsing` takes them.
-    """
-
-    texts: tuple[str, ...]
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
+    texts: tuple[str, ...]  # the templates as they were written
+    words: tuple[str, ...]  # the attributes of words that they read
+    tags: tuple[str, ...]  # "p" where they read parts of speech
+    # nodes, values, parts and salts, as `_kernels.parsing` takes them
     scheme: tuple[Any, ...]
 
 

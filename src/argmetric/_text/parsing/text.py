@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -24,18 +23,12 @@ _ROOT = 2  # its code; 1 is that of a node that there is not
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Sentences laid end to end.
+    """Sentences laid end to end."""
 
-    Attributes
-    ----------
-    words, tags : list of str
-        Of all words; no tags where there are none.
-    starts : ndarray of int64
-        Rows where the sentences start with their ROOT, and the number of rows.
-    """
-
+    # words, tags: of all words; no tags where there are none
     words: list[str]
     tags: list[str]
+    # rows where the sentences start with their ROOT, and the number of rows
     starts: Integers
 
     @property
@@ -168,33 +161,23 @@ def _columns_of_tokens(s: int, tokens: Sequence[Any]) -> list[Any]:
 
 def _texts(s: int, column: Any) -> list[str]:
     values = check_items(column, f"a column of sentence {s}", "a list of text")
-    if not set(map(type, values)) <= {str}:
-        at = next(i for i, value in enumerate(values) if type(value) is not str)
-        values = list(map(_text, values))
-        if None in values:
+    for at, value in enumerate(values):
+        if not isinstance(value, str):
             raise TypeError(f"sentence {s}, token {at + 1}: a word must be text")
-    return values
-
-
-def _text(value: Any) -> str | None:
-    return str(value) if isinstance(value, str) else None
+    return values if set(map(type, values)) <= {str} else list(map(str, values))
 
 
 def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
     """Heads of all rows, -1 for ROOT; trees that are none are refused.
 
-    Parameters
-    ----------
-    sentences : list
-        Trees with heads of their own, where `heads` is None.
-    heads : list of lists of int, or None
-        By word; 0 is ROOT, 1 the first word.
-    text : Text
-        The sentences as they were read.
+    Where `heads` is None, sentences have heads of their own.
     """
     own = heads is None
     if own:
-        heads = [_own_heads(s, item) for s, item in enumerate(sentences)]
+        heads = [getattr(item, "heads", None) for item in sentences]
+        for s, one in enumerate(heads):
+            if one is None:
+                raise ValueError(f"sentence {s} has no heads, and none were given")
     items = check_items(heads, "heads", "a list with the heads of each sentence")
     lengths = (np.diff(text.starts) - 1).tolist()
     if len(items) != len(lengths):
@@ -212,27 +195,17 @@ def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
 
 def read_relations(sentences: list[Any], text: Text) -> list[list[str] | None]:
     """Relations of the words of each sentence that has some."""
-    lengths = (np.diff(text.starts) - 1).tolist()
-    return [
-        _relations(s, getattr(item, "relations", None), n)
-        for s, (item, n) in enumerate(zip(sentences, lengths, strict=True))
-    ]
-
-
-def _relations(s: int, given: Any, n: int) -> list[str] | None:
-    if given is None:
-        return None
-    relations = check_texts(given, f"relations of sentence {s}")
-    if len(relations) != n:
-        raise ValueError(f"sentence {s} has {n} words and {len(relations)} relations")
-    return relations
-
-
-def _own_heads(s: int, item: Any) -> Any:
-    heads = getattr(item, "heads", None)
-    if heads is None:
-        raise ValueError(f"sentence {s} has no heads, and none were given")
-    return heads
+    found: list[list[str] | None] = []
+    for s, (item, n) in enumerate(
+        zip(sentences, np.diff(text.starts) - 1, strict=True)
+    ):
+        own = getattr(item, "relations", None)
+        if own is not None:
+            own = check_texts(own, f"relations of sentence {s}")
+            if len(own) != n:
+                raise ValueError(f"sentence {s} has {n} words and {len(own)} relations")
+        found.append(own)
+    return found
 
 
 def _integers(s: int, heads: Any) -> Integers:
@@ -265,14 +238,3 @@ def projective(heads: Integers, starts: Integers) -> tuple[Integers, int]:
     best_trees(own, scores, matrices, nearest)
     found[rows] = nearest
     return found, len(chosen)
-
-
-def warn_of_crossing(count: int, total: int) -> None:
-    """Say how many trees are learned from as their nearest projective ones."""
-    if count:
-        warnings.warn(
-            f"{count:,} of {total:,} trees have crossing arcs: their nearest "
-            "projective trees are learned from",
-            UserWarning,
-            stacklevel=3,  # fit, and its caller
-        )

@@ -26,37 +26,23 @@ _SPACES = np.array(sorted(map(ord, filter(str.isspace, map(chr, range(0x3001))))
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Documents on one subject.
+    """Documents on one subject."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    documents : list of str
-        The texts, as given; sentences that were given one by one are lines.
-    document_names : list of str
-        What they are called.
-    words : list of str
-        White-space words of the sentences of all documents: what ``wc -w`` counts.
-        Headings, tables, code and marks of Markdown are no part of them.
-    word_spans : ndarray of shape (n_words, 2)
-        The first character of each word in its document, and the one behind the last.
-    sentence_starts : ndarray of shape (n_sentences + 1,)
-        The first word of each sentence, and the number of words.
-    sentence_documents : ndarray of shape (n_sentences,)
-        The document of each sentence.
-    trees : list of Tree or None
-        Parses that were given, None for sentences without one; None where there is
-        none at all.
-    """
-
-    name: str
+    name: str  # what messages call it
+    # the texts, as given; sentences that were given one by one are lines
     documents: list[str]
-    document_names: list[str]
+    document_names: list[str]  # what they are called
+    # white-space words of the sentences of all documents: what ``wc -w`` counts.
+    # Headings, tables, code and marks of Markdown are no part of them
     words: list[str]
+    # (n_words, 2): the first character of each word in its document, and the one behind
+    # the last
     word_spans: Integers
+    # (n_sentences + 1,): the first word of each sentence, and the number of words
     sentence_starts: Integers
-    sentence_documents: Integers
+    sentence_documents: Integers  # (n_sentences,): the document of each sentence
+    # parses that were given, None for sentences without one; None where there is none
+    # at all
     trees: list[Tree | None] | None
 
     @property
@@ -101,16 +87,10 @@ def read_clusters(clusters: Any) -> list[Cluster]:
 def read_cluster(
     documents: Any, name: str, document_names: Sequence[str] | None = None
 ) -> Cluster:
-    """Check and cut one cluster.
+    """Check and cut one cluster, which messages call by its name.
 
-    Parameters
-    ----------
-    documents : list of documents, or Cluster
-        A document is text, a list of sentences (text), or a list of Tree.
-    name : str
-        What messages call it.
-    document_names : sequence of str, optional
-        What its documents are called; by default "document 0" and so on.
+    A document is text, a list of sentences (text), or a list of Tree; they are called
+    "document 0" and so on where they have no names.
     """
     if isinstance(documents, Cluster):
         return documents

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from operator import index
-from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, shown
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._text.kernels import summaries_small
 from argmetric._text.summaries.cluster import Cluster
 from argmetric._text.summaries.material import Budget, Material, text_of
 
@@ -22,32 +20,9 @@ _ROUNDING = 1e-11  # of scores: sums may be taken in any order
 class Growth:
     """A summary in the making.
 
-    Parameters
-    ----------
-    material : Material
-    budget : Budget
-    steps : ndarray of shape (n_values, n_grams, n_times)
-        What each occurrence of a gram adds to each of the values of a text.
-    is_open : ndarray of bool
-        Which pieces may be added at all.
-    min_words : int
-        No sentence is left with fewer words.
-    redundancy : float
-        The largest share of the content of a new sentence that the summary may have
-        already.
-    small : bool
-        Whether numpy is quicker than loading what is compiled.
-
-    Attributes
-    ----------
-    step_of_word : ndarray of int64
-        The step that added each word, -1 for none.
-    gains : list of float
-        The expected gain of each step.
-    sizes : ndarray of float
-        What adding each piece would cost now; 0 where it cannot be added.
-    values : ndarray of shape (n_pieces, n_values)
-        What it would add to each of the values.
+    steps[value, gram, j] is what occurrence j + 1 of a gram adds to a value of a text.
+    No sentence is left with fewer words than `min_words`; `redundancy` is the largest
+    share of the content of a new sentence that the summary may have already.
     """
 
     def __init__(
@@ -55,19 +30,18 @@ class Growth:
         material: Material,
         budget: Budget,
         steps: Floats,
-        is_open: Booleans,
+        is_open: Booleans,  # pieces that may be added at all
         *,
         min_words: int = 1,
         redundancy: float = 1.0,
-        small: bool = False,
     ) -> None:
         cluster, pieces = material.cluster, material.pieces
         self.material = material
         self.budget = budget
-        self._kernels = _kernels(small=small)
         self.room = budget.room
         self.step_of_word = np.full(cluster.n_words, -1, dtype=np.int64)
-        self.gains: list[float] = []
+        self.gains: list[float] = []  # that were expected of each step
+        # What adding each piece would cost now; 0 where it cannot be added
         self.sizes = np.empty(len(pieces))
         self._own = len(steps)
         self._steps = np.zeros((self._own + 1, *steps.shape[1:]))
@@ -161,8 +135,10 @@ class Growth:
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
     def _measure(self) -> None:
+        from argmetric._text.kernels.summaries import measure_pieces
+
         grams, pieces = self.material.grams, self.material.pieces
-        self._kernels.measure_pieces(
+        measure_pieces(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -196,6 +172,8 @@ class Growth:
 
     def take(self, piece: int, gain: float) -> bool:
         """Add a piece; False, and never again, where the user's own count says no."""
+        from argmetric._text.kernels.summaries import count_grams
+
         words = self.material.pieces.words_of(piece)
         new = words[self._kept[words] == 0]
         self._kept[new] = 1
@@ -209,7 +187,7 @@ class Growth:
         self.gains.append(gain)
         self.room -= float(self._costs[new].sum())
         grams = self.material.grams
-        self._kernels.count_grams(
+        count_grams(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -219,27 +197,12 @@ class Growth:
         return True
 
 
-def _kernels(*, small: bool) -> ModuleType:
-    if small:
-        return summaries_small
-    from argmetric._text.kernels import summaries
-
-    return summaries
-
-
 class Chooser(NamedTuple):
-    """How a policy looks at one cluster.
+    """How a policy looks at one cluster."""
 
-    Attributes
-    ----------
-    steps : ndarray of shape (n_values, n_grams, n_times)
-        What grams are worth.
-    scores : callable
-        From a growth to the expected gain of each piece for each unit of the budget
-        that it takes.
-    """
-
-    steps: Floats
+    steps: Floats  # (n_values, n_grams, n_times): what grams are worth
+    # from a growth to the expected gain of each piece for each unit of the budget that
+    # it takes
     scores: Callable[[Growth], Floats]
 
 
@@ -291,8 +254,6 @@ class SummaryOptions(NamedTuple):
         steps: Floats,
         budget: Budget,
         is_open: Booleans | None = None,
-        *,
-        small: bool = False,
     ) -> Growth:
         """An empty summary."""
         if is_open is None:
@@ -304,7 +265,6 @@ class SummaryOptions(NamedTuple):
             is_open,
             min_words=self.min_words,
             redundancy=self.redundancy,
-            small=small,
         )
 
 

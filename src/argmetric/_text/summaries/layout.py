@@ -57,26 +57,13 @@ _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 @dataclass(frozen=True, eq=False)
 class TextLayout:
-    """The layout of a text.
+    """The layout of a text."""
 
-    Attributes
-    ----------
-    hidden : ndarray of bool
-        Which characters are markup, or of lines that are no sentences.
-    lines : ndarray of int64
-        The first character of each line.
-    blocks : ndarray of int64
-        The block of each line: a paragraph, or an item of a list.
-    is_item : ndarray of bool
-        Which lines begin an item of a list, or go on with one.
-    is_indented : ndarray of bool
-        Which lines go on with an item of a list, because they are indented.
-    """
-
-    hidden: Booleans
-    lines: Integers
-    blocks: Integers
-    is_item: Booleans
+    hidden: Booleans  # which characters are markup, or of lines that are no sentences
+    lines: Integers  # the first character of each line
+    blocks: Integers  # the block of each line: a paragraph, or an item of a list
+    is_item: Booleans  # which lines begin an item of a list, or go on with one
+    # which lines go on with an item of a list, because they are indented
     is_indented: Booleans
 
 
@@ -189,16 +176,9 @@ def cut_sentences(
 ) -> tuple[Integers, Booleans]:
     """Numbers of the words that begin sentences, and which sentences are whole.
 
-    An item of a list is whole where it has an end mark; any other sentence is.
-
-    Parameters
-    ----------
-    words : list of str
-        The white-space words of a text, at least one.
-    spans : ndarray of shape (n, 2)
-        Their first characters, and those behind their last ones.
-    layout : TextLayout
-        The lines and blocks of the text.
+    An item of a list is whole where it has an end mark; any other sentence is. There is
+    at least one white-space word; spans are their first characters, and those behind
+    their last ones.
     """
     following = [*words[1:], ""]
     marked = np.array([has_end_mark(word) for word in words])
@@ -239,16 +219,6 @@ def _is_end(words: list[str], i: int) -> bool:
     while begin and _is_spaced(words[begin - 1], words[begin]):
         begin -= 1
     stem = "".join([*words[begin:i], stem]).lstrip(_OPENERS)  # z. B. as z.B.
-    return _point_ends(stem, first, in_lower_case)
-
-
-def _is_spaced(word: str, following: str) -> bool:
-    """Whether two words are parts of an abbreviation with blanks, such as z. B."""
-    pair = f"{word.lstrip(_OPENERS)} {following}"
-    return _SPACED.match(pair) is not None and not pair.isupper()
-
-
-def _point_ends(stem: str, first: str, in_lower_case: bool) -> bool:
     key = stem.lower().lstrip("0123456789")  # 12oz.
     if key in _NEVER:
         return False
@@ -256,15 +226,17 @@ def _point_ends(stem: str, first: str, in_lower_case: bool) -> bool:
         return not first[:1].isdigit()
     if key in _BEFORE_CAPITALS:
         return first[:1].isupper()
-    if key in _IN_NAMES or _is_initial(stem):
+    # The letter of a name, or letters with points between them
+    is_capital = _INITIAL.match(stem) is not None and stem.isupper() and stem != "I"
+    if key in _IN_NAMES or is_capital or _ACRONYM.match(stem) is not None:
         return not in_lower_case and first.lower().rstrip(",") in _STARTERS
     return True
 
 
-def _is_initial(stem: str) -> bool:
-    """Whether this is the letter of a name, or letters with points between them."""
-    is_capital = _INITIAL.match(stem) is not None and stem.isupper() and stem != "I"
-    return is_capital or _ACRONYM.match(stem) is not None
+def _is_spaced(word: str, following: str) -> bool:
+    """Whether two words are parts of an abbreviation with blanks, such as z. B."""
+    pair = f"{word.lstrip(_OPENERS)} {following}"
+    return _SPACED.match(pair) is not None and not pair.isupper()
 
 
 def _line_ends(

@@ -13,7 +13,6 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, shown
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
-from argmetric._text.kernels.summaries_small import fill_pairs
 from argmetric._text.summaries.cluster import Cluster
 from argmetric._text.summaries.pieces import (
     STOP_WORDS,
@@ -25,7 +24,6 @@ from argmetric._text.summaries.pieces import (
     spans_and_needs,
     whole_sentences,
 )
-from argmetric._text.summaries.rouge import tokens
 from argmetric._text.summaries.rouge import tokens as tokens_of
 
 Mode = Literal["sentences", "compressed"]
@@ -34,39 +32,23 @@ _TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """Numbered grams of a cluster: tokens first, then pairs of neighbours.
+    """Numbered grams of a cluster: tokens first, then pairs of neighbours."""
 
-    Attributes
-    ----------
-    types : list of str
-        The tokens by number.
-    places, tokens : ndarray of int64
-        The tokens of word w are tokens[places[w] : places[w + 1]].
-    lefts, rights : ndarray of int64
-        The two tokens of each pair.
-    keys, numbers : ndarray of int64
-        The table of pairs.
-    documents : ndarray of int64
-        How many documents have each gram; sentences, where there is one document.
-    n_documents : int
-        Of how many.
-    in_lead : ndarray of bool
-        Which grams the lead has, where there is one document.
-    times : ndarray of int64
-        How often each gram occurs.
-    """
-
-    types: list[str]
+    types: list[str]  # the tokens by number
+    # places, tokens: the tokens of word w are tokens[places[w] : places[w + 1]]
     places: Integers
     tokens: Integers
+    # lefts, rights: the two tokens of each pair
     lefts: Integers
     rights: Integers
+    # keys, numbers: the table of pairs
     keys: Integers
     numbers: Integers
+    # how many documents have each gram; sentences, where there is one document
     documents: Integers
-    n_documents: int
-    in_lead: Booleans
-    times: Integers
+    n_documents: int  # of how many
+    in_lead: Booleans  # which grams the lead has, where there is one document
+    times: Integers  # how often each gram occurs
 
     def __len__(self) -> int:
         return len(self.types) + len(self.lefts)
@@ -132,6 +114,20 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
     )
 
 
+def fill_pairs(pairs: Integers, keys: Integers, numbers: Integers) -> None:
+    """A table of numbered pairs; keys has a power of two of places, -1 where free."""
+    waiting, last = np.arange(len(pairs)), len(keys) - 1
+    mixed = pairs.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    place = (mixed >> np.uint64(20)).astype(np.int64) & last
+    while len(waiting):
+        free = keys[place] < 0
+        keys[place[free]] = pairs[waiting[free]]  # of several, one stays
+        has_place = keys[place] == pairs[waiting]
+        numbers[place[has_place]] = waiting[has_place]
+        waiting = waiting[~has_place]
+        place = (place[~has_place] + 1) & last
+
+
 def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
     """What occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
 
@@ -159,31 +155,16 @@ def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a summary of a cluster is made of.
-
-    Attributes
-    ----------
-    cluster : Cluster
-    pieces : SummaryPieces
-        What can be added in one step.
-    grams : Grams
-        What the words say.
-    references : list of lists of str
-        The tokens of the references, where there are some.
-    needs : Needs or None
-        What hangs together, where pieces are parts of sentences.
-    is_vine : bool
-        Whether pieces are single words, added one by one after their heads.
-    query : frozenset of str or None
-        Stems of the words of the query, where there is one.
-    """
+    """What a summary of a cluster is made of."""
 
     cluster: Cluster
-    pieces: SummaryPieces
-    grams: Grams
-    references: list[list[str]]
-    needs: Needs | None
+    pieces: SummaryPieces  # what can be added in one step
+    grams: Grams  # what the words say
+    references: list[list[str]]  # the tokens of the references, where there are some
+    needs: Needs | None  # what hangs together, where pieces are parts of sentences
+    # whether pieces are single words, added one by one after their heads
     is_vine: bool = False
+    # stems of the words of the query, where there is one
     query: frozenset[str] | None = None
 
     @cached_property
@@ -242,7 +223,7 @@ def make_material(
     query: frozenset[str] | None = None,
 ) -> Material:
     """Cut a cluster into pieces and count what it says."""
-    known = [tokens(reference) for reference in references]
+    known = [tokens_of(reference) for reference in references]
     grams = number_grams(cluster, known)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
     if needs is None:
@@ -264,12 +245,7 @@ def stem(token: str) -> str:
 def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] | None]:
     """The stems of each query without words of grammar; None where none was passed.
 
-    Parameters
-    ----------
-    queries : list of str or None
-        One text for each cluster.
-    clusters : sequence of str
-        What messages call the clusters.
+    There is one for each of the clusters, which are named for messages.
     """
     if queries is None:
         return [None] * len(clusters)
@@ -289,7 +265,7 @@ def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] |
 def _query(given: Any, cluster: str) -> frozenset[str]:
     if not isinstance(given, str):
         raise TypeError(f"the query of {cluster} must be text, not {shown(given)}")
-    own = tokens(given)
+    own = tokens_of(given)
     if not own:
         raise ValueError(
             f"the query of {cluster} is empty: {shown(given)} has no letter of a-z and "
@@ -306,20 +282,11 @@ def _query(given: Any, cluster: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """How long a summary may be.
+    """How long a summary may be."""
 
-    Attributes
-    ----------
-    limit : int
-        The most that `size` may be.
-    unit : str
-        What is counted.
-    count : callable, optional
-        The user's own count of a text; by default words or characters are counted.
-    """
-
-    limit: int
-    unit: str
+    limit: int  # the most that `size` may be
+    unit: str  # what is counted
+    # the user's own count of a text; by default words or characters are counted
     count: Callable[[str], int] | None = None
 
     def costs(self, words: list[str]) -> Floats:
@@ -329,13 +296,11 @@ class Budget:
         if self.unit == "characters":
             return np.array([len(word) + 1.0 for word in words])
         kinds, codes = np.unique(np.array(words, dtype=str), return_inverse=True)
-        costs = [self._repeated(kind) for kind in kinds.tolist()]
+        costs = []
+        for word in kinds.tolist():  # one more of it; what every text costs is left out
+            more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
+            costs.append(max(more, 1) / _TIMES)
         return np.array(costs, dtype=np.float64)[codes]
-
-    def _repeated(self, word: str) -> float:
-        """What one more of a word costs; what every text costs is left out."""
-        more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
-        return max(more, 1) / _TIMES
 
     @property
     def room(self) -> float:

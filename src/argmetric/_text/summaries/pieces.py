@@ -151,36 +151,18 @@ _RELATIONS = words(
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """Which words each word needs, and the trees that say so.
+    """Which words each word needs, and the trees that say so."""
 
-    Attributes
-    ----------
-    starts, words : ndarray of int64
-        Word w needs words[starts[w] : starts[w + 1]].
-    heads : ndarray of int64
-        The word that each word hangs on, -1 for none.
-    is_negation : ndarray of bool
-        Whether a word, or a part of it, negates.
-    tags : ndarray of str
-        The part of speech of each word, empty where it is not known.
-    """
-
+    # starts, words: word w needs words[starts[w] : starts[w + 1]]
     starts: Integers
     words: Integers
-    heads: Integers
-    is_negation: Booleans
-    tags: AnyArray
+    heads: Integers  # the word that each word hangs on, -1 for none
+    is_negation: Booleans  # whether a word, or a part of it, negates
+    tags: AnyArray  # the part of speech of each word, empty where it is not known
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
-    """Parse the sentences that came without a tree, and tell what words need.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    parse : callable or None
-        From lists of words to trees; None where every sentence has a tree.
-    """
+    """Parse the sentences that came without a tree, and tell what words need."""
     text = np.array(cluster.words, dtype=str)
     kinds, codes = np.unique(text, return_inverse=True)
     cuts = [parts_of(kind) for kind in kinds.tolist()]
@@ -231,7 +213,10 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     above = np.concatenate([tree.heads for tree in trees])
     starts = np.append(0, np.cumsum([len(tree) for tree in trees]))
     word_heads(above, starts, word_of_part, is_mark, heads, at)
-    negates = _negates(parts)
+    # The words of a tree that was given may be "don't"
+    kinds, codes = np.unique(parts, return_inverse=True)
+    negative = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
+    negates = np.array(negative, dtype=bool)[codes]
     is_negation = np.zeros(n, dtype=bool)
     is_negation[word_of_part[negates]] = True
     # The head of "n't" need not be that of the word that it is a part of.
@@ -252,7 +237,11 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     follows = np.diff(cluster.word_sentences) == 0
     negation = np.flatnonzero(is_negation[:-1] & follows)
     is_conjunction = _among(tags[at], _CONJUNCTIONS)
-    joined, conjunction = _conjuncts(heads, is_conjunction)
+    # A word that a conjunction joins hangs where that does, and is the next there
+    order = np.lexsort((word, heads))
+    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
+    pair = sisters & is_conjunction[order[:-1]]
+    joined, conjunction = order[1:][pair], order[:-1][pair]
     # "huge but easy" may hang on "easy": what a conjunction inside of a phrase follows
     inside = is_conjunction & (head > word) & ~_among(tags[at], _VERBS)[head]
     inside &= np.append(False, follows)
@@ -271,24 +260,6 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     order = np.argsort(needing, kind="stable")
     places = np.searchsorted(needing[order], np.arange(n + 1))
     return Needs(places, needed[order], heads, is_negation, tags[at])
-
-
-def _negates(parts: AnyArray) -> Booleans:
-    """Which parts negate; the words of a tree that was given may be "don't"."""
-    kinds, codes = np.unique(parts, return_inverse=True)
-    found = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
-    return np.array(found, dtype=bool)[codes]
-
-
-def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Integers]:
-    """Words that are joined to their sisters by a conjunction, and these conjunctions.
-
-    The word that is joined hangs where the conjunction does, and is the next there.
-    """
-    order = np.lexsort((np.arange(len(heads)), heads))
-    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
-    pair = sisters & is_conjunction[order[:-1]]
-    return order[1:][pair], order[:-1][pair]
 
 
 def _neighbours(
@@ -411,17 +382,10 @@ def _among(values: AnyArray, known: frozenset[str]) -> Booleans:
 
 @dataclass(frozen=True, eq=False)
 class SummaryPieces:
-    """Sets of words that are added whole.
+    """Sets of words that are added whole."""
 
-    Attributes
-    ----------
-    sentences : ndarray of int64
-        The sentence of each piece, in order.
-    starts, words : ndarray of int64
-        Piece c has the words words[starts[c] : starts[c + 1]].
-    """
-
-    sentences: Integers
+    sentences: Integers  # the sentence of each piece, in order
+    # starts, words: piece c has the words words[starts[c] : starts[c + 1]]
     starts: Integers
     words: Integers
 

@@ -16,11 +16,7 @@ from argmetric._text.summaries.growth import (
     gain_per_unit,
 )
 from argmetric._text.summaries.material import Material, recall_steps
-from argmetric._text.summaries.pieces import (
-    ATTRIBUTIONS,
-    FIRST_PERSON,
-    PRONOUNS,
-)
+from argmetric._text.summaries.pieces import ATTRIBUTIONS, FIRST_PERSON, PRONOUNS
 from argmetric._text.summaries.weights import Linear, RidgeSums, Shares, Weights
 
 _BESIDE = 0.1  # what a gram counts that the query is not about, where others count 1
@@ -217,20 +213,12 @@ class ByStates:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A cluster to learn from.
-
-    Attributes
-    ----------
-    material : Material
-    steps : ndarray
-        Values of grams by what *other* clusters say, and behind them recall itself.
-    fixed : ndarray
-        Fixed features of the pieces.
-    """
+    """A cluster to learn from."""
 
     material: Material
+    # values of grams by what *other* clusters say, and behind them recall itself
     steps: Floats
-    fixed: Floats
+    fixed: Floats  # fixed features of the pieces
 
 
 def make_lesson(material: Material, own: Shares, weights: Weights) -> Lesson:

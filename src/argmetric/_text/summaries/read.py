@@ -23,26 +23,14 @@ _LAYOUT = (
 
 @dataclass(frozen=True, eq=False)
 class ClusterFiles:
-    """Clusters that were read, with their references where there are some.
+    """Clusters that were read, with their references where there are some."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call the file or the folder.
-    clusters : list of Cluster
-        The sources.
-    references : list of lists of str
-        Those of each cluster; none where none were asked for.
-    notes : list of str
-        What was left out.
-    queries : list of str or None
-        What the summary of each cluster is to be about, where that was said.
-    """
-
-    name: str
-    clusters: list[Cluster] = field(default_factory=list)
+    name: str  # what messages call the file or the folder
+    clusters: list[Cluster] = field(default_factory=list)  # the sources
+    # those of each cluster; none where none were asked for
     references: list[list[str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was left out
+    # what the summary of each cluster is to be about, where that was said
     queries: list[str] | None = None
 
 
@@ -79,15 +67,9 @@ def read_sources(
 ) -> ClusterFiles:
     """Read all files, and all files of folders, as the documents of one cluster.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        Files and folders; ``"-"`` is standard input. Files of a folder are sorted by
-        name; those that begin with a point, and folders in it, are left out.
-    encoding : str, default="UTF-8"
-        How the texts are written.
-    otherwise : str, optional
-        What to do about text that is written in another way, for the message.
+    ``"-"`` is standard input. Files of a folder are sorted by name; those that begin
+    with a point, and folders in it, are left out. `otherwise` says what to do about
+    text that is written in another encoding, for the message.
     """
     files: list[str | Path] = []
     notes: list[str] = []
@@ -121,19 +103,10 @@ def read_labelled(
 ) -> ClusterFiles:
     """Read clusters with their references.
 
-    Parameters
-    ----------
-    path : str
-        JSON lines with the keys documents (each text, or a list of sentences),
-        references and, if wanted, name and query; or a folder with a folder of
-        documents, or one document, for each cluster.
-    references : str, optional
-        Where `path` is a folder: one that has for the cluster NAME a folder NAME, or
-        files such as NAME.txt or NAME.1.txt. Each file is one reference.
-    encoding : str, default="UTF-8"
-        How the texts are written.
-    otherwise : str, optional
-        What to do about text that is written in another way, for the message.
+    They are JSON lines with the keys documents (each text, or a list of sentences),
+    references and, if wanted, name and query; or a folder with a folder of documents,
+    or one document, for each cluster. Then `references` has for the cluster NAME a
+    folder NAME, or files such as NAME.txt or NAME.1.txt; each file is one reference.
     """
     reader = _Reader(encoding, otherwise, [])
     if path == STREAM or not os.path.isdir(path):
@@ -211,7 +184,13 @@ def _from_folders(path: str, references: str, reader: _Reader) -> ClusterFiles:
             )
         used.update(own)
         found.clusters.append(reader.cluster(files, name))
-        found.references.append(_reference_texts(own, reader))
+        gold_files = [one for part in own for one in _entries(part)]
+        if not gold_files:
+            raise DataError(f"{own[0]} has no files: references are missing")
+        texts = list(map(reader.text, gold_files))
+        for one, text in zip(gold_files, texts, strict=True):
+            read_references([text], [os.fspath(one)])
+        found.references.append(texts)
     if not found.clusters:
         raise DataError(f"{path} has no files; needed: {_LAYOUT}")
     unused = len(gold) - len(used)
@@ -241,16 +220,6 @@ def _shorter(name: str) -> Iterator[str]:
     yield name
     while (stem := os.path.splitext(name)[0]) != name:
         yield (name := stem)
-
-
-def _reference_texts(own: Sequence[Path], reader: _Reader) -> list[str]:
-    files = [one for entry in own for one in _entries(entry)]
-    if not files:
-        raise DataError(f"{own[0]} has no files: references are missing")
-    texts = list(map(reader.text, files))
-    for path, text in zip(files, texts, strict=True):
-        read_references([text], [os.fspath(path)])
-    return texts
 
 
 def _entries(path: str | Path) -> list[Path]:

@@ -42,25 +42,14 @@ def tokens(text: str) -> list[str]:
 def rouge_recall(
     text: str, references: Sequence[str], n: int = 2
 ) -> tuple[float, float]:
-    """Mean and maximum over the references of ROUGE-n recall.
+    """Mean and maximum over the references, one or more, of ROUGE-n recall.
 
-    Parameters
-    ----------
-    text : str
-        The summary.
-    references : sequence of str
-        At least one. Of a reference without n-grams, recall is 0.
-    n : int, default=2
-        Length of the n-grams.
+    Of a reference without n-grams, recall is 0.
     """
-    recalls = _recalls(text, references, n)
-    return float(np.mean(recalls)), max(recalls)
-
-
-def _recalls(text: str, references: Sequence[str], n: int) -> list[float]:
     own = _ngrams(tokens(text), n)
     each = [_ngrams(tokens(reference), n) for reference in references]
-    return [(own & other).total() / max(other.total(), 1) for other in each]
+    recalls = [(own & other).total() / max(other.total(), 1) for other in each]
+    return float(np.mean(recalls)), max(recalls)
 
 
 def _ngrams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
@@ -72,14 +61,8 @@ def read_references(
 ) -> list[list[str]]:
     """The references of each cluster; none is missing, none is without a token.
 
-    Parameters
-    ----------
-    references : list of lists of str
-        A list for each cluster; text in its place is the only reference.
-    clusters : sequence of str
-        What messages call the clusters.
-    of : str, default="clusters"
-        What there is one of for each cluster, for the message.
+    Text in the place of a list is the only reference. Messages name the clusters, and
+    what there is one `of` for each cluster.
     """
     wanted = "a list of lists of text, one list for each cluster"
     items = check_items(references, "references", wanted)

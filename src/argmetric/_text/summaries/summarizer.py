@@ -37,12 +37,7 @@ from argmetric._text.summaries.learned import (
     read_parser,
     unpack_policy,
 )
-from argmetric._text.summaries.material import (
-    Budget,
-    Mode,
-    make_material,
-    read_queries,
-)
+from argmetric._text.summaries.material import Budget, Mode, make_material, read_queries
 from argmetric._text.summaries.pieces import Parse
 from argmetric._text.summaries.policies import ByFrequency, ByReferences, ByWeights
 from argmetric._text.summaries.rouge import (
@@ -57,7 +52,6 @@ from argmetric._text.summaries.weights import learn_weights, share_of_references
 PolicyName = Literal["frequency", "weights", "dagger", "vine"]
 
 _USUAL_WORDS = 60
-_SMALL = 5_000  # words of one cluster that need not wait for compiled kernels
 _MOST_BEAM = 1024
 _PUBLISHED_BEAM = 20  # of section 6.2.3
 _MOST_ITERATIONS = 1000
@@ -351,7 +345,12 @@ class Summarizer(SavedEstimator):
         wanted = numbers_of(must, known, "must")
         unwanted = numbers_of(never, known, "never")
         asked = read_queries(queries, [one.name for one in known])
-        self._refuse_other(name, asks=queries is not None)
+        # What learned without queries knows nothing of them, and the reverse
+        if name != "frequency" and (queries is not None) != self._asks:
+            how = "with queries: pass queries"
+            if queries is not None:
+                how = "without queries: pass queries to fit, too"
+            raise ValueError(f"policy={name!r} has learned {how}")
         parse = self._parse()
         found = []
         rows = zip(known, wanted, unwanted, asked, strict=True)
@@ -362,14 +361,7 @@ class Summarizer(SavedEstimator):
             refuse_unknown(material)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
-            small = len(known) == 1 and material.needs is None
-            growth = options.start(
-                material,
-                chooser.steps,
-                limit,
-                is_open,
-                small=small and cluster.n_words <= _SMALL,
-            )
+            growth = options.start(material, chooser.steps, limit, is_open)
             for sentence in first:
                 if sentence in out:
                     raise ValueError(
@@ -381,16 +373,6 @@ class Summarizer(SavedEstimator):
             text = None if queries is None else list(queries)[i]
             found.append(self._summary(growth, name, text))
         return found
-
-    def _refuse_other(self, name: str, *, asks: bool) -> None:
-        """What learned without queries knows nothing of them, and the reverse."""
-        if name == "frequency" or asks == getattr(self, "_asks", False):
-            return
-        if asks:
-            raise ValueError(
-                f"policy={name!r} has learned without queries: pass queries to fit, too"
-            )
-        raise ValueError(f"policy={name!r} has learned with queries: pass queries")
 
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None

@@ -56,13 +56,7 @@ _TAGS = tuple(
 class Completions:
     """The best summaries that go on from given ones, by a beam that knows references.
 
-    Parameters
-    ----------
-    material : Material
-        With references, and with pieces that are nodes of vines.
-    budget : Budget
-    beam : int
-        Summaries of equal size that are kept side by side.
+    Pieces are nodes of vines; the beam keeps so many summaries of equal size.
     """
 
     def __init__(self, material: Material, budget: Budget, beam: int) -> None:
@@ -267,24 +261,13 @@ def _tag_columns(
 
 @dataclass(frozen=True, eq=False)
 class ByVines:
-    """Learned policies, one of which is drawn for each step.
+    """Learned policies, one of which is drawn for each step."""
 
-    Attributes
-    ----------
-    weights : Weights
-        What the references of many clusters say of words and pairs.
-    learned : tuple of Linear
-        From features to the regret that is expected, in points of recall.
-    shares : ndarray of float
-        The probability of each.
-    seed : int
-        Of the draws, which start anew for each cluster.
-    """
-
-    weights: Weights
+    weights: Weights  # what the references of many clusters say of words and pairs
+    # from features to the regret that is expected, in points of recall
     learned: tuple[Linear, ...]
-    shares: Floats
-    seed: int
+    shares: Floats  # the probability of each
+    seed: int  # of the draws, which start anew for each cluster
 
     def chooser(self, material: Material) -> Chooser:
         """exp(-expected regret) by the policy that is drawn: the least is best."""
@@ -368,7 +351,9 @@ def learn_vines(
     """
     rng = np.random.default_rng(seed)
     learned: list[Linear] = []
-    steps = _usual_steps(lessons[0], start)
+    first = start(lessons[0].material, lessons[0].steps)
+    # About how many nodes a summary has
+    steps = first.room / float(np.median(first.piece_costs))
     for iteration in range(iterations + 1):
         shares = mixture_shares([beta] * len(learned))
         if iteration == iterations:
@@ -378,10 +363,8 @@ def learn_vines(
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None
         for lesson in lessons:
-            walk, growth = (
-                _Walk(lesson.completions),
-                start(lesson.material, lesson.steps),
-            )
+            walk = _Walk(lesson.completions)
+            growth = start(lesson.material, lesson.steps)
             while growth.measure():
                 drawn = int(rng.choice(len(shares), p=shares))
                 rows = lesson.features.rows(growth)
@@ -414,12 +397,6 @@ def learn_vines(
         policy = ByVines(weights, tuple(learned), shares / shares.sum(), seed)
         yield tally.row(iteration, len(lessons)), policy
         steps = tally.steps / len(lessons)
-
-
-def _usual_steps(lesson: VineLesson, start: Start) -> float:
-    """About how many nodes a summary has."""
-    growth = start(lesson.material, lesson.steps)
-    return growth.room / float(np.median(growth.piece_costs))
 
 
 def _some(

@@ -20,20 +20,13 @@ _PERCENT = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """A linear function: means and scales of the features, weights, and the mean.
+    """A linear function: means and scales of the features, weights, and the mean."""
 
-    Attributes
-    ----------
-    means, scales, weights : ndarray of float
-        One value for each feature.
-    mean : float
-        The value where all features have their means.
-    """
-
+    # means, scales, weights: one value for each feature
     means: Floats
     scales: Floats
     weights: Floats
-    mean: float
+    mean: float  # the value where all features have their means
 
     def predict(self, features: Floats) -> Floats:
         """Values of the rows."""
@@ -79,21 +72,13 @@ def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Of one cluster: in which share of its references each gram is.
+    """Of one cluster: in which share of its references each gram is."""
 
-    Attributes
-    ----------
-    sources : ndarray of float
-        For the grams of the sources, in their order.
-    tokens, token_shares : ndarray
-        For the tokens of the references.
-    pairs, pair_shares : ndarray
-        For the pairs of the references, as text with a blank between.
-    """
-
-    sources: Floats
+    sources: Floats  # for the grams of the sources, in their order
+    # tokens, token_shares: for the tokens of the references
     tokens: AnyArray
     token_shares: Floats
+    # pairs, pair_shares: for the pairs of the references, as text with a blank between
     pairs: AnyArray
     pair_shares: Floats
 
@@ -104,8 +89,7 @@ def share_of_references(material: Material) -> Shares:
     n = len(references)
     tokens = _once([sorted(set(one)) for one in references], n)
     pairs = _once(
-        [sorted({f"{a} {b}" for a, b in pairwise(one)}) for one in references],
-        n,
+        [sorted({f"{a} {b}" for a, b in pairwise(one)}) for one in references], n
     )
     names = gram_names(material)
     n_types = len(material.grams.types)
@@ -139,27 +123,13 @@ def _looked_up(names: AnyArray, known: AnyArray, values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """What many clusters say of tokens and pairs.
+    """What many clusters say of tokens and pairs."""
 
-    Attributes
-    ----------
-    names : ndarray of str
-        Tokens, and pairs with a blank between, in order.
-    clusters : ndarray of float
-        How many clusters have each in their sources.
-    shares : ndarray of float
-        The sum over these of the share of the references that have it.
-    references : ndarray of float
-        The same sum over all clusters.
-    n_clusters : int
-        How many there are.
-    """
-
-    names: AnyArray
-    clusters: Floats
-    shares: Floats
-    references: Floats
-    n_clusters: int
+    names: AnyArray  # tokens, and pairs with a blank between, in order
+    clusters: Floats  # how many clusters have each in their sources
+    shares: Floats  # the sum over these of the share of the references that have it
+    references: Floats  # the same sum over all clusters
+    n_clusters: int  # how many there are
 
     def of(
         self, material: Material, own: Shares | None
@@ -225,17 +195,11 @@ def _sums(codes: Integers, values: Floats, n: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights of grams, learned from references.
+    """Weights of grams, learned from references."""
 
-    Attributes
-    ----------
-    rates : Rates
-        What the references of many clusters say.
-    of_tokens, of_pairs : Linear
-        From features to the recall that the first occurrence is expected to bring.
-    """
-
-    rates: Rates
+    rates: Rates  # what the references of many clusters say
+    # of_tokens, of_pairs: from features to the recall that the first occurrence is
+    # expected to bring
     of_tokens: Linear
     of_pairs: Linear
 

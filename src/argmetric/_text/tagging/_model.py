@@ -62,21 +62,13 @@ def greedy(policy: TaggerPolicy, rows: FeatureRows) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The best label sequences of every sentence.
+    """The best label sequences of every sentence."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (candidates, decisions)
-        The r-th best labels of the sentence at each place.
-    totals : ndarray of shape (sentences, candidates)
-        Their scores, -inf where a sentence has fewer candidates.
-    static : ndarray
-        Scores of the static features, to be used again.
-    """
-
+    # (candidates, decisions): the r-th best labels of the sentence at each place
     labels: Integers
+    # (sentences, candidates): their scores, -inf where a sentence has fewer candidates
     totals: npt.NDArray[np.float64]
-    static: SingleFloats
+    static: SingleFloats  # scores of the static features, to be used again
 
 
 def beam(
@@ -122,15 +114,8 @@ def combine(
 
     score(y) = log P_left(y) + weight · log P_right(y) over the union of both lists.
     A candidate in both lists has both scores already; the others are scored by force.
-
-    Parameters
-    ----------
-    left, right : tuples
-        Policies with their rows and lists; those on the right are mirrored.
-    recode : callable
-        Makes mirrored labels of labels and the other way round.
-    weight : float
-        Weight of the right one.
+    Policies have their rows and lists beside them; those on the right are mirrored, and
+    `recode` makes mirrored labels of labels and the other way round.
     """
     left = left[0], left[1], _without_empty(left[2])
     right = right[0], right[1], _without_empty(right[2])
@@ -149,7 +134,8 @@ def combine(
     has_twin = np.zeros(shape, dtype=np.bool_)
     for i in range(n_left):
         for j in range(n_left, len(candidates)):
-            same = _same_sentences(candidates[i], candidates[j], sentences)
+            wrong = np.append(0, np.cumsum(candidates[i] != candidates[j]))
+            same = wrong[sentences[1:]] == wrong[sentences[:-1]]
             same &= ~missing[:, i] & ~missing[:, j]
             backward[same, i] = backward[same, j]
             has_twin[same, i] = True
@@ -165,30 +151,16 @@ def combine(
         right[0], right[1], right[2].static, mirrored, backward, known_right
     )
     totals = np.where(missing | twice, -np.inf, forward + weight * backward)
-    return _ranked(candidates, totals, sentences)
+    order = np.argsort(-totals, axis=1, kind="stable")
+    per_token = np.repeat(order, np.diff(sentences), axis=0)
+    ranked = np.take_along_axis(candidates.T, per_token, axis=1).T
+    return ranked, np.take_along_axis(totals, order, axis=1)
 
 
 def _without_empty(lists: Lists) -> Lists:
     """The lists without the ranks that no sentence has sequences for."""
     n = int((lists.totals > -np.inf).sum(axis=1).max(initial=1))
     return replace(lists, labels=lists.labels[:n], totals=lists.totals[:, :n])
-
-
-def _same_sentences(
-    a: Integers, b: Integers, sentences: Integers
-) -> npt.NDArray[np.bool_]:
-    """Which sentences have the same labels in both."""
-    differences = np.concatenate([[0], np.cumsum(a != b)])
-    return np.asarray(differences[sentences[1:]] == differences[sentences[:-1]])
-
-
-def _ranked(
-    candidates: Integers, totals: Floats, sentences: Integers
-) -> tuple[Integers, Floats]:
-    order = np.argsort(-totals, axis=1, kind="stable")
-    per_token = np.repeat(order, np.diff(sentences), axis=0)
-    ranked = np.take_along_axis(candidates.T, per_token, axis=1).T
-    return ranked, np.take_along_axis(totals, order, axis=1)
 
 
 @dataclass(frozen=True)
@@ -289,32 +261,24 @@ class TextModel:
         labels, totals = search_lists(
             self.sides, self.source(corpus), self.codecs, search, n_best
         )
-        self._outside_documents(corpus, labels)
-        return labels, totals
-
-    def _outside_documents(self, corpus: Corpus, labels: Integers) -> None:
         documents = np.flatnonzero(corpus.documents)
         for s, codec in enumerate(self.codecs):
             if codec.tier.spans and documents.size:
                 places = corpus.sentences[documents] * len(self.codecs) + s
                 labels[:, places] = codec.labels.index("O")
+        return labels, totals
 
 
 def text_source(extractor: Extractor, corpus: Corpus) -> TextSource:
     """Attributes of the tokens of a corpus."""
-    check_columns(corpus, extractor)
-    attributes = extractor.attributes(corpus.columns, corpus.n_tokens)
-    return TextSource(extractor, attributes, corpus.sentences)
-
-
-def check_columns(corpus: Corpus, extractor: Extractor) -> None:
-    """Refuse a text that lacks a column which the templates read."""
     if len(corpus.columns) < extractor.n_columns and corpus.n_tokens:
         raise ValueError(
             f"the tagger reads {extractor.n_columns} columns of each token (words "
             f"first), but these tokens have {len(corpus.columns)}: pass tuples such as "
             "('Hello', 'UH'), or fit it without the missing column"
         )
+    attributes = extractor.attributes(corpus.columns, corpus.n_tokens)
+    return TextSource(extractor, attributes, corpus.sentences)
 
 
 def label_lists(

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, is_whole, shown, to_float
-from argmetric._text.learning import MOST_EPOCHS, Costs, Recipe, RollIn
+from argmetric._text.learning import MOST_EPOCHS, Recipe, RollIn
 from argmetric._text.tagging._model import BeamScores
 from argmetric._text.tagging.features import Memory
 from argmetric._text.tagging.labels import Codec
@@ -18,30 +18,19 @@ from argmetric._text.tagging.templates import (
     read_templates,
 )
 
-Learner = Literal["logistic", "perceptron", "svm"]
 TaskName = Literal["chunk", "ner", "pos", "label", "joint"]
 Direction = Literal["left", "right", "both"]
 Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
-_PERCEPTRON_STEP = 1.0  # the size of a step does not matter to it
 _MOST = 2**62  # seeds, and what is added to them, are 64 bits
 _SIDES = "left", "right"  # whether it is reversed is its place
 _LARGEST = 1e30  # what 32-bit weights can bear
 _WHOLE = {
     "beam": (1, _MOST),
     "epochs": (1, MOST_EPOCHS),
-    "max_length": (1, 1000),
     "random_state": (0, _MOST),
     "hash_bits": (8, 28),
 }
-
-
-@dataclass(frozen=True)
-class TaggerRecipe(Recipe):
-    """How the policy of a tagger is learned."""
-
-    learner: Learner
-    costs: Costs
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,6 @@ class Defaults:
     memory: Memory = "none"
     beam: int = 5
     beam_scores: BeamScores = "log"
-    costs: Costs = "zero_one"
     hash_bits: int = 20
 
 
@@ -87,7 +75,7 @@ class TaggerOptions:
     """
 
     defaults: Defaults
-    recipe: TaggerRecipe
+    recipe: Recipe
     tables: tuple[tuple[Template, ...], ...]
     reverse: tuple[bool, ...]
     hash_bits: int
@@ -114,26 +102,22 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> TaggerOpt
     }
     for name, kind in (
         ("direction", Direction),
-        ("learner", Learner),
-        ("costs", Costs),
         ("roll_in", RollIn),
         ("memory", Memory),
         ("beam_scores", BeamScores),
     ):
         check_choice(values[name], name, get_args(kind))
-    if given["learner"] == "perceptron" and given["step"] is None:
-        values["step"] = _PERCEPTRON_STEP
-    values |= check_numbers(values)
-    if values["memory"] != "none" and not _memorable(given["task"], defaults):
+    values |= _numbers(values)
+    if values["memory"] != "none" and defaults.spans != (True,):
         raise ValueError(f"memory is for spans in text, not for {given['task']!r}")
     if values["beam_scores"] == "raw" and values["direction"] == "both":
         raise ValueError(
             "beam_scores='raw' gives no probabilities that two directions could "
             "multiply: choose direction='left' or 'right'"
         )
-    names = "roll_in", "epochs", "step", "dropout", "learner", "costs"
-    recipe = TaggerRecipe(**{name: values[name] for name in names})
-    tables = read_tables(given["task"], values["templates"], n_columns)
+    names = "roll_in", "epochs", "step", "dropout"
+    recipe = Recipe(**{name: values[name] for name in names})
+    tables = _tables(given["task"], values["templates"], n_columns)
     if recipe.roll_in == "none":
         tables = tuple(tuple(x for x in t if not x.labels) for t in tables)
     reverse = {"left": (False,), "right": (True,), "both": (False, True)}
@@ -166,16 +150,10 @@ def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, 
     }
 
 
-def _memorable(task: str, defaults: Defaults) -> bool:
-    return defaults.spans == (True,) and task != "joint"
-
-
-def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     """Options that are numbers, as plain ones; those out of range are refused."""
     found: dict[str, Any] = {}
     for name, (low, high) in _WHOLE.items():
-        if name not in values:
-            continue
         value = values[name]
         whole = is_whole(value)
         if not whole or not low <= value <= high:
@@ -185,8 +163,6 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
             )
         found[name] = int(value)
     for name in ("step", "history_value", "dropout"):
-        if name not in values:
-            continue
         if not isinstance(values[name], Real):
             raise ValueError(f"{name} must be a number, not {shown(values[name])}")
         value = to_float(values[name])
@@ -198,7 +174,7 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def read_tables(
+def _tables(
     task: str, templates: Tables | None, n_columns: int | None
 ) -> tuple[tuple[Template, ...], ...]:
     """The templates of each tier of a task."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
-from argmetric._text.learning import Learning, Log, gold_share, learn_directions
+from argmetric._text.learning import Learning, Log, Recipe, gold_share, learn_directions
 from argmetric._text.tagging._model import (
     TaggerPolicy,
     TaggerSide,
@@ -19,19 +19,18 @@ from argmetric._text.tagging._model import (
     recode,
     text_source,
 )
-from argmetric._text.tagging._recipes import TaggerOptions, TaggerRecipe
+from argmetric._text.tagging._recipes import TaggerOptions
 from argmetric._text.tagging.features import Extractor, Source, memory_of, word_numbers
-from argmetric._text.tagging.labels import Codec, RightLabels, make_choices, size_of
+from argmetric._text.tagging.labels import Codec, RightLabels, make_choices
 from argmetric._text.tagging.sentences import Corpus
 from argmetric._text.tagging.templates import MEMORY, Template
 
-_LEARNERS: tuple[str, ...] = ("logistic", "perceptron", "svm")
 _FOLDS = 5
 
 
 def make_learning(
     choices: Choices,
-    recipe: TaggerRecipe,
+    recipe: Recipe,
     rows: FeatureRows,
     gold: Integers,
     seed: int,
@@ -40,26 +39,17 @@ def make_learning(
     """The learning of a policy from rows of features, before its first epoch."""
     from argmetric._text.kernels.tagging_train import train
 
-    learner, sizes = _LEARNERS.index(recipe.learner), np.diff(rows.sentences)
-    regret = 1.0 if recipe.costs == "regret" else 0.0
-    fixed = tuple(rows), tuple(choices)
+    sizes, fixed = np.diff(rows.sentences), (tuple(rows), tuple(choices))
 
     def step(block: Integers, learning: Learning, growth: float) -> tuple[Any, ...]:
         share = gold_share(recipe.roll_in, learning.epoch)
-        options = learner, recipe.step, recipe.dropout, share, regret, growth
+        options = recipe.step, recipe.dropout, share, growth
         state = learning.arrays, learning.time, learning.seed
         wrong, time = train(*fixed, options, gold, block, *state)
         return wrong, sizes[block].sum(), time
 
-    return Learning(
-        size_of(choices),
-        seed,
-        recipe.epochs,
-        step,
-        sizes,
-        chosen=chosen,
-        adaptive=recipe.learner != "perceptron",
-    )
+    n_weights = int(choices.starts[-1])
+    return Learning(n_weights, seed, recipe.epochs, step, sizes, chosen=chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +140,7 @@ def learn_sides(
 
 
 def learn_text(
-    plan: TaggerOptions,
-    corpus: Corpus,
-    gold: Integers,
-    log: Log,
-    dev: Corpus | None,
+    plan: TaggerOptions, corpus: Corpus, gold: Integers, log: Log, dev: Corpus | None
 ) -> TextModel:
     """Learn to tag text, in two stages where words are remembered."""
     memory, plain = plan.memory, without_memory(plan.tables)

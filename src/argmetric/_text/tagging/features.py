@@ -25,15 +25,7 @@ _WINDOW = 2000
 
 
 class Extractor:
-    """Rows of features for texts.
-
-    Parameters
-    ----------
-    tables : sequence of sequences of Template
-        The templates of each tier.
-    hash_bits : int
-        Features are hashed to 2**hash_bits rows.
-    """
+    """Features of texts by the templates of each tier, hashed to 2**hash_bits rows."""
 
     def __init__(self, tables: Sequence[Sequence[Template]], hash_bits: int) -> None:
         self.hash_bits = hash_bits

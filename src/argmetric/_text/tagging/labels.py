@@ -25,27 +25,17 @@ from argmetric._text.corpus.labels import (
 )
 from argmetric._text.hashing import reversal
 from argmetric._text.kernels.tagging_layout import Choices
-from argmetric._text.tagging.sentences import Corpus
+from argmetric._text.tagging.sentences import Corpus, read_labelled
 from argmetric._text.tagging.templates import Template, lags
 
 
 @dataclass(frozen=True)
 class Tier:
-    """A sequence of labels to decide.
+    """A sequence of labels to decide."""
 
-    Attributes
-    ----------
-    name : str
-        What templates call it.
-    labels : tuple of str
-        The labels, in the order of their numbers.
-    spans : bool
-        Whether they are labels of IOB2, of which some may not follow others.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    spans: bool
+    name: str  # what templates call it
+    labels: tuple[str, ...]  # the labels, in the order of their numbers
+    spans: bool  # whether they are labels of IOB2, of which some may not follow others
 
 
 def make_choices(
@@ -69,48 +59,41 @@ def make_choices(
     for number, table in enumerate(tables):
         for template in table:
             if template.labels:
-                masks.append(_mask(lags(template, number, names), bits, template))
+                steps = lags(template, number, names)
+                if max(steps) * bits > 64:
+                    raise ValueError(
+                        f"template {template.text!r} looks {max(steps)} decisions "
+                        f"back; with this many labels {64 // bits} is the farthest"
+                    )
+                one = (1 << bits) - 1
+                masks.append(sum(one << bits * (step - 1) for step in set(steps)))
                 state |= masks[-1]
         ends.append(len(masks))
     if any(tier.spans for tier in tiers):
         state |= ((1 << bits) - 1) << bits * (len(tiers) - 1)
     rows = base + (1 << hash_bits)
     sizes = [rows * len(tier.labels) for tier in tiers]
-    allowed, roles, kinds = _legality(tiers, most)
+    allowed, outside = _legality(tiers, most)
     return Choices(
         np.array([len(tier.labels) for tier in tiers], dtype=np.int64),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array(ends, dtype=np.int64),
         np.array(masks, dtype=np.uint64),
         allowed,
-        roles,
-        kinds,
+        outside,
         np.uint64(bits),
         # Labels in between are kept where the code is, or the mask would move
-        np.uint64(_filled(state)),
+        np.uint64((1 << state.bit_length()) - 1),
         np.uint64(64 - hash_bits),
         np.int64(base),
         np.float32(value),
     )
 
 
-def _filled(state: int) -> int:
-    return int((1 << state.bit_length()) - 1)
-
-
-def _mask(steps: Sequence[int], bits: int, template: Template) -> int:
-    if max(steps) * bits > 64:
-        raise ValueError(
-            f"template {template.text!r} looks {max(steps)} decisions back; with this "
-            f"many labels {64 // bits} is the farthest"
-        )
-    return sum(((1 << bits) - 1) << bits * (step - 1) for step in set(steps))
-
-
-def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any, Any]:
+def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any]:
+    """Which labels may follow which, and the number of the label "O" of each tier."""
     allowed = np.zeros((len(tiers), most + 1, most), dtype=np.bool_)
-    roles = np.full((len(tiers), most), -1, dtype=np.int64)
-    kinds = np.full((len(tiers), most), -1, dtype=np.int64)
+    outside = np.full(len(tiers), -1, dtype=np.int64)
     for s, tier in enumerate(tiers):
         n = len(tier.labels)
         allowed[s, : n + 1, :n] = True
@@ -119,13 +102,8 @@ def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any, Any]:
         first, follows, _ = well_formed(tier.labels, "IOB2")
         allowed[s, 0, :n] = first
         allowed[s, 1 : n + 1, :n] = follows
-        roles[s, :n], kinds[s, :n] = roles_and_kinds(tier.labels)
-    return allowed, roles, kinds
-
-
-def size_of(choices: Choices) -> int:
-    """How many weights the choices have."""
-    return int(choices.starts[-1])
+        outside[s] = tier.labels.index(OUTSIDE)
+    return allowed, outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +191,27 @@ def codec_of(
         )
         numbers = codec.encode(repaired(labels, wrong))
     return codec, numbers
+
+
+def read_training(
+    sentences: Sequence[Any],
+    labels: Sequence[Any] | None,
+    tiers: Sequence[tuple[str, bool]],
+) -> tuple[Corpus, tuple[Codec, ...], Integers]:
+    """Sentences to learn from, the codecs of their labels, and these as numbers.
+
+    Each tier has a name, and whether its labels are those of chunks.
+    """
+    corpus, right = read_labelled(sentences, labels, len(tiers))
+    if not corpus.n_tokens:
+        raise ValueError("there is no token to learn from")
+    codecs, columns = [], []
+    # No comprehension: `codec_of` warns the caller of `fit`, so many frames away
+    for (name, spans), own in zip(tiers, right, strict=True):
+        codec, numbers = codec_of(name, own, corpus, spans=spans)
+        codecs.append(codec)
+        columns.append(numbers)
+    return corpus, tuple(codecs), np.stack(columns, axis=1).ravel()
 
 
 @dataclass(frozen=True)

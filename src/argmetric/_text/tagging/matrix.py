@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_count, shown
 from argmetric._input.features import check_features
 from argmetric._input.validation import is_sparse, to_floats, to_numpy
 from argmetric._text.learning import Log
@@ -19,55 +18,6 @@ from argmetric._text.tagging._training import Development, learn_sides
 from argmetric._text.tagging.features import MatrixSource, history_salts
 from argmetric._text.tagging.labels import Codec, Tier
 from argmetric._text.tagging.templates import Template
-
-
-def pixel_pairs(X: Any, shape: tuple[int, int], *, radius: int = 3) -> Any:
-    """On-pixels, and pairs of them that are close, as columns of a sparse matrix.
-
-    Parameters
-    ----------
-    X : array of shape (images, height * width)
-        Images by rows; whatever is not zero is on.
-    shape : (height, width)
-        Of an image.
-    radius : int, default=3
-        Pairs at most this far apart, in either direction, count.
-
-    Returns
-    -------
-    scipy.sparse.csr_matrix of float32
-        height * width columns for pixels, then 2 * radius * (radius + 1) for each
-        pixel.
-
-    Examples
-    --------
-    >>> from argmetric.search import pixel_pairs
-    >>> pixel_pairs([[1, 0, 1, 1]], (2, 2), radius=1).nnz  # 3 pixels and 3 pairs
-    6
-    """
-    from scipy.sparse import csr_matrix
-
-    from argmetric._text.kernels.tagging_features import pixel_rows
-
-    pixels = np.ascontiguousarray(to_floats(X, "X") != 0)
-    if np.array(shape, dtype=object).shape != (2,):
-        raise TypeError(f"shape must be height and width, not {shown(shape)}")
-    height, width = (check_count(size, "shape", low=1) for size in shape)
-    radius = check_count(radius, "radius", high=1000)
-    if pixels.ndim != 2 or pixels.shape[1] != height * width:
-        raise ValueError(
-            f"X has the shape {pixels.shape}, but images of {height} by {width} pixels "
-            f"need rows of {height * width}"
-        )
-    n_columns = height * width * (1 + 2 * radius * (radius + 1))
-    indptr = np.empty(len(pixels) + 1, dtype=np.int64)
-    counted = pixel_rows(
-        pixels, height, width, radius, indptr, np.empty(0, dtype=np.int32)
-    )
-    indices = np.empty(max(counted, 1), dtype=np.int32)
-    pixel_rows(pixels, height, width, radius, indptr, indices)
-    ones = np.ones(counted, dtype=np.float32)
-    return csr_matrix((ones, indices[:counted], indptr), shape=(len(pixels), n_columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +63,8 @@ def matrix_source(
             f"X has {found.shape[1]} columns, the tagger learned with {n_columns}"
         )
     if not np.isfinite(found.data).all():
-        row = (
-            int(
-                np.searchsorted(
-                    found.indptr,
-                    np.flatnonzero(~np.isfinite(found.data))[0],
-                    side="right",
-                )
-            )
-            - 1
-        )
+        wrong = np.flatnonzero(~np.isfinite(found.data))[0]
+        row = int(np.searchsorted(found.indptr, wrong, side="right")) - 1
         raise ValueError(f"row {row} of X has a value that is not finite")
     if np.abs(found.data).max(initial=0.0) > np.finfo(np.float32).max:
         raise ValueError("X has values beyond 3.4e38, the largest of 32-bit floats")

@@ -17,27 +17,13 @@ from argmetric._text.corpus.sentences import DOCUMENT, Sentence
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences laid end to end.
+    """Sentences laid end to end."""
 
-    Attributes
-    ----------
-    columns : tuple of sequences of str
-        The columns of all tokens; words first.
-    sentences : ndarray of int64
-        Token numbers where sentences start, and the number of tokens.
-    labels : tuple of sequences of str, or None
-        The labels of each tier.
-    given : sequence
-        The sentences as they were given.
-    numbers : ndarray of int64
-        Which of them the sentences of the corpus are.
-    """
-
-    columns: tuple[Sequence[str], ...]
-    sentences: Integers
-    labels: tuple[Sequence[str], ...] | None
-    given: Sequence[Any]
-    numbers: Integers
+    columns: tuple[Sequence[str], ...]  # the columns of all tokens; words first
+    sentences: Integers  # token numbers where sentences start, and the number of tokens
+    labels: tuple[Sequence[str], ...] | None  # the labels of each tier
+    given: Sequence[Any]  # the sentences as they were given
+    numbers: Integers  # which of them the sentences of the corpus are
 
     def where(self, token: int) -> str:
         """Sentence and token for a message, with file and line where they are known."""
@@ -250,3 +236,20 @@ def _label_columns(
             f"a joint label must be a tuple of {n_tiers} texts, not {bad!r}"
         )
     return tuple(zip(*flat, strict=True))
+
+
+def read_labelled(
+    sentences: Sequence[Any], labels: Sequence[Any] | None, n_tiers: int
+) -> tuple[Corpus, tuple[Sequence[str], ...]]:
+    """Sentences without the -DOCSTART- lines, and their labels."""
+    corpus = read_corpus(sentences, labels, n_tiers, labelled=True)
+    corpus = corpus.only(~corpus.documents)
+    return corpus, corpus.labels or ()
+
+
+def read_dev(dev: Any, n_tiers: int) -> Corpus | None:
+    """Sentences to be judged by: sentences, or (sentences, labels) as a tuple."""
+    if dev is None:
+        return None
+    text, right = dev if isinstance(dev, tuple) else (dev, None)
+    return read_labelled(text, right, n_tiers)[0]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, renamed
-from argmetric._input.types import Integers
 from argmetric._results.archives import Arrays
 from argmetric._text.hashing import dense, sparse
-from argmetric._text.learning import Costs, Log, RollIn
-from argmetric._text.tagging._base import TextTagger, read_dev, read_training
+from argmetric._text.learning import Log, Recipe, RollIn, SavedEstimator
 from argmetric._text.tagging._model import (
     BeamScores,
     BeamSearch,
@@ -26,19 +25,29 @@ from argmetric._text.tagging._model import (
 from argmetric._text.tagging._recipes import (
     DEFAULTS,
     Direction,
-    Learner,
     Tables,
     TaggerOptions,
-    TaggerRecipe,
     TaskName,
     filled,
     resolve,
 )
 from argmetric._text.tagging._training import learn_text, without_memory
 from argmetric._text.tagging.features import Extractor, Memory
-from argmetric._text.tagging.labels import Codec, Tier, make_choices, size_of
+from argmetric._text.tagging.labels import (
+    Codec,
+    Evaluation,
+    RightLabels,
+    Tier,
+    make_choices,
+    read_training,
+)
 from argmetric._text.tagging.matrix import MatrixModel, learn_matrix, matrix_labels
-from argmetric._text.tagging.sentences import Corpus
+from argmetric._text.tagging.sentences import (
+    Corpus,
+    read_corpus,
+    read_dev,
+    read_labelled,
+)
 from argmetric._text.tagging.templates import Template, read_templates
 
 _SAVED_OPTIONS = (
@@ -49,10 +58,11 @@ _SAVED_OPTIONS = (
     "history_value",
     "random_state",
 )
+_BLOCK = 200_000  # tokens labelled at a time
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
 
-class Tagger(TextTagger):
+class Tagger(SavedEstimator):
     """Tagger that learns to label the tokens of a sentence one after another.
 
     Options that are None take the default of the task.
@@ -71,11 +81,6 @@ class Tagger(TextTagger):
         candidate of either with the highest product of probabilities.
     beam : int, optional
         Width of the beam; 1 is greedy search.
-    learner : {"logistic", "perceptron", "svm"}, default="logistic"
-        Multinomial logistic regression, averaged perceptron, or hinge loss.
-    costs : {"zero_one", "regret"}, optional
-        "zero_one": every mistake costs the same. "regret": a mistake costs the F1 of
-        the sentence's chunks that it loses.
     roll_in : {"mixed", "gold", "own", "none"}, optional
         Histories to learn from. "mixed": the true labels in the first epoch, half of
         them in the second, then the tagger's own. "gold": the true labels. "own": the
@@ -126,6 +131,7 @@ class Tagger(TextTagger):
     """
 
     _kind = "tagger"
+    _model: TextModel | MatrixModel
 
     def __init__(
         self,
@@ -134,8 +140,6 @@ class Tagger(TextTagger):
         templates: Tables | None = None,
         direction: Direction | None = None,
         beam: int | None = None,
-        learner: Learner = "logistic",
-        costs: Costs | None = None,
         roll_in: RollIn | None = None,
         epochs: int | None = None,
         step: float | None = None,
@@ -151,8 +155,6 @@ class Tagger(TextTagger):
         self.templates = templates
         self.direction = direction
         self.beam = beam
-        self.learner = learner
-        self.costs = costs
         self.roll_in = roll_in
         self.epochs = epochs
         self.step = step
@@ -163,6 +165,17 @@ class Tagger(TextTagger):
         self.history_value = history_value
         self.random_state = random_state
         self.verbose = verbose
+
+    def _learned_model(self) -> TextModel | MatrixModel:
+        if not hasattr(self, "_model"):
+            raise ValueError("the tagger has learned nothing yet: call fit first")
+        return self._model
+
+    @property
+    def labels_(self) -> tuple[Any, ...]:
+        """The labels, or one tuple for each of the two tiers of the joint task."""
+        found = tuple(codec.labels for codec in self._learned_model().codecs)
+        return found[0] if len(found) == 1 else found
 
     @property
     def direction_(self) -> Direction:
@@ -264,7 +277,7 @@ class Tagger(TextTagger):
         self._options, self._model = options, model
         self.history_ = log.rows
         self.interrupted_ = log.interrupted
-        log.warn_of_interrupt()
+        log.warn_of_interrupt(4)
         return self
 
     def _text_model(self) -> TextModel:
@@ -279,16 +292,97 @@ class Tagger(TextTagger):
         weight = options.defaults.right_weight
         return BeamSearch(options.beam, options.beam_scores, weight)
 
-    def _codecs(self) -> tuple[Codec, ...]:
-        return self._text_model().codecs
+    def predict(self, sentences: Sequence[Any]) -> list[list[Any]]:
+        """Labels of the tokens of each sentence.
 
-    def _numbers(self, corpus: Corpus) -> Integers:
-        labels, _ = self._text_model().lists(corpus, self._search())
-        best: Integers = labels[0]
-        return best
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`; columns beyond those that the templates read are ignored. A
+            line of -DOCSTART- is outside of every chunk.
 
-    def _needs_all(self) -> bool:
-        return self._text_model().first is not None
+        Returns
+        -------
+        list of lists of str
+            For the joint task, of pairs of labels.
+        """
+        model = self._text_model()
+        found: list[list[Any]] = []
+        for part in self._parts(sentences):
+            best = model.lists(part, self._search())[0][0]
+            found += label_lists(best, model.codecs, part.sentences)
+        return found
+
+    def _parts(self, sentences: Sequence[Any]) -> Iterator[Corpus]:
+        """Sentences in portions, or all of them at once where that is needed."""
+        model = self._text_model()
+        corpus = read_corpus(sentences, None, len(model.codecs), labelled=False)
+        if model.first is not None:
+            yield corpus
+            return
+        edges = np.flatnonzero(np.diff(corpus.sentences[1:] // _BLOCK)) + 1
+        bounds = [0, *edges.tolist(), len(corpus.sentences) - 1]
+        for low, high in pairwise(bounds):
+            if low < high:
+                yield corpus.part(low, high)
+
+    def evaluate(
+        self,
+        sentences: Sequence[Any],
+        labels: Sequence[Any] | None = None,
+        *,
+        tags: Sequence[Any] | None = None,
+    ) -> dict[str, Evaluation]:
+        """Compare predicted with right labels, tier by tier.
+
+        Labels that the tagger never saw count as missed.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        labels : list of lists, optional
+            The right labels; by default the last column (the last two).
+        tags : list of lists, optional
+            The old name of `labels`.
+
+        Returns
+        -------
+        dict of str to Evaluation
+            "tag" and "chunk" for the joint task; one tier, "t", for all others.
+        """
+        labels = renamed(labels, tags, old="tags", new="labels")
+        model, found = self._text_model(), {}
+        corpus, right = read_labelled(sentences, labels, len(model.codecs))
+        lists, _ = model.lists(corpus, self._search())
+        columns = lists[0].reshape(-1, len(model.codecs)).T
+        for codec, own, column in zip(model.codecs, right, columns, strict=True):
+            judge = RightLabels(codec, own, corpus.sentences)
+            found[codec.tier.name] = judge.evaluate(column)
+        return found
+
+    def score(
+        self,
+        sentences: Sequence[Any],
+        labels: Sequence[Any] | None = None,
+        *,
+        tags: Sequence[Any] | None = None,
+    ) -> float:
+        """Strict F1 of chunks, or accuracy where labels are no chunks.
+
+        The joint task is scored by the F1 of its chunks; `evaluate` has the rest.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        labels : list of lists, optional
+            The right labels; by default the last column (the last two).
+        tags : list of lists, optional
+            The old name of `labels`.
+        """
+        labels = renamed(labels, tags, old="tags", new="labels")
+        return list(self.evaluate(sentences, labels).values())[-1].score
 
     def predict_nbest(
         self, sentences: Sequence[Any], n: int = 5
@@ -367,7 +461,7 @@ class Tagger(TextTagger):
         )
         self._options = TaggerOptions(
             defaults,
-            TaggerRecipe(**header["recipe"]),
+            Recipe(**header["recipe"]),
             tuple(read_templates(table, names) for table in header["tables"]),
             tuple(header["reverse"]),
             **header["options"],
@@ -394,7 +488,7 @@ def _unpacked_model(
             base=base,
             value=options.history_value,
         )
-        weights = dense(f"side{number}", arrays, size_of(choices))
+        weights = dense(f"side{number}", arrays, int(choices.starts[-1]))
         return TaggerSide(reverse, TaggerPolicy(choices, weights))
 
     sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))

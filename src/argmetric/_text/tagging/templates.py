@@ -263,20 +263,11 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of attributes of tokens near by, and of labels decided before.
+    """A conjunction of attributes of tokens near by, and of labels decided before."""
 
-    Attributes
-    ----------
-    text : str
-        As it was written, such as ``"t[-1]|w[0]"``.
-    parts : tuple of (attribute, offset)
-        What it reads from the text.
-    labels : tuple of (tier, offset)
-        What it reads from the labels; empty for a static template.
-    """
-
-    text: str
-    parts: tuple[tuple[str, int], ...]
+    text: str  # as it was written, such as ``"t[-1]|w[0]"``
+    parts: tuple[tuple[str, int], ...]  # what it reads from the text
+    # what it reads from the labels; empty for a static template
     labels: tuple[tuple[str, int], ...]
 
 
@@ -304,15 +295,13 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
     if n_columns is None:
         return TABLES[task]
     most = check_count(n_columns, "n_columns", low=1)
-    lines = TABLES[task].splitlines(keepends=True)
-    return "".join(line for line in lines if _columns_read(line) <= most)
-
-
-def _columns_read(line: str) -> int:
-    """How many columns, words first, the template in a line of a table needs."""
-    parts = _PART.findall(line.partition("#")[0])
-    names = [name + size for name, size, _ in parts if _known(name, size)]
-    return max(((column_of(name) or 0) + 1 for name in names), default=1)
+    found = []
+    for line in TABLES[task].splitlines(keepends=True):
+        parts = _PART.findall(line.partition("#")[0])
+        names = [name + size for name, size, _ in parts if _known(name, size)]
+        if all((column_of(name) or 0) < most for name in names):
+            found.append(line)
+    return "".join(found)
 
 
 def read_templates(
@@ -363,12 +352,6 @@ def _known(name: str, size: str) -> bool:
     if name in (*_AFFIX, "column"):
         return bool(size)
     return name == "pos"
-
-
-def known_attribute(attribute: str) -> bool:
-    """Whether there is an attribute of text with this name."""
-    match = re.fullmatch(r"([a-z]+)(\d*)", attribute)
-    return match is not None and attribute != MEMORY and _known(match[1], match[2])
 
 
 def column_of(attribute: str) -> int | None:

@@ -58,7 +58,7 @@ def train(
     format: InputFormat = None,
     direction: Annotated[Literal["left", "right", "both"], _Recipe] = "both",
     beam: Annotated[int, _Recipe, _POSITIVE] = 8,
-    roll_in: Annotated[Literal["static", "own", "cross"], _Recipe] = "own",
+    roll_in: Annotated[Literal["static", "own"], _Recipe] = "own",
     epochs: Annotated[int | None, _Recipe, _POSITIVE] = None,
     hash_bits: Annotated[
         int | None, _Recipe, Parameter(validator=Number(gte=8, lte=28))
@@ -90,8 +90,7 @@ def train(
     beam
         The width of the beam; 1 is greedy search.
     roll_in
-        The states to learn from: those of the true trees, the parser's own as well, or
-        those of parsers that have not seen the sentence.
+        The states to learn from: those of the true trees, or the parser's own as well.
     epochs
         Passes over the sentences, those of --learn-tagger too. [default: those of the
         recipe]

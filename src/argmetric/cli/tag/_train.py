@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
-_RECIPE = "learner", "costs", "roll_in", "epochs", "step", "dropout"
+_RECIPE = "roll_in", "epochs", "step", "dropout"
 _DEV_SCORES = "accuracy", "precision", "recall", "f1", "unknown", "tokens"
 
 
@@ -115,9 +115,7 @@ def train(
     templates: Annotated[FilePath | None, _Recipe] = None,
     direction: Annotated[Literal["left", "right", "both"] | None, _Recipe] = None,
     beam: Annotated[int | None, _Recipe, _POSITIVE] = None,
-    learner: Annotated[Literal["logistic", "perceptron", "svm"], _Recipe] = "logistic",
     roll_in: Annotated[Literal["mixed", "gold", "own", "none"] | None, _Recipe] = None,
-    costs: Annotated[Literal["zero-one", "regret"] | None, _Recipe] = None,
     epochs: Annotated[int | None, _Recipe, _POSITIVE] = None,
     memory: Annotated[Literal["none", "past", "both"] | None, _Recipe] = None,
     hash_bits: Annotated[
@@ -151,13 +149,9 @@ def train(
         From where sentences are read; "both" combines two policies.
     beam
         The width of the beam; 1 is greedy search.
-    learner
-        Logistic regression, averaged perceptron or hinge loss.
     roll_in
         The histories to learn from: the true labels first and the tagger's own later,
         the true labels, the tagger's own, none.
-    costs
-        Whether every mistake costs the same, or as much F1 as it loses.
     epochs
         Passes over the sentences.
     memory
@@ -171,9 +165,7 @@ def train(
     options: dict[str, Any] = {
         "direction": direction,
         "beam": beam,
-        "learner": learner,
         "roll_in": roll_in,
-        "costs": None if costs is None else costs.replace("-", "_"),
         "epochs": epochs,
         "memory": memory,
         "hash_bits": hash_bits,
@@ -263,8 +255,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
         ),
         (
             "learned",
-            f"{summary['learner']}, roll-in {summary['roll_in']}, costs "
-            f"{summary['costs'].replace('_', '-')}, "
+            f"roll-in {summary['roll_in']}, "
             f"{_report.count(summary['epochs'], 'epoch')}, {summary['seconds']:.1f} s"
             f"{at_last(summary['history'])}",
         ),

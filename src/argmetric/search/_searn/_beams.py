@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from argmetric._input.arguments import check_count
-from argmetric._input.types import Floats, Hashes
+from argmetric._input.types import Hashes
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,
@@ -267,7 +267,10 @@ def beam_search(
         pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
         children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
         if situations:
-            draws = _draws(keys, [i for i, _ in of_input], depth)
+            draws = None
+            if keys is not None:
+                places = [i for i, _ in of_input]
+                draws = draw(keys[places], np.full(len(places), depth))
             scores, _ = mixture.action_scores(situations, draws, form)
             flat, first = scores.tolist(), 0
             for one, (i, total) in zip(situations, of_input, strict=True):
@@ -288,12 +291,6 @@ def beam_search(
     return [beam[0].state for beam in beams]
 
 
-def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:
-    if keys is None:
-        return None
-    return draw(keys[places], np.full(len(places), depth))
-
-
 def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
     """The next beam; only the last child of a parent may change its state."""
     last = {id(one[1]): number for number, one in enumerate(chosen)}
@@ -310,27 +307,14 @@ def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
 
 @dataclass(frozen=True)
 class Decoder:
-    """How a mixture of policies is asked for outputs.
+    """How a mixture of policies is asked for outputs."""
 
-    Attributes
-    ----------
-    task : Task
-        What the policies decide.
-    beam : int
-        Width of the beam; 1 is greedy.
-    beam_scores : {"log", "raw"}
-        What is added up along a path.
-    prediction : {"draw", "mean"}
-        Whether one policy is drawn for each decision, or the mean of all decides.
-    seed : int
-        Of the draws, which depend on it and on the number of the input.
-    """
-
-    task: Task
-    beam: int
-    beam_scores: BeamScores
+    task: Task  # what the policies decide
+    beam: int  # width of the beam; 1 is greedy
+    beam_scores: BeamScores  # what is added up along a path
+    # whether one policy is drawn for each decision, or the mean of all decides
     prediction: Prediction
-    seed: int
+    seed: int  # of the draws, which depend on it and on the number of the input
 
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         """The output for each input."""
@@ -340,22 +324,15 @@ class Decoder:
             return decode_sequences(
                 mixture, X, width=self.beam, logs=logs, seed=self.seed
             )
-        pairs = zip(X, self._states(mixture, X), strict=True)
-        return [self.task.output(x, state) for x, state in pairs]
-
-    def _states(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         keys = make_keys(self.seed, np.arange(len(X)))
-        drawn = self.prediction == "draw"
-        if self.beam == 1 and (drawn or mixture.deterministic):
+        if self.beam == 1 and drawn:
             # The way of the roll-in. A beam's probabilities round close scores to ties
-            return run(self.task, mixture, start_walks(self.task, X), keys)
-        return beam_search(
-            mixture,
-            X,
-            width=self.beam,
-            form=self.beam_scores,
-            keys=keys if drawn else None,
-        )
+            states = run(self.task, mixture, start_walks(self.task, X), keys)
+        else:
+            own = keys if self.prediction == "draw" else None
+            options: dict[str, Any] = {"width": self.beam, "form": self.beam_scores}
+            states = beam_search(mixture, X, keys=own, **options)
+        return [self.task.output(x, s) for x, s in zip(X, states, strict=True)]
 
     def mean_loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Mean loss on development inputs; losses that are not finite are refused."""

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import copy
+import math
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_seed
 from argmetric._results.display import Lines, Result
-from argmetric.search._searn._check_kit import Kit, TaskProblem
+from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown
+
+_SMALL = 1e-9  # losses and costs that differ by less are equal
+
+
+@dataclass(frozen=True)
+class TaskProblem:
+    """Something wrong with a task.
+
+    Attributes
+    ----------
+    check : str
+        Which check failed.
+    where : str
+        Input and state.
+    what : str
+        What is wrong, and what to do.
+    """
+
+    check: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.what} ({self.where})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,7 +141,7 @@ def check_task(
     max_steps = check_count(max_steps, "max_steps", low=1)
     check_seed(random_state)
     X, Y = unzipped(X) if Y is None else same_number(X, Y)
-    kit = Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
+    kit = _Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):
         kit.check_input(place, x, y, n_paths)
         if "end" in kit.problems:
@@ -134,3 +161,290 @@ def unzipped(pairs: Iterable[Any]) -> Data:
                 "X and Y apart"
             )
     return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def same(one: Any, other: Any, *, inside: bool = False) -> bool:
+    """Equality that also holds for arrays and nan.
+
+    Objects whose class does not say what equality means are equal, unless `inside` asks
+    for their attributes to be compared.
+    """
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    if one is other or type(one) is not type(other):
+        return one is other or bool(one == other)
+    if isinstance(one, dict):
+        one, other = list(one.items()), list(other.items())
+    try:
+        if isinstance(one, list | tuple | deque):
+            pairs = zip(one, other, strict=False)
+            return len(one) == len(other) and all(
+                same(a, b, inside=inside) for a, b in pairs
+            )
+        if all("__eq__" not in vars(kind) for kind in type(one).__mro__[:-1]):
+            # Attributes, those in slots among them
+            parts = (value.__reduce_ex__(2)[2] for value in (one, other))
+            return not inside or same(*parts, inside=True)
+        return bool(one == other) or bool(one != one and other != other)
+    except (RecursionError, TypeError, ValueError, IndexError):
+        return True  # it holds itself, or cannot be compared
+
+
+class _BrokenError(Exception):
+    """Nothing more can be said about this path."""
+
+
+@dataclass
+class _Kit:
+    """The checks, and what they have found."""
+
+    task: Task
+    max_outputs: int
+    max_steps: int
+    rng: np.random.Generator
+    problems: dict[str, TaskProblem] = field(default_factory=dict)
+    n_states: int = 0
+    n_exact: int = 0
+    where: str = ""
+
+    @property
+    def in_place(self) -> bool:
+        return self.task._in_place()
+
+    def note(self, check: str, what: str) -> None:
+        """Keep the first problem of a kind."""
+        self.problems.setdefault(check, TaskProblem(check, self.where, what))
+
+    def broken(self, check: str, what: str) -> _BrokenError:
+        """Note a problem behind which nothing more can be said."""
+        self.note(check, what)
+        return _BrokenError()
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """The answer of a method, asked twice; arguments must stay as they are.
+
+        Where a task copies states, a step is taken from a copy, which it may change.
+        """
+        before = copy.deepcopy(arguments)
+        method, copies = getattr(self.task, name), self.in_place and name == "step"
+
+        def ask() -> Any:
+            if not copies:
+                return method(*arguments)
+            return method(arguments[0], self.task.copy(arguments[1]), arguments[2])
+
+        try:
+            answer, again = ask(), ask()
+        except Exception as error:
+            what = f"{name}() raises {type(error).__name__}: {error}"
+            raise self.broken(name, what) from error
+        inside = self.in_place or name == "step"
+        if not same(answer, again, inside=inside):
+            self.note(
+                "determinism",
+                f"{name}() gives {shown(answer)} and, asked again, {shown(again)}",
+            )
+        rest = 2 if copies else 1  # whether a copy shares parts is seen at last
+        if not same(before[:1], arguments[:1]) or not same(
+            before[rest:], arguments[rest:], inside=inside
+        ):
+            way_out = "make new ones"
+            if name == "step" and not self.in_place:
+                way_out += ", or write copy(state), with which it may change the state"
+            self.note("purity", f"{name}() changes its arguments: {way_out}")
+        return answer
+
+    def check_input(self, place: int, x: Any, y: Any, n_paths: int) -> None:
+        """All checks on one input."""
+        self.where = f"input {place}"
+        seen: set[Any] = set()
+        try:
+            start = self.call("start", x)
+            self.usable(start)
+            if self.in_place and start is self.task.start(x):
+                self.note(
+                    "start",
+                    "start() gives a state that steps have changed: make a new one "
+                    "each time",
+                )
+            for _ in range(n_paths):
+                self.path(place, x, y, self.task.copy(start), seen)
+        except _BrokenError:
+            pass
+
+    def usable(self, state: Any) -> None:
+        """States are there, and can be hashed unless they can be copied."""
+        if self.in_place and state is None:
+            raise self.broken("state", "the state is None: does step() return it?")
+        try:
+            self.in_place or hash(state)
+        except TypeError:
+            what = f"state {shown(state)} is not hashable: use tuples, or write copy()"
+            raise self.broken("state", what) from None
+
+    def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
+        """A random path, with all checks at each new state."""
+        for _ in range(self.max_steps + 1):
+            self.where = f"input {place}, state {shown(state)}"
+            legal = self.legal(x, state)
+            new = self.in_place or state not in seen
+            self.n_states += new
+            if not legal:
+                if new:
+                    self.final_loss(x, y, state)
+                return
+            if self.in_place:
+                before, twin = copy.deepcopy(state), self.task.copy(state)
+                if not same(state, twin, inside=True):
+                    what = f"copy() gives {shown(twin)} of {shown(state)}"
+                    raise self.broken("copy", what)
+            else:
+                seen.add(state)
+            children = []
+            for action in legal:
+                children.append(self.call("step", x, state, action))
+                self.usable(children[-1])
+            if new:
+                self.features(x, state, legal)
+                self.policy(x, y, state, legal, children)
+            if self.in_place and not same(before, state, inside=True):
+                self.note(
+                    "copy",
+                    "copy() shares parts with the state: a step from the copy changes "
+                    "it; copy what step() changes",
+                )
+            state = children[int(self.rng.integers(len(legal)))]
+        raise self.endless()
+
+    def legal(self, x: Any, state: Any) -> tuple[Any, ...]:
+        """Actions of a state, none if it is final."""
+        final = self.call("final", x, state)
+        legal = () if final else tuple(self.call("actions", x, state))
+        if not final and not legal:
+            self.note("actions", "the state is not final and has no actions")
+        try:
+            if len(set(legal)) < len(legal):
+                self.note("actions", f"an action is listed twice: {shown(legal)}")
+        except TypeError:
+            what = f"actions are not hashable: {shown(legal)}"
+            raise self.broken("actions", what) from None
+        if any(action is None for action in legal):
+            self.note("actions", "an action is None, which stands for no action")
+        return legal
+
+    def final_loss(self, x: Any, y: Any, state: Any) -> float:
+        loss = float(self.call("loss", y, self.call("output", x, state)))
+        if not math.isfinite(loss):
+            raise self.broken("loss", f"the loss is {loss}")
+        return loss
+
+    def features(self, x: Any, state: Any, legal: tuple[Any, ...]) -> None:
+        """Whether they stay the same, and can be learned from."""
+        self.call("features", x, state)
+        for action in legal:
+            self.call("action_features", x, state, action)
+        try:
+            describe(self.task, [Situation(-1, x, None, state, legal)])
+        except (TypeError, ValueError) as error:
+            self.note("features", str(error).replace(" at input -1,", " in"))
+
+    def policy(
+        self, x: Any, y: Any, state: Any, legal: tuple[Any, ...], children: list[Any]
+    ) -> None:
+        """Costs and reference against losses at the ends of paths."""
+        costs = self.call("costs", x, y, state)
+        reference = self.call("reference", x, y, state)
+        if reference is not None and reference not in legal:
+            self.note(
+                "reference",
+                f"reference() gives {shown(reference)}; legal are {shown(legal)}",
+            )
+            return
+        rises = None if costs is None else self.rises(costs, legal)
+        if rises is None and (costs is not None or reference is None):
+            return
+        best = int(np.argmin(rises)) if reference is None else legal.index(reference)
+        if rises is not None and rises[best] > _SMALL:
+            self.note(
+                "reference",
+                f"reference() gives {shown(reference)}, which by costs() is "
+                f"{rises[best]:g} above the best",
+            )
+        ends = [self.follow(x, y, self.task.copy(child)) for child in children]
+        if rises is not None:
+            losses = np.array(ends) - min(ends)
+            if np.abs(losses - rises).max() > _SMALL:
+                self.note(
+                    "costs",
+                    f"they rise by {_numbers(rises)}, losses after each action by "
+                    f"{_numbers(losses)} when the policy goes on",
+                )
+        least = min(self.losses(x, y, state))
+        if least < ends[best] - _SMALL:
+            who = "costs lead" if reference is None else "reference() leads"
+            what = f"{who} to a loss of {ends[best]:g} where {least:g} is in reach"
+            self.note("best", what)
+
+    def rises(self, costs: Any, legal: tuple[Any, ...]) -> Any:
+        """Costs above the least, None if they are no numbers for the actions."""
+        found = np.asarray(costs, dtype=np.float64)
+        if found.shape != (len(legal),):
+            what = f"{found.size} costs for {len(legal)} actions: one for each"
+            self.note("costs", what)
+            return None
+        wrong = np.flatnonzero(~np.isfinite(found))
+        if wrong.size:
+            action = shown(legal[wrong[0]])
+            self.note("finite", f"the cost of action {action} is {found[wrong[0]]}")
+            return None
+        return found - found.min()
+
+    def follow(self, x: Any, y: Any, state: Any, *, at_random: bool = False) -> float:
+        """Loss at the end of the task's own policy; the state is used up."""
+        for _ in range(self.max_steps + 1):
+            legal = self.legal(x, state)
+            if not legal:
+                return self.final_loss(x, y, state)
+            action = None if at_random else self.task.reference(x, y, state)
+            if at_random:
+                action = legal[int(self.rng.integers(len(legal)))]
+            elif action is None:
+                costs = self.task.costs(x, y, state)
+                if costs is None or len(costs) != len(legal):
+                    what = "some states have them and others do not"
+                    raise self.broken("costs", what)
+                action = legal[int(np.argmin(costs))]
+            state = self.task.step(x, state, action)
+        raise self.endless()
+
+    def endless(self) -> _BrokenError:
+        """Note that a path does not end."""
+        return self.broken(
+            "end",
+            f"no final state after {self.max_steps} steps: does step() come back to a "
+            "state it left, or actions() never run out? If paths are longer, pass "
+            "max_steps",
+        )
+
+    def losses(self, x: Any, y: Any, state: Any) -> list[float]:
+        """Losses of all outputs in reach; of random paths, if there are too many."""
+        losses: list[float] = []
+        stack, n_visited = [state], 0
+        while stack:
+            one = stack.pop()
+            legal = self.task.actions(x, one) if not self.task.final(x, one) else ()
+            n_visited += 1
+            if not legal:
+                losses.append(float(self.task.loss(y, self.task.output(x, one))))
+            copy_of, step = self.task.copy, self.task.step
+            stack += [step(x, copy_of(one), action) for action in legal]
+            if len(losses) > self.max_outputs or n_visited > 4 * self.max_outputs:
+                ways = [self.task.copy(state) for _ in range(20)]
+                return [self.follow(x, y, one, at_random=True) for one in ways]
+        self.n_exact += 1
+        return losses
+
+
+def _numbers(values: Any) -> str:
+    shown_values = ", ".join(f"{value:.4g}" for value in values[:8])
+    return f"[{shown_values}{', ...' if len(values) > 8 else ''}]"

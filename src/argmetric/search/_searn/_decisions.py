@@ -17,7 +17,7 @@ import numpy.typing as npt
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.search._searn._task import Features, Task, shown
 
-_BIAS = "bias"
+BIAS = ("bias",)  # the constant that every state has among its features
 _MOST_NAMES = 4_000_000
 _known: dict[Any, int] = {}
 
@@ -43,6 +43,13 @@ def _joined_ends(parts: Sequence[Integers]) -> Integers:
     return np.cumsum(np.concatenate(sizes))
 
 
+def _taken(indptr: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """Where some segments begin when they stand alone, and what they are made of."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
+
+
 @dataclass(frozen=True, eq=False)
 class HashedRows:
     """Sparse rows: hashed names and values, one row behind the other."""
@@ -62,11 +69,7 @@ class HashedRows:
 
     def take(self, rows: Integers) -> HashedRows:
         """Some of the rows."""
-        sizes = np.diff(self.indptr)[rows]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        where = np.arange(indptr[-1]) + np.repeat(
-            self.indptr[rows] - indptr[:-1], sizes
-        )
+        indptr, where = _taken(self.indptr, rows)
         return HashedRows(indptr, self.hashes[where], self.values[where])
 
 
@@ -103,11 +106,7 @@ class Decisions:
 
     def take(self, rows: Integers) -> Decisions:
         """Some of the decisions."""
-        sizes = np.diff(self.indptr)[rows]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        where = np.arange(indptr[-1]) + np.repeat(
-            self.indptr[rows] - indptr[:-1], sizes
-        )
+        indptr, where = _taken(self.indptr, rows)
         return Decisions(
             self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
         )
@@ -156,11 +155,6 @@ def hash_name(name: Any) -> int:
         found = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
         _known[name] = found
     return found
-
-
-def bias_hash() -> int:
-    """Hash of the constant that every state has among its features."""
-    return hash_name((_BIAS,))
 
 
 def read_features(features: Features) -> Iterable[tuple[Any, float]]:
@@ -234,7 +228,7 @@ class RowGatherer:
             self.hashes.extend(_hashes(names))
             self.values.extend(values)
             if bias:
-                self.hashes.append(bias_hash())
+                self.hashes.append(hash_name(BIAS))
                 self.values.append(1.0)
         self.ends.append(len(self.hashes))
 

@@ -57,13 +57,6 @@ _LEAST_MISTAKES = 20  # on inputs not seen; fewer are no evidence
 _SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 
 
-def optimal_costs(
-    initial: InitialPolicy, situations: Sequence[Situation]
-) -> list[list[float]]:
-    """Losses if the initial policy takes all later decisions."""
-    return [initial.costs(situation) for situation in situations]
-
-
 def rollout_costs(
     task: Task,
     mixture: Mixture,
@@ -133,30 +126,14 @@ def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Decisions that a policy met on its way over the training inputs.
+    """Decisions that a policy met on its way over the training inputs."""
 
-    Attributes
-    ----------
-    decisions : Decisions or SequenceDecisions
-        Their features.
-    costs : ndarray
-        One for each action of each decision.
-    places : ndarray
-        The number of the input of each decision.
-    folds : ndarray
-        The fold of the input of each decision, -1 where there are none.
-    loss : float
-        Mean loss of the policy.
-    longest : int
-        Decisions of the longest path.
-    """
-
-    decisions: Any
-    costs: Floats
-    places: Integers
-    folds: Integers
-    loss: float
-    longest: int
+    decisions: Any  # their features
+    costs: Floats  # one for each action of each decision
+    places: Integers  # the number of the input of each decision
+    folds: Integers  # the fold of the input of each decision, -1 where there are none
+    loss: float  # mean loss of the policy
+    longest: int  # decisions of the longest path
 
     def __len__(self) -> int:
         return len(self.decisions)
@@ -177,7 +154,7 @@ class _Recorder:
     def visit(self, situations: list[Situation]) -> Known:
         costs = None
         if self.initial is not None:
-            costs = optimal_costs(self.initial, situations)
+            costs = [self.initial.costs(one) for one in situations]
         else:
             self.situations += [
                 one._replace(state=self.task.copy(one.state)) for one in situations

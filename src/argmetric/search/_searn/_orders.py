@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, check_number
-from argmetric.search._searn._decisions import read_features
+from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import (
     Features,
@@ -27,10 +27,6 @@ from argmetric.search._searn._tasks import (
     same_length,
     token_features,
 )
-
-
-def _reversed(sequence: Any) -> Any:
-    return sequence[::-1]
 
 
 class RightToLeft(Task):
@@ -59,7 +55,7 @@ class RightToLeft(Task):
         check_callable(mirror, "mirror")
         self.task = task
         self.target = task.target
-        own: Callable[[Any], Any] = getattr(task, "mirrored", _reversed)
+        own: Callable[[Any], Any] = getattr(task, "mirrored", lambda y: y[::-1])
         self.mirror = own if mirror is None else mirror
 
     def start(self, x: Any) -> Any:
@@ -209,14 +205,6 @@ class LearnedOrder(Task):
         return 1.0 - wrong / n if n else 1.0
 
 
-def _weights(given: Any) -> tuple[float, float]:
-    weights = check_items(given, "weights", "a pair of numbers")
-    if len(weights) != 2:
-        raise ValueError(f"weights must be a pair of numbers, not {len(weights)}")
-    first, second = (check_number(one, "weights", low=0.0) for one in weights)
-    return first, second
-
-
 class JointTask(Task):
     """Two tasks on the same input, decided in turn.
 
@@ -256,7 +244,10 @@ class JointTask(Task):
         check_is_task(second, "second")
         search_width = check_count(search_width, "search_width", low=1)
         self.tasks = (first, second)
-        self.weights = _weights(weights)
+        factors = check_items(weights, "weights", "a pair of numbers")
+        if len(factors) != 2:
+            raise ValueError(f"weights must be a pair of numbers, not {len(factors)}")
+        self.weights = tuple(check_number(x, "weights", low=0.0) for x in factors)
         self._initial = tuple(InitialPolicy(task, search_width) for task in self.tasks)
 
     def start(self, x: Any) -> Any:
@@ -342,8 +333,6 @@ class JointTask(Task):
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
         """Costs of the task whose turn it is; the other's stay as they are."""
-        from argmetric.search._searn._decisions import Situation
-
         tier, legal = self.turn(x, state)
         one = Situation(-1, x, y[tier], state[0][tier], legal)
         return list(np.multiply(self.weights[tier], self._initial[tier].costs(one)))

@@ -294,10 +294,7 @@ class Mixture(Shown):
         return choices
 
     def action_scores(
-        self,
-        situations: Sequence[Situation],
-        draws: Floats | None,
-        form: BeamScores,
+        self, situations: Sequence[Situation], draws: Floats | None, form: BeamScores
     ) -> tuple[Floats, Integers]:
         """Scores that add up along a path, and where those of each situation begin.
 

@@ -128,13 +128,6 @@ def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
     return clone(estimator).fit(X[keep], y, sample_weight=weight)
 
 
-def chance_of_one(model: Any, X: Any) -> Floats:
-    """Probability of class 1, or the decision itself where there is none."""
-    if isinstance(model, Always) or not hasattr(model, "predict_proba"):
-        return np.asarray(model.predict(X), dtype=np.float64)
-    return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
-
-
 def log_odds_of_zero(chance: Floats) -> Floats:
     """log((1 - p) / p), finite where p is 0 or 1.
 
@@ -277,9 +270,13 @@ class _CostModels:
         return scores
 
     def _scores_by(self, model: Any, X: Any) -> Floats:
-        if self.are_classifiers:
-            return log_odds_of_zero(chance_of_one(model, X))
-        return -np.asarray(model.predict(X), dtype=np.float64)
+        if not self.are_classifiers:
+            return -np.asarray(model.predict(X), dtype=np.float64)
+        if isinstance(model, Always) or not hasattr(model, "predict_proba"):
+            chance = model.predict(X)  # the decision itself
+        else:
+            chance = model.predict_proba(X)[:, 1]
+        return log_odds_of_zero(np.asarray(chance, dtype=np.float64))
 
 
 @dataclass(frozen=True)

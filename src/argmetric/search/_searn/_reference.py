@@ -17,18 +17,11 @@ from argmetric.search._searn._task import Task, find_action, moves, named, shown
 class InitialPolicy:
     """Actions and costs that are known because the right output is (Definition 2).
 
-    Parameters
-    ----------
-    task : Task
-        If it gives costs, the first cheapest action is taken; if it gives a reference
-        action, that one, and costs are losses at the end of following it. If neither,
-        a beam search that is steered by `task.estimate` looks for the least loss
-        (section 3.4.2).
-    width : int
-        Width of that beam.
+    If the task gives costs, the first cheapest action is taken; if it gives a reference
+    action, that one, and costs are losses at the end of following it. If neither, a
+    beam search of this width that is steered by `task.estimate` looks for the least
+    loss (section 3.4.2).
 
-    Notes
-    -----
     What is found is kept under the number of the input (`Situation.place`): one object
     serves one list of inputs. A negative number keeps nothing, nor do tasks whose steps
     change states: the same object is another state later.
@@ -78,8 +71,12 @@ class InitialPolicy:
         copy, step = self.task.copy, self.task.step
         children = [step(x, copy(state), action) for action in actions]
         follows = self.task.reference(x, y, state) is not None
-        value = self._followed if follows else self._searched
-        return check_costs([value(place, x, y, child) for child in children], situation)
+        if not follows:
+            ends = [self._searched(place, x, y, child) for child in children]
+        else:  # losses at the end of following the reference
+            kept = self._kept(place)
+            ends = [self.reach(place, x, y, child, kept) for child in children]
+        return check_costs(ends, situation)
 
     def forget(self) -> None:
         """Give up what is kept."""
@@ -110,10 +107,6 @@ class InitialPolicy:
             raise ValueError(endless(self.task, place, x, state))
         known.update(dict.fromkeys(path, value))
         return value
-
-    def _followed(self, place: int, x: Any, y: Any, state: Any) -> float:
-        """Loss at the end of following the reference."""
-        return self.reach(place, x, y, state, self._kept(place))
 
     def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
         """Least loss that a beam search finds."""

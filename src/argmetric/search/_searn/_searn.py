@@ -66,7 +66,17 @@ _MOST_ITERATIONS = 10_000
 def check_options(options: Mapping[str, Any]) -> None:
     """Check all arguments of the constructor."""
     check_is_task(options["task"])
-    _check_learner(options["learner"])
+    learner = options["learner"]
+    if isinstance(learner, str):
+        check_choice(learner, "learner", KINDS)
+    elif not hasattr(learner, "fit"):
+        raise TypeError("learner must have a method fit(decisions, costs, rng)")
+    elif hasattr(learner, "predict"):
+        name = type(learner).__name__
+        raise TypeError(
+            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
+            f"OneAgainstAll({name}(...))"
+        )
     for name, choices in _CHOICES.items():
         check_choice(options[name], name, choices)
     beta = options["beta"]
@@ -85,19 +95,6 @@ def check_options(options: Mapping[str, Any]) -> None:
                 f"{name} must be an integer of at least {least}, not {shown(value)}"
             )
         check_count(value, name, high=_MOST.get(name, 2**63 - 1))
-
-
-def _check_learner(learner: Any) -> None:
-    if isinstance(learner, str):
-        check_choice(learner, "learner", KINDS)
-    elif not hasattr(learner, "fit"):
-        raise TypeError("learner must have a method fit(decisions, costs, rng)")
-    elif hasattr(learner, "predict"):
-        name = type(learner).__name__
-        raise TypeError(
-            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
-            f"OneAgainstAll({name}(...))"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,12 +327,7 @@ class Searn(Parameters):
         seed = self.random_state + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
         examples = roll_in(
-            mixture,
-            data,
-            folds,
-            kind=self.costs,
-            n_rollouts=self.n_rollouts,
-            seed=seed,
+            mixture, data, folds, kind=self.costs, n_rollouts=self.n_rollouts, seed=seed
         )
         learner = self.learner
         if isinstance(learner, str):

@@ -17,9 +17,9 @@ import numpy as np
 from argmetric._input.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
 from argmetric.search._searn._decisions import (
+    BIAS,
     HashedRows,
     RowGatherer,
-    bias_hash,
     hash_name,
 )
 from argmetric.search._searn._policy import Mixture, draw, make_keys
@@ -30,22 +30,18 @@ from argmetric.search._searn._tasks_chunks import WordChunking, gold_chunks
 _MOST_HISTORIES = 2**19
 
 
-def can_be_compiled(task: Any) -> bool:
-    """Whether a task labels token after token, under a loss that kernels know."""
-    if type(task) is SequenceLabelling:
-        known = task.order == "left"
-    elif type(task) is WordChunking:
+def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
+    """Inputs with their features read, or the inputs as they are.
+
+    They are read of a task that labels token after token, under a loss that kernels
+    know.
+    """
+    known = type(task) is SequenceLabelling and task.order == "left"
+    if type(task) is WordChunking:
         f1 = isinstance(task.metric, FBeta) and task.metric.beta == 1
         known = f1 and task.dangling == "forbid" and task.history > 0
-    else:
-        return False
-    n = len(task.labels)
-    return known and n > 1 and (n + 1) ** task.history <= _MOST_HISTORIES
-
-
-def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
-    """Inputs with their features read, or the inputs as they are."""
-    if not can_be_compiled(task):
+    n = len(task.labels) if known else 0
+    if n < 2 or (n + 1) ** task.history > _MOST_HISTORIES:
         return X
     if isinstance(X, PreparedInputs) and X.task is task:
         return X
@@ -53,18 +49,10 @@ def prepared(task: Any, X: Sequence[Any]) -> Sequence[Any]:
 
 
 class PreparedInputs(Sequence[Any]):
-    """Inputs of a sequence task and the hashed features of all their tokens.
+    """Inputs of a sequence task and the hashed features of all their tokens."""
 
-    Attributes
-    ----------
-    starts : ndarray
-        Where the tokens of each input begin.
-    rows : HashedRows
-        Features of the tokens.
-    """
-
-    starts: Integers
-    rows: HashedRows
+    starts: Integers  # where the tokens of each input begin
+    rows: HashedRows  # features of the tokens
 
     def __init__(self, task: SequenceLabelling, X: Sequence[Any]) -> None:
         known = X if isinstance(X, PreparedInputs) else None
@@ -124,7 +112,7 @@ class PreparedInputs(Sequence[Any]):
                 which[code :: base**n, n - 1] = len(names)
                 names.append(hash_name(("last", *(labels[digit] for digit in digits))))
         which[:, length] = len(names)
-        names.append(bias_hash())
+        names.append(hash_name(BIAS))
         return np.array(names, dtype=np.uint64), which
 
     @cached_property
@@ -166,7 +154,13 @@ class PreparedInputs(Sequence[Any]):
         n = int(self.starts[-1])
         for x, y in zip(self.items, Y, strict=True):
             same_length(x, y)
-        labels = _numbered(self.task, Y)
+        numbers = {label: number for number, label in enumerate(self.task.labels)}
+        flat = [label for y in Y for label in y]
+        labels = np.array([numbers.get(label, -1) for label in flat], dtype=np.int64)
+        # Gold labels of chunks may be out of reach
+        if not isinstance(self.task, WordChunking) and (labels < 0).any():
+            wrong = next(label for label in flat if label not in numbers)
+            raise ValueError(f"label {wrong!r} is not among {self.task.labels!r}")
         kinds, stops = np.full((2, n), -1, dtype=np.int64)
         future, totals = np.zeros((2, n), dtype=np.int64)
         if isinstance(self.task, WordChunking):
@@ -197,17 +191,6 @@ def _read_tokens(
             raise
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     return starts, gatherer.rows()
-
-
-def _numbered(task: SequenceLabelling, Y: Sequence[Any]) -> Integers:
-    numbers = {label: number for number, label in enumerate(task.labels)}
-    chunks = isinstance(task, WordChunking)  # their gold labels may be out of reach
-    found = [numbers.get(label, -1) for y in Y for label in y]
-    labels = np.array(found, dtype=np.int64)
-    if not chunks and (labels < 0).any():
-        wrong = next(label for y in Y for label in y if label not in numbers)
-        raise ValueError(f"label {wrong!r} is not among {task.labels!r}")
-    return labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,23 +24,13 @@ def rows_of(hashes: Hashes, wanted: Hashes) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class IndexedDecisions:
-    """Decisions as kernels take them.
+    """Decisions as kernels take them."""
 
-    Attributes
-    ----------
-    features : tuple of ndarray
-        indptr, rows of the table and values of rows of features.
-    which : ndarray
-        The row of features of each decision.
-    extra : ndarray
-        Further rows of the table for each decision, -1 for none.
-    owners, columns : ndarray
-        The decision and the column of each action, -1 for an unknown one.
-    """
-
+    # indptr, rows of the table and values of rows of features
     features: tuple[Integers, Integers, Floats]
-    which: Integers
-    extra: Integers
+    which: Integers  # the row of features of each decision
+    extra: Integers  # further rows of the table for each decision, -1 for none
+    # owners, columns: the decision and the column of each action, -1 for an unknown one
     owners: Integers
     columns: Integers
 

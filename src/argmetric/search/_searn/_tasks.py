@@ -1,4 +1,4 @@
-"""Built-in tasks: labels of a sequence, labels of a row."""
+"""Built-in tasks: labels of a sequence."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, is_sized
 from argmetric._input.validation import check_choice
-from argmetric._text.learning import row_losses, row_metric
-from argmetric.metrics import MetricLike
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown
 
@@ -200,96 +198,3 @@ def check_labels(y: Any) -> int:
     if not is_sized(y):
         raise TypeError(f"y must be a sequence of labels, not {shown(y)}")
     return len(y)
-
-
-class MultiLabel(Task):
-    """Labels of a row, each on or off, decided one after the other for any metric.
-
-    The loss is 1 - metric of the row's labels (or the metric itself, if less is
-    better). Costs are exact for every metric of the confusion matrix: the best way to
-    go on is looked for among all numbers of true and false positives still possible.
-    `MultiLabelTagger` is the compiled path.
-
-    Parameters
-    ----------
-    n_labels : int
-        Number of labels; y is a sequence of as many 0 and 1.
-    metric : str, Metric or callable, default="f1"
-        The metric of a row's labels; 0/0 counts as 1 unless the metric says otherwise.
-    features : callable, optional
-        `features(x)` of a row; by default x is a mapping or list of features, or a
-        vector. The labels decided before are added.
-
-    Examples
-    --------
-    >>> from argmetric.search import MultiLabel, Searn
-    >>> X = [["red", "round"], ["red"], ["round"], ["blue"]]
-    >>> Y = [(1, 1), (1, 0), (0, 1), (0, 0)]
-    >>> Searn(MultiLabel(2), beta=1.0, iterations=2).fit(X, Y).predict(X)
-    [(1, 1), (1, 0), (0, 1), (0, 0)]
-    """
-
-    def __init__(
-        self,
-        n_labels: int,
-        metric: MetricLike = "f1",
-        *,
-        features: Callable[[Any], Features] | None = None,
-    ) -> None:
-        self.n_labels = check_count(n_labels, "n_labels", low=1)
-        self.metric = row_metric(metric)
-        check_callable(features, "features")
-        self._row_features = features or own_features
-
-    def start(self, x: Any) -> Any:
-        """No label yet."""
-        return ()
-
-    def actions(self, x: Any, state: Any) -> Sequence[Any]:
-        """Off or on, for the next label."""
-        return (0, 1) if len(state) < self.n_labels else ()
-
-    def step(self, x: Any, state: Any, action: Any) -> Any:
-        """One label more."""
-        return (*state, action)
-
-    def features(self, x: Any, state: Any) -> Features:
-        """Those of the row for this label, and the labels that are on or off."""
-        number = len(state)
-        row = [((number, name), v) for name, v in read_features(self._row_features(x))]
-        before = [((number, other, on), 1.0) for other, on in enumerate(state)]
-        return [*row, *before, ((number,), 1.0)]
-
-    def output(self, x: Any, state: Any) -> Any:
-        """The labels."""
-        return state
-
-    def most_steps(self, x: Any) -> int:
-        """One decision for each label, whatever the size of x."""
-        return max(self.n_labels, super().most_steps(x))
-
-    def _losses(self, tp: Any, k: Any, t: int) -> Any:
-        return row_losses(self.metric, tp, k, t, self.n_labels)
-
-    def loss(self, y: Any, output: Any) -> float:
-        """1 - metric, labels not yet decided off."""
-        tp = sum(1 for a, b in zip(y, output, strict=False) if a and b)
-        return float(self._losses(tp, sum(output), int(sum(y))))
-
-    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
-        """Least loss over all counts that the labels to come can add."""
-        if len(y) != self.n_labels:
-            raise ValueError(f"y has {len(y)} labels, the task has {self.n_labels}")
-        done = len(state)
-        tp = sum(1 for a, b in zip(y, state, strict=False) if a and b)
-        k = sum(state)
-        right = sum(1 for label in y[done + 1 :] if label)
-        wrong = self.n_labels - done - 1 - right
-        more = np.arange(right + 1)[:, None]
-        extra = np.arange(wrong + 1)[None, :]
-        t = int(sum(y))
-        found = []
-        for on in (0, 1):
-            hits = tp + on * bool(y[done]) + more
-            found.append(float(np.min(self._losses(hits, k + on + more + extra, t))))
-        return found

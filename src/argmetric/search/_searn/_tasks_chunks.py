@@ -145,13 +145,11 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         super().__init__(labels, features=features, history=history)
         self.dangling = dangling
         self.metric = chunk_metric(metric)
-        self._legal = {label: self._legal_after(label) for label in ["", *labels]}
-
-    def _legal_after(self, last: str) -> tuple[str, ...]:
-        if self.dangling != "forbid":
-            return self.labels
-        inner = f"I-{last[2:]}"
-        return tuple(s for s in self.labels if s[0] != "I" or s == inner)
+        self._legal = dict.fromkeys(["", *labels], self.labels)
+        if dangling == "forbid":
+            for last in self._legal:
+                after = (x for x in labels if x[0] != "I" or x[2:] == last[2:])
+                self._legal[last] = tuple(after)
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
         """All labels, or those that may follow."""
@@ -164,6 +162,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         same_length(x, y)
         chunks = gold_chunks(tuple(y), self.dangling)
         gold = frozenset(chunks)
+        stops: dict[tuple[int | None, str], int]
         stops = {(start, kind): stop for start, stop, kind in chunks}
         reading = _Reading(0, 0, None, "")
         for t, label in enumerate(state):
@@ -173,9 +172,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         hits, opened = [], []
         for label in self.actions(x, state):
             after = _read_on(reading, t - 1, label, gold, self.dangling)
-            stop = (
-                -1 if after.start is None else stops.get((after.start, after.kind), -1)
-            )
+            stop = stops.get((after.start, after.kind), -1)
             hits.append(after.hits + (stop >= t) + future)
             opened.append(after.opened + future)
         return chunk_losses(self.metric, hits, opened, len(chunks))
