@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from argmetric import _files as files
 from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.fit import METHOD_WORDS, Method
-from argmetric._input.label_words import Spelled
 from argmetric._results.whole_files import writing
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -18,7 +16,6 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._load import load_weights
 from argmetric.cli.scores._refusals import checked
@@ -91,97 +88,70 @@ def calibrate(o: Given) -> int:
     layout.metric_of(o, way)  # wrong usage comes before the file is read
     if o.output is not None:
         refuse_bad_target(o.output)
-    if in_pieces:
-        return _calibrate_pieces(o, source)
-    rows = layout.read(o, source, labels="required")
-    with progress(f"calibrating on {rows.table.n_rows:,} rows"):
-        from argmetric import calibrate as fitted
-        from argmetric import calibration_check
-
-        how: dict[str, Any] = {"logits": rows.logits, "method": o.method}
-        y = rows.y
-        if way == "classes":
-            how["classes"] = rows.classes
-        else:
-            y, weights = y.astype(bool), load_weights(rows.table, o.weight)
-            how |= {"method": o.method or DEFAULT, "sample_weight": weights}
-        calibrator = fitted(y, rows.checked, **how)
-        metric: Any = rows.metric
-        if way == "classes":
-            metric, how["groups"] = o.metric or "f1", rows.how["groups"]
-            how |= {} if o.average is None else {"average": o.average}
-            if o.zero_division is not None:
-                how["zero_division"] = float(o.zero_division)
-        else:
-            how |= rows.how
-        check = calibration_check(y, rows.checked, metric, random_state=o.seed, **how)
-    rows.metric = check.metric
-    table = lines.checked_classes(check) if way == "classes" else None
-    return _told(o, rows.described(), lines.asked_of(rows), calibrator, check, table)
-
-
-def _told(
-    o: Given,
-    described: _report.Values,
-    asked: _report.Facts,
-    calibrator: Any,
-    check: Any,
-    table: Any = None,
-) -> int:
-    """Write the map, and tell what was found."""
+    rows, calibrator, check = (_in_pieces if in_pieces else _fitted)(o, source)
     if o.output is not None:
         with writing(o.output):
             calibrator.save(o.output)
     values = {
-        **described,
+        **rows.described(),
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
         "check": check.to_dict(),
         "output": o.output,
     }
-    facts = [*asked, *lines.check_facts(check, calibrator)]
+    facts = [*lines.asked_of(rows), *lines.check_facts(check, calibrator)]
+    table = lines.checked_classes(check) if way == "classes" else None
     notes = [("note", note) for note in check.notes]
     return _report.tell(
         "calibrate", values, facts, json=o.json, table=table, notes=notes
     )
 
 
-def _calibrate_pieces(o: Given, source: Input) -> int:
+def _fitted(o: Given, source: Input) -> tuple[layout.Rows, Any, Any]:
+    """Return rows, the map that is fitted on them, and the check of both."""
+    from argmetric import calibrate as fitted
+    from argmetric import calibration_check
+
+    rows = layout.read(o, source, labels="required")
+    with progress(f"calibrating on {rows.table.n_rows:,} rows"):
+        how: dict[str, Any] = {"logits": rows.logits, "method": o.method}
+        y, metric, more = rows.y, rows.metric, rows.how
+        if rows.way == "classes":
+            how["classes"], metric = more.pop("classes"), o.metric or "f1"
+            more |= {} if o.average is None else {"average": o.average}
+            if o.zero_division is not None:
+                more["zero_division"] = float(o.zero_division)
+        else:
+            y, weights = y.astype(bool), load_weights(rows.table, o.weight)
+            how |= {"method": o.method or DEFAULT, "sample_weight": weights}
+        calibrator = fitted(y, rows.checked, **how)
+        how |= {**more, "random_state": o.seed}
+        check = calibration_check(y, rows.checked, metric, **how)
+    rows.metric = check.metric
+    return rows, calibrator, check
+
+
+def _in_pieces(o: Given, source: Input) -> tuple[layout.Rows, Any, Any]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     from argmetric import scale
 
-    score, label = scale.columns_of(
-        source,
-        score=(o.score, files.SCORE_NAMES + files.LOGIT_NAMES),
-        label=(o.label, files.LABEL_NAMES),
-    )
-    used = {"score": score, "label": label, "weight": o.weight}
+    used = pieces.columns(o, source, "score", "label", logits=True)
+    used["weight"] = o.weight
     metric, average = layout.metric_of(o, "one")
-    options: dict[str, Any] = {
-        **used,
-        "logits": o.logits,
-        "method": o.method or DEFAULT,
-    }
-    options |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
-    with pieces.running(o) as how:
-        calibrator = scale.calibrate(source, **options, **how)
-        check = scale.calibration_check(
-            source,
-            metric,
-            group=o.group,
-            average=average,
-            n_sample=None if o.group is not None else _MOST_CHECKED,
-            **options,
-            **how,
-        )
-    described = pieces.described(source, calibrator.n, **used, group=o.group)
-    asked = lines.asked(described, metric)
-    return _told(o, described, asked, calibrator, check)
+    how = {**used, "logits": o.logits, "method": o.method or DEFAULT}
+    how |= {"pos_label": pieces.spelled(o), "random_state": o.seed}
+    with pieces.running(o) as where:
+        calibrator = scale.calibrate(source, **how, **where)
+        most = None if o.group is not None else _MOST_CHECKED
+        how |= {"group": o.group, "average": average, "n_sample": most}
+        check = scale.calibration_check(source, metric, **how, **where)
+    used["group"] = o.group
+    return pieces.rows_of(source, calibrator.n, metric, **used), calibrator, check
 
 
 def _apply(o: Given, source: Input) -> int:
     """Write rows with a column of calibrated probabilities."""
-    calibrator = maps.read_calibrator(o.map)
+    calibrator = layout.read_calibrator(o.map)
     rows = layout.read(o, source, labels="none")
     new = {o.calibrated_column: "--calibrated-column"}
     out = rows_out(rows.table, o.output, o.output_format, json=o.json, new=new)
@@ -196,22 +166,13 @@ def _apply(o: Given, source: Input) -> int:
         "mean": float(mended.mean()),
         "output": out.target,
     }
-    out.write(
-        rows.table,
-        {o.calibrated_column: mended},
-        numeric=frozenset(rows.columns.values()),
-    )
+    numeric = frozenset(rows.columns.values())
+    out.write(rows.table, {o.calibrated_column: mended}, numeric=numeric)
     was = "" if before is None else f", was {_report.number(before)}"
     facts = [
         ("rows", _report.rows_asked(values)),
         ("map", f"{calibrator.formula} ({calibrator.summary})"),
         ("mean", f"{_report.number(values['mean'])}{was}"),
     ]
-    return _report.tell(
-        "calibrate",
-        values,
-        facts,
-        json=o.json,
-        stderr=True,
-        unwritten="rows",
-    )
+    how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
+    return _report.tell("calibrate", values, facts, **how)

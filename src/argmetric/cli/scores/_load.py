@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -21,19 +20,21 @@ from argmetric.cli._progress import reading
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import Input, listed, shown_input
 
-_STAR = "*"
+STAR = "*"
 _SHOWN_NAMES = 5  # columns, where none matches a pattern
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
+_DEFAULTS = {
+    "score": files.SCORE_NAMES,
+    "label": files.LABEL_NAMES,
+    "decision": files.DECISION_NAMES,
+}
 
 
-@dataclass(frozen=True)
 class GroupColumns:
     """Which rows belong together, and how the metric is averaged over groups."""
 
-    column: str
-    codes: Integers
-    ids: list[Any]
-    average: Any
+    def __init__(self, codes: Integers, ids: list[Any], average: Any) -> None:
+        self.codes, self.ids, self.average = codes, ids, average
 
     @cached_property
     def checked(self) -> CodedGroups:
@@ -67,23 +68,30 @@ def read_rows(
     with reading(name):
         if len(paths) == 1:
             return files.read_table(paths[0], format, **how)
-        return files.read_tables(paths, format, name=name, **how)
+        return files.read_tables(tuple(paths), format, name=name, **how)
 
 
-def find_score(
+def find(
     table: files.Table,
     name: str | None,
     *,
+    what: str,
     logits: bool = False,
     taken: Iterable[str | None] = (),
-    role: files.Role = "score",
+    role: files.Role | None = None,
 ) -> str:
-    """Return the column of scores."""
-    defaults = files.SCORE_NAMES + (files.LOGIT_NAMES if logits else ())
+    """Return the column of scores, labels or decisions: named, or by a usual name."""
+    defaults = _DEFAULTS[what] + (files.LOGIT_NAMES if logits else ())
     used = [one for one in taken if one is not None]
-    if name is None and not files.default_columns(table, defaults, taken=used):
+    usual = files.default_columns(table, defaults, taken=used)
+    if what == "score" and name is None and not usual:
         _refuse_several_scores(table)
-    return files.find_column(table, name, defaults, what="score", role=role, taken=used)
+    named: Any = role or what
+    return files.find_column(table, name, defaults, what=what, role=named, taken=used)
+
+
+find_label = partial(find, what="label")
+find_decisions = partial(find, what="decision", role="decision_column")
 
 
 def _refuse_several_scores(table: files.Table) -> None:
@@ -97,27 +105,6 @@ def _refuse_several_scores(table: files.Table) -> None:
                 f"--scores '{alike[0][: len(stem) + 1]}*', decide one of several "
                 "classes with --one-label too; --score COLUMN takes one"
             )
-
-
-def find_label(
-    table: files.Table,
-    name: str | None,
-    *,
-    taken: Iterable[str | None] = (),
-    role: files.Role = "label",
-) -> str:
-    """Return the column of labels."""
-    used = [one for one in taken if one is not None]
-    return files.find_column(
-        table, name, files.LABEL_NAMES, what="label", role=role, taken=used
-    )
-
-
-def find_decisions(table: files.Table, name: str | None) -> str:
-    """Return the column of decisions."""
-    return files.find_column(
-        table, name, files.DECISION_NAMES, what="decision", role="decision_column"
-    )
 
 
 def load_decisions(table: files.Table, name: str, pos_label: str | None) -> Integers:
@@ -137,23 +124,16 @@ def load_groups(
     """Return the groups that were asked for, if any."""
     if column is None:
         return None
-    name = files.named_column(table, column)
-    codes, ids = files.groups(table, name)
-    return GroupColumns(name, codes, ids, average)
-
-
-def grouping(groups: GroupColumns | None) -> dict[str, Any]:
-    """Return groups as keywords for the functions of the package."""
-    if groups is None:
-        return {"groups": None, "average": None}
-    return {"groups": groups.checked, "average": groups.average}
+    return GroupColumns(
+        *files.groups(table, files.named_column(table, column)), average
+    )
 
 
 def load_weights(table: files.Table, name: str | None) -> Floats | None:
     """Return a column of weights, if one was named."""
-    return (
-        None if name is None else files.weights(table, files.named_column(table, name))
-    )
+    if name is None:
+        return None
+    return files.weights(table, files.named_column(table, name))
 
 
 def optional_labels(
@@ -169,8 +149,7 @@ def optional_labels(
     A column that only has the name of a label is no reason to fail, unless `strict`.
     """
     if name is not None:
-        name = files.named_column(table, name)
-        return TrueLabels(name, read(name))
+        return TrueLabels(files.named_column(table, name), read(name))
     used = [one for one in taken if one is not None]
     if not files.default_columns(table, files.LABEL_NAMES, taken=used):
         return TrueLabels()
@@ -187,12 +166,10 @@ def refuse_shared(**chosen: str | None) -> None:
     """Refuse one column for two purposes, each given by the name of its option."""
     seen: dict[str, str] = {}
     for option, name in chosen.items():
-        if name is None:
-            continue
         shown = option.replace("_", "-")
         if name in seen:
             raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
-        seen[name] = shown
+        seen |= {} if name is None else {name: shown}
 
 
 # ------------------------------------------------- a column for each label or class
@@ -200,12 +177,12 @@ def refuse_shared(**chosen: str | None) -> None:
 
 def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
     """Return the columns that a pattern matches, each by what ``*`` stands for."""
-    if pattern.count(_STAR) != 1:
+    if pattern.count(STAR) != 1:
         raise UsageError(
             f"{option} {pattern!r} has to hold one *, which stands for the name of a "
             "label, as in 'p_*'"
         )
-    before, after = pattern.split(_STAR)
+    before, after = pattern.split(STAR)
     size = len(before) + len(after)
     found = {
         name[len(before) : len(name) - len(after)]: files.named_column(table, name)
@@ -233,7 +210,7 @@ def partners(
             if name not in others:
                 raise files.DataError(
                     f"{table.source}: column {column!r} has no partner: there is no "
-                    f"{wanted.replace(_STAR, name)!r}"
+                    f"{wanted.replace(STAR, name)!r}"
                 )
     return [found[name] for name in of]
 
@@ -254,11 +231,16 @@ def in_order_of(
 
 
 def label_matrix(
-    table: files.Table, columns: Iterable[str], pos_label: str | None
-) -> Integers:
-    """Return labels of several columns as 0 and 1."""
-    values = [files.labels(table, name, pos_label=pos_label) for name in columns]
-    return np.stack(values, axis=1).astype(np.int64)
+    table: files.Table,
+    columns: Iterable[str],
+    pos_label: str | None,
+    *,
+    missing: bool = False,
+) -> Any:
+    """Return labels of several columns as 0 and 1, nan where one is missing."""
+    how: Any = {"pos_label": pos_label, "missing": missing}
+    found = np.stack([files.labels(table, name, **how) for name in columns], axis=1)
+    return found if missing else found.astype(np.int64)
 
 
 def score_matrix(
@@ -267,29 +249,27 @@ def score_matrix(
     *,
     logits: bool = False,
     any: bool = False,
+    classes: str = "",
 ) -> Floats:
-    """Return scores of several columns: probabilities, log-odds, or any numbers."""
-    read: Any = files.numbers if any else partial(files.probabilities, logits=logits)
-    return np.stack([read(table, name) for name in columns], axis=1)
+    """Return scores of several columns: probabilities, log-odds, or any numbers.
 
-
-def class_scores(
-    table: files.Table, pattern: str, columns: list[str], *, logits: bool
-) -> Floats:
-    """Return class probabilities, whose rows sum to 1, or scores before a softmax."""
-    if len(columns) < 2:
+    With `classes`, their pattern, the probabilities of a row sum to 1.
+    """
+    columns = list(columns)
+    if classes and len(columns) < 2:
         raise files.DataError(
-            f"{table.source}: only {columns[0]!r} matches --scores {pattern!r}; "
+            f"{table.source}: only {columns[0]!r} matches --scores {classes!r}; "
             "--one-label needs a column for each of two classes or more"
         )
-    p = score_matrix(table, columns, logits=logits)
+    read: Any = files.numbers if any else partial(files.probabilities, logits=logits)
+    p = np.stack([read(table, name) for name in columns], axis=1)
     total = p.sum(axis=1)
     wrong = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
-    if wrong.size and not logits:
+    if classes and wrong.size and not logits:
         source, row = table.place_of(int(wrong[0]))
         more = f" ({wrong.size:,} such rows)" if wrong.size > 1 else ""
         raise files.DataError(
-            f"{source}: row {row + 1}: the columns {pattern!r} sum to "
+            f"{source}: row {row + 1}: the columns {classes!r} sum to "
             f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
             "probabilities of the classes. Divide each row by its sum; pass --logits "
             "if these are scores before a softmax; or leave out --one-label if a row "
@@ -315,15 +295,3 @@ def class_labels(table: files.Table, column: str, names: list[str]) -> AnyArray:
     codes, found = files.class_names(table, column, names)
     classes = dict(zip(names, as_classes(names), strict=True))
     return np.array([classes[name] for name in found])[codes]
-
-
-def named_after(pattern: str, name: str) -> str:
-    """Return the name of a new column of a label.
-
-    Examples
-    --------
-    >>> named_after("decision", "cat"), named_after("*_chosen", "cat")
-    ('decision_cat', 'cat_chosen')
-    """
-    pattern = pattern if _STAR in pattern else f"{pattern}_{_STAR}"
-    return pattern.replace(_STAR, name)

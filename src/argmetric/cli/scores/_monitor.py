@@ -18,7 +18,7 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
-from argmetric.cli.scores._maps import read_reference
+from argmetric.cli.scores._layout import read_reference
 from argmetric.cli.scores._monitor_rows import RowReader, files_of
 from argmetric.cli.scores._monitor_state import (
     State,

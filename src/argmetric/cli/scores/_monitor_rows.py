@@ -16,7 +16,7 @@ from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import with_flags
-from argmetric.cli.scores._load import find_score, refuse_shared
+from argmetric.cli.scores._load import find, refuse_shared
 from argmetric.cli.scores._rows import Input, in_pieces, listed
 
 ZONES = (
@@ -137,7 +137,9 @@ class RowReader:
         label = self.o.label
         named = {"time": self.o.time, "by": self.o.by, "group": self.o.group}
         taken = [one for one in (*named.values(), label) if one is not None]
-        score = find_score(table, self.o.score, logits=self.o.logits, taken=taken)
+        score = find(
+            table, self.o.score, what="score", logits=self.o.logits, taken=taken
+        )
         found = {"score": score}
         for role, name in named.items():
             if name is not None:

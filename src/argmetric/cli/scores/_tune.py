@@ -7,8 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric import _files as files
-from argmetric._input.label_words import Spelled
 from argmetric._results.whole_files import writing
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -105,71 +103,68 @@ def tune(o: Given) -> int:
         "cost": cost,
     }
     if pieces.asked("tune", o, source):
-        return _tune_pieces(o, source, metrics, targets, how)
-    numbers: Any = "probabilities" if o.no_label or way == "classes" else "numbers"
-    rows = layout.read(
-        o.but(metric=None),
-        source,
-        labels="none" if o.no_label else "classes",
-        scores=numbers,
-    )
-    with progress(f"tuning on {rows.table.n_rows:,} rows"):
-        rules = _tuned(rows, o, [] if cost else given, metrics, how)
-    _save(rules, targets)
+        rows, rules, values = _in_pieces(o, source, metrics, how)
+    else:
+        rows, rules = _tuned(o, source, metrics, how)
+        values = rows.described()
+        if way != "one":
+            scores = [
+                {
+                    "metric": one.metric.name,
+                    "score": one.score,
+                    "out_of_fold_score": one.score - one.optimism,
+                }
+                for one in rules
+            ]
+            values |= {"labels": rows.names, "scores": scores}
+    for rule, target in zip(rules, targets, strict=bool(targets)):
+        with writing(target):
+            rule.save(target)
     for rule, target in zip(rules, reports, strict=bool(reports)):
         with progress("reporting"):
             import argmetric as am
 
             save(am.report(rule), target)
-    values = {
-        **rows.described(),
-        **({} if way == "one" else _whole(rows, rules)),
-        "rules": [rule.to_dict() for rule in rules],
-        "output": targets,
-    }
-    facts, table = _tuned_lines(rows, rules, metrics, o)
-    said = dict.fromkeys(note for rule in rules for note in _notes(rule))
-    notes = [("note", note) for note in said]
-    return _report.tell("tune", values, facts, json=o.json, table=table, notes=notes)
+    values |= {"rules": [rule.to_dict() for rule in rules], "output": targets}
+    said = [note for rule in rules for note in _notes(rule)]
+    notes = [*dict.fromkeys([*values.get("notes", ()), *said])]
+    if "notes" in values:
+        values["notes"] = notes
+    told = {"one": _one_lines, "wide": _wide_lines, "classes": _class_lines}[way]
+    facts, table = told(rows, rules, metrics, o)
+    shown = [("note", note) for note in notes]
+    return _report.tell("tune", values, facts, json=o.json, table=table, notes=shown)
 
 
 def _tuned(
-    rows: Rows, o: Given, given: list[str], metrics: list[Any], how: dict[str, Any]
-) -> list[Any]:
-    """Return a rule for each metric, or for the costs."""
+    o: Given, source: Input, metrics: list[Any], how: dict[str, Any]
+) -> tuple[Rows, list[Any]]:
+    """Return rows, and a rule for each metric, or for the costs."""
     from argmetric import MultiLabelRule
     from argmetric import tune as tuned
 
-    weights = load_weights(rows.table, o.weight)
-    if rows.way == "classes":
-        for name in ("min_precision", "min_recall", "max_positives", "choice", "cost"):
-            del how[name]
-        if o.zero_division is not None:
-            how["zero_division"] = float(o.zero_division)
-        how["average"] = o.average or "macro"
-        found: Any = tuned(
-            rows.y, rows.p, given, sample_weight=weights, classes=rows.classes, **how
-        )
-        return [*found.values()]
-    how |= {**rows.how, "sample_weight": weights, "pos_label": rows.positive}
-    found = tuned(rows.y, rows.p, metrics if given else None, **how)
+    classes = o.one_label
+    numbers: Any = "probabilities" if o.no_label or classes else "numbers"
+    labels: Any = "none" if o.no_label else "classes"
+    rows = layout.read(o.but(metric=None), source, labels=labels, scores=numbers)
+    with progress(f"tuning on {rows.table.n_rows:,} rows"):
+        how["sample_weight"] = load_weights(rows.table, o.weight)
+        if classes:
+            for name in ("min_precision", "min_recall", "max_positives"):
+                del how[name]
+            del how["choice"], how["cost"]
+            if o.zero_division is not None:
+                how["zero_division"] = float(o.zero_division)
+            how |= {"average": o.average or "macro", "classes": rows.classes}
+            metrics = o.metric or ["f1"]
+        else:
+            how |= {**rows.how, "pos_label": rows.positive}
+        found: Any = tuned(rows.y, rows.p, None if how.get("cost") else metrics, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
-    if rows.way == "one":
-        return rules
-    return [MultiLabelRule(one.rules, tuple(rows.names), one.average) for one in rules]
-
-
-def _whole(rows: Rows, rules: list[Any]) -> _report.Values:
-    """Return names and scores of rules that are made of several."""
-    scores = [
-        {
-            "metric": one.metric.name,
-            "score": one.score,
-            "out_of_fold_score": one.score - one.optimism,
-        }
-        for one in rules
-    ]
-    return {"labels": rows.names, "scores": scores}
+    if rows.way == "wide":
+        names = tuple(rows.names)
+        rules = [MultiLabelRule(one.rules, names, one.average) for one in rules]
+    return rows, rules
 
 
 def _notes(rule: Any) -> list[str]:
@@ -178,44 +173,32 @@ def _notes(rule: Any) -> list[str]:
     return [note for one in kept for note in one.notes]
 
 
-def _save(rules: Any, targets: list[str]) -> None:
-    """Write each rule to its file, if files were named."""
-    for rule, target in zip(rules, targets, strict=bool(targets)):
-        with writing(target):
-            rule.save(target)
-
-
-def _tuned_lines(
+def _class_lines(
     rows: Rows, rules: list[Any], metrics: list[Any], o: Given
 ) -> tuple[Any, Any]:
-    """Return the lines and the table on rules of rows of any layout."""
-    described = ("rows", _report.rows_asked(rows.described()))
-    if rows.way == "classes":
-        asked = lines.asked(
-            rows.described(), metrics[0], names=rows.names, way="classes"
-        )
-        if len(rules) > 1:
-            scores = [
-                (m.name, f"{_report.number(rule.score)} on these rows")
-                for m, rule in zip(metrics, rules, strict=True)
-            ]
-            return [*asked[:-1], *scores], None
-        (rule,) = rules
-        told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
-        weights = [f"{one:.4g}" for one in rule.weights]
-        table = lines.class_table(rows.classes, weight=weights)
-        return [*asked, *told], table
-    if rows.way == "wide":
-        return _wide_lines(rows, rules, described)
-    return _one_lines(rows.described(), rows, rules, o)
+    rows.metric = metrics[0]
+    asked = lines.asked_of(rows)
+    if len(rules) > 1:
+        scores = [
+            (m.name, f"{_report.number(rule.score)} on these rows")
+            for m, rule in zip(metrics, rules, strict=True)
+        ]
+        return [*asked[:-1], *scores], None
+    (rule,) = rules
+    told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
+    weights = [f"{one:.4g}" for one in rule.weights]
+    return [*asked, *told], lines.class_table(rows.classes, weight=weights)
 
 
-def _wide_lines(rows: Rows, rules: list[Any], described: Any) -> tuple[Any, Any]:
+def _wide_lines(
+    rows: Rows, rules: list[Any], metrics: list[Any], o: Given
+) -> tuple[Any, Any]:
     macro = rows.average == "macro"
     how = "a threshold for each" if macro else "one threshold for all"
     names = rows.names if macro else ["all"]
     labels = f"{len(rows.names):,}, {how} (--average {rows.average})"
-    facts, table = [described, ("labels", labels)], []
+    facts = [("rows", _report.rows_asked(rows.described())), ("labels", labels)]
+    table = []
     for rule in rules:
         new = _report.number(rule.score - rule.optimism)
         text = f"{_report.number(rule.score)} on these rows, new rows {new}"
@@ -230,57 +213,38 @@ def _wide_lines(rows: Rows, rules: list[Any], described: Any) -> tuple[Any, Any]
 
 
 def _one_lines(
-    described: _report.Values, rows: Rows | None, rules: list[Any], o: Given
+    rows: Rows, rules: list[Any], metrics: list[Any], o: Given
 ) -> tuple[Any, Any]:
-    known = "label" in described["columns"]
-    share = f"{100 * rules[0].prevalence:.1f} % positive"
-    facts = [("rows", _report.rows_asked(described))]
-    if rows is not None and rows.groups is not None:
-        facts.append(lines.asked_of(rows)[1])
-    facts.append(
-        ("truth", share if known else f"{share}, if the probabilities are right")
-    )
-    score, p = described["columns"]["score"], None if rows is None else rows.p
+    known, share = "label" in rows.used, f"{100 * rules[0].prevalence:.1f} % positive"
+    truth = share if known else f"{share}, if the probabilities are right"
+    facts = [*lines.asked_of(rows)[:-1], ("truth", truth)]  # but for the metric
     if len(rules) > 1:
         header = ["metric", "rule", "positives", "score", "new rows", "interval"]
-        return facts, (header, [rule_row(x, score, p) for x in rules], 2)
+        cells = [rule_row(one, rows.score, rows.p) for one in rules]
+        return facts, (header, cells, 2)
     metric = rules[0].metric.name
     if o.cost_fp is not None:
         alarm, miss = f"false alarm {o.cost_fp:g}", f"miss {o.cost_fn:g}"
         metric = f"minus the cost of all rows; {alarm}, {miss}"
     where = "these rows" if known else "such rows, expected"
-    told = rule_facts(rules[0], score, p, rows=where)
+    told = rule_facts(rules[0], rows.score, rows.p, rows=where)
     return [*facts, ("metric", metric), *told], None
 
 
-def _tune_pieces(
-    o: Given, source: Input, metrics: list[Any], targets: list[str], how: dict[str, Any]
-) -> int:
+def _in_pieces(
+    o: Given, source: Input, metrics: list[Any], how: dict[str, Any]
+) -> tuple[Rows, list[Any], _report.Values]:
     """Tune on files of any size, each metric for itself."""
-    from argmetric.scale import columns_of
-    from argmetric.scale import tune as tuned
+    from argmetric import scale
 
-    score, label = columns_of(
-        source,
-        score=(o.score, files.SCORE_NAMES + files.LOGIT_NAMES),
-        label=(o.label, files.LABEL_NAMES),
-    )
+    used = pieces.columns(o, source, "score", "label", logits=True)
+    how |= {**used, "pos_label": pieces.spelled(o)}
     read = [f"read in pieces, engine {o.engine}"]
-    how |= {"score": score, "label": label, "pos_label": Spelled(o.pos_label)}
     with warnings_in(read), pieces.running(o) as where:
         asked = [None] if how["cost"] else metrics
-        rules = [tuned(source, metric, **how, **where) for metric in asked]
-    _save(rules, targets)
-    described = pieces.described(source, rules[0].n, score=score, label=label)
-    notes = [*read, *dict.fromkeys(note for rule in rules for note in rule.notes)]
-    values = {
-        **described,
-        "rules": [rule.to_dict() for rule in rules],
-        "notes": notes,
-        "output": targets,
-    }
-    facts, table = _one_lines(described, None, rules, o)
-    return _report.tell("tune", values, facts, json=o.json, table=table)
+        rules = [scale.tune(source, metric, **how, **where) for metric in asked]
+    rows = pieces.rows_of(source, rules[0].n, metrics[0], **used)
+    return rows, rules, {**rows.described(), "notes": read}
 
 
 def _cost(o: Given) -> tuple[float, float] | None:
