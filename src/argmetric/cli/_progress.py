@@ -19,13 +19,7 @@ PATIENCE_SECONDS = 2.0
 
 @contextlib.contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """Show a spinner on standard error if the work takes long and someone may see it.
-
-    Parameters
-    ----------
-    doing : str
-        What the work is.
-    """
+    """Show a spinner on standard error if the work takes long and may be seen."""
     if not sys.stderr.isatty():
         yield
         return
@@ -86,18 +80,8 @@ def stage_line(at: Progress, seconds: float) -> str:
 
 @contextlib.contextmanager
 def reading(file: str) -> Iterator[None]:
-    """Show a spinner while a file is read, but not to someone who types it.
-
-    Parameters
-    ----------
-    file : str
-        A path, or ``"-"``.
-    """
-    if file != "-":
-        with progress(f"reading {file}"):
-            yield
-    elif sys.stdin is not None and sys.stdin.isatty():
+    """Show a spinner while a file is read, but not to someone who types it."""
+    typed = file == "-" and sys.stdin is not None and sys.stdin.isatty()
+    name = "standard input" if file == "-" else file
+    with contextlib.nullcontext() if typed else progress(f"reading {name}"):
         yield
-    else:
-        with progress("reading standard input"):
-            yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -76,12 +76,23 @@ def expect(
         Print the 5 %, 50 % and 95 % quantiles of the utility too.
     """
     chosen = _utility(utility, window, zero_division)
-    width = _width(beam)
+    width: Any = beam
+    if beam not in (None, "auto"):
+        if not beam.isdigit() or int(beam) < 1:
+            raise UsageError(
+                f'--beam takes a positive whole number or "auto", not {beam!r}'
+            )
+        width = int(beam)
     table = read_rows(probabilities)
     score = find(table, score, what="score", logits=logits)
     p = files.probabilities(table, score, logits=logits)
     other = read_rows(reference)
-    column, z = _labels(other, label)
+    if label is None and len(other.names) == 1:
+        label = other.names[0]
+    label = files.find_column(
+        other, label, _REFERENCE_NAMES, what="label", role="label"
+    )
+    z = files.labels(other, label).astype(np.int64)
     if z.size != p.size:
         raise files.DataError(
             f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
@@ -93,10 +104,11 @@ def expect(
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
+    cuts = None if law is None else {f"{q:g}": law.quantile(q) for q in _QUANTILES}
     summary: _report.Values = {
         "probabilities": table.source,
         "reference": other.source,
-        "columns": {"score": score, "label": column},
+        "columns": {"score": score, "label": label},
         "rows": int(p.size),
         "utility": chosen.name,
         "window": window,
@@ -106,11 +118,22 @@ def expect(
         "upper": found.upper,
         "exact": found.exact,
         "states": found.n_states,
-        "quantiles": None
-        if law is None
-        else {f"{q:g}": law.quantile(q) for q in _QUANTILES},
+        "quantiles": cuts,
     }
-    return _report.tell("expect", summary, _facts, json=json)
+    better = "" if chosen.greater_is_better else ", smaller is better"
+    width = "" if window is None else f", window {window}"
+    value, low, high = map(_report.number, (found.value, found.lower, found.upper))
+    facts = [
+        ("labels", _report.count(int(p.size))),
+        ("model", f"{score!r} of {table.source}, independent"),
+        ("reference", f"{label!r} of {other.source}"),
+        ("utility", f"{chosen.name}{width}{better}"),
+        ("expected", value if found.exact else f"between {low} and {high}"),
+    ]
+    if cuts is not None:
+        texts = [f"{float(q):.0%} {_report.number(x)}" for q, x in cuts.items()]
+        facts.append(("quantiles", ", ".join(texts)))
+    return _report.tell("expect", summary, facts, json=json)
 
 
 def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
@@ -145,46 +168,3 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         return utility
     metric = utility.counts.with_zero_division(float(zero_division))
     return sequence.CountUtility(metric)
-
-
-def _width(beam: str | None) -> int | Literal["auto"] | None:
-    if beam is None or beam == "auto":
-        return "auto" if beam else None
-    if not beam.isdigit() or int(beam) < 1:
-        raise UsageError(
-            f'--beam takes a positive whole number or "auto", not {beam!r}'
-        )
-    return int(beam)
-
-
-def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
-    if name is None and len(table.names) == 1:
-        name = table.names[0]
-    column = files.find_column(
-        table, name, _REFERENCE_NAMES, what="label", role="label"
-    )
-    return column, files.labels(table, column).astype(np.int64)
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    columns = summary["columns"]
-    better = "" if summary["greater_is_better"] else ", smaller is better"
-    window = "" if summary["window"] is None else f", window {summary['window']}"
-    value = _report.number(summary["value"])
-    if not summary["exact"]:
-        low, high = _report.number(summary["lower"]), _report.number(summary["upper"])
-        value = f"between {low} and {high}"
-    facts = [
-        ("labels", _report.count(summary["rows"])),
-        ("model", f"{columns['score']!r} of {summary['probabilities']}, independent"),
-        ("reference", f"{columns['label']!r} of {summary['reference']}"),
-        ("utility", f"{summary['utility']}{window}{better}"),
-        ("expected", value),
-    ]
-    if summary["quantiles"] is not None:
-        texts = [
-            f"{float(q):.0%} {_report.number(x)}"
-            for q, x in summary["quantiles"].items()
-        ]
-        facts.append(("quantiles", ", ".join(texts)))
-    return facts

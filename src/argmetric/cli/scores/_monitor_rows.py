@@ -11,58 +11,23 @@ from typing import Any
 import numpy as np
 
 from argmetric import _files as files
+from argmetric._input.arguments import check_bytes
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import with_flags
-from argmetric.cli.scores._load import find, refuse_shared
-from argmetric.cli.scores._rows import Input, in_pieces, listed
+from argmetric.cli.scores._load import (
+    find,
+    find_decisions,
+    load_decisions,
+    refuse_shared,
+)
+from argmetric.cli.scores._rows import in_pieces
 
 ZONES = (
     "some times have a time zone and some have none: give all of them a zone, or none"
 )
-
-
-@dataclass(frozen=True)
-class RowBlock:
-    """Some rows: scores, and what else is read of them."""
-
-    p: Floats
-    labels: AnyArray | None
-    known: Floats | None
-    time: AnyArray | None
-    by: Groups | None
-    groups: Groups | None
-
-    @property
-    def added(self) -> dict[str, Any]:
-        """As `Monitoring.add` takes them, beside the scores."""
-        return {
-            "labels": self.labels,
-            "known": self.known,
-            "time": self.time,
-            "by": self.by,
-            "groups": self.groups,
-        }
-
-    def with_labels(self, place: str) -> RowBlock:
-        """The rows whose labels are known."""
-        if self.known is None:
-            raise files.DataError(f"{place} has no column of labels: pass --label")
-        rows = ~np.isnan(self.known)
-        by, groups = (
-            None if one is None else Groups(one.codes[rows], one.ids)
-            for one in (self.by, self.groups)
-        )
-        return RowBlock(
-            self.p[rows],
-            None if self.labels is None else self.labels[rows],
-            self.known[rows],
-            None if self.time is None else self.time[rows],
-            by,
-            groups,
-        )
 
 
 @dataclass
@@ -71,8 +36,6 @@ class RowReader:
 
     Attributes
     ----------
-    o : Given
-        The options.
     labelled : bool or None
         Whether predicted labels are read; None: where the first file has them.
     names : dict of str to str
@@ -94,14 +57,25 @@ class RowReader:
     _without_label: files.Table | None = None
     _bad_label: bool = False
 
-    def blocks(self, path: str) -> Iterator[RowBlock]:
-        """Rows of one file."""
-        found = False
+    def blocks(self, path: str) -> Iterator[dict[str, Any]]:
+        """Rows of one file, as `Monitoring.add` takes them."""
+        before = self.rows
         for table in self._tables(path):
-            found = True
             self.rows += table.n_rows
-            yield self._block(table)
-        if not found:
+            names, logits = self._found, self.o.logits
+            labels = None
+            if self.labelled:
+                name = names["decision_column"]
+                labels = load_decisions(table, name, self.o.pos_label)
+            yield {
+                "p": files.probabilities(table, names["score"], logits=logits),
+                "labels": labels,
+                "known": self._known(table),
+                "time": self._times(table),
+                "by": self._named_groups(table, "by"),
+                "groups": self._named_groups(table, "group"),
+            }
+        if self.rows == before:
             self.notes.append(f"{path} has no rows")
 
     def check(self) -> None:
@@ -113,8 +87,6 @@ class RowReader:
     def _tables(self, path: str) -> Iterator[files.Table]:
         how = self.o.only("format", "encoding", "max_line", "decimal")
         if how["format"] is not None or not in_pieces(path):
-            from argmetric._input.arguments import check_bytes
-
             how["max_line"] = check_bytes(how["max_line"], "--max-line")
             yield from files.read_blocks(path, self._choose, **how)
             return
@@ -134,30 +106,21 @@ class RowReader:
 
     def _choose(self, table: files.Table) -> list[str]:
         """The columns of a file that are read."""
-        label = self.o.label
-        named = {"time": self.o.time, "by": self.o.by, "group": self.o.group}
-        taken = [one for one in (*named.values(), label) if one is not None]
-        score = find(
-            table, self.o.score, what="score", logits=self.o.logits, taken=taken
-        )
+        o, label = self.o, self.o.label
+        named = {
+            k: v for k, v in o.only("time", "by", "group").items() if v is not None
+        }
+        taken = [*named.values(), *([] if label is None else [label])]
+        score = find(table, o.score, what="score", logits=o.logits, taken=taken)
         found = {"score": score}
-        for role, name in named.items():
-            if name is not None:
-                found[role] = files.named_column(table, name)
-        taken = [*taken, found["score"]]
+        found |= {role: files.named_column(table, x) for role, x in named.items()}
+        taken.append(score)
         if self.labelled is None:
-            self.labelled = bool(
-                files.default_columns(table, files.DECISION_NAMES, taken=taken)
-            )
+            usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
+            self.labelled = bool(usual)
         if self.labelled:
-            found["decision_column"] = files.find_column(
-                table,
-                self.o.decision_column,
-                files.DECISION_NAMES,
-                what="decision",
-                role="decision_column",
-                taken=taken,
-            )
+            decision = find_decisions(table, o.decision_column, taken=taken)
+            found["decision_column"] = decision
         if label is None and not self._bad_label:
             taken = [*taken, *found.values()]
             some = files.default_columns(table, files.LABEL_NAMES, taken=taken)
@@ -167,20 +130,9 @@ class RowReader:
         elif label is not None:  # labels may not have come yet
             self._without_label = table
         refuse_shared(**found)
-        self.names = {**self.names, **found}
+        self.names |= found
         self._found = found
         return list(found.values())
-
-    def _block(self, table: files.Table) -> RowBlock:
-        names = self._found
-        return RowBlock(
-            files.probabilities(table, names["score"], logits=self.o.logits),
-            self._decisions(table),
-            self._known(table),
-            self._times(table),
-            self._named_groups(table, "by"),
-            self._named_groups(table, "group"),
-        )
 
     def _named_groups(self, table: files.Table, role: str) -> Groups | None:
         """A column of segments or groups, by their names as text."""
@@ -191,22 +143,10 @@ class RowReader:
         texts[:] = [str(one) for one in ids]
         return Groups(codes, texts)
 
-    def _decisions(self, table: files.Table) -> AnyArray | None:
-        if not self.labelled:
-            return None
-        name = self._found["decision_column"]
-        try:
-            return files.labels(table, name)
-        except files.DataError:
-            if self.o.pos_label is None:
-                raise
-            return files.labels(table, name, pos_label=self.o.pos_label)
-
     def _known(self, table: files.Table) -> Floats | None:
-        name = self._found.get("label")
+        name, pos_label = self._found.get("label"), self.o.pos_label
         if name is None or self._bad_label:
             return None
-        pos_label = self.o.pos_label
         try:
             return files.labels(table, name, pos_label=pos_label, missing=True)
         except files.DataError as error:
@@ -225,12 +165,25 @@ class RowReader:
             found, zone = read_times(_parsed(column), table.n_rows, table.first + 1)
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{place}: {error}") from None
-        zoned = bool(zone)
-        if self.zoned is not None and zoned != self.zoned:
+        if self.zoned not in (None, bool(zone)):
             raise files.DataError(f"{place}: {ZONES}")
-        self.zoned = zoned
+        self.zoned = bool(zone)
         self.notes += [one for one in zone if one not in self.notes]
         return found
+
+
+def with_labels(block: dict[str, Any], place: str) -> dict[str, Any]:
+    """The rows whose labels are known, as `Monitoring.add_labels` takes them."""
+    if block["known"] is None:
+        raise files.DataError(f"{place} has no column of labels: pass --label")
+    rows = ~np.isnan(block["known"])
+    some = {"y" if name == "known" else name: x for name, x in block.items()}
+    for name, x in some.items():
+        if isinstance(x, Groups):
+            some[name] = Groups(x.codes[rows], x.ids)
+        elif x is not None:
+            some[name] = x[rows]
+    return some
 
 
 def _parsed(column: Any) -> Any:
@@ -251,16 +204,3 @@ def _parsed(column: Any) -> Any:
             trimmed = pc.utf8_trim_whitespace(column)
             return trimmed.cast(pa.timestamp("us", zone))
     return column  # `read_times` says which row is wrong
-
-
-def files_of(source: Input) -> list[str]:
-    """All files of an input, folders and addresses included, in order."""
-    found: list[str] = []
-    for path in listed(source):
-        if os.path.isdir(path) or "://" in path:
-            from argmetric.scale import find_files
-
-            found += [one for one, _ in find_files(path)]
-        else:
-            found.append(path)
-    return found

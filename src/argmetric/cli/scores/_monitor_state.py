@@ -13,11 +13,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from argmetric import _files as files
-from argmetric._input.types import AnyArray
 from argmetric._results.saving import check_version, parsed
 from argmetric._results.whole_files import (
     held_alone,
@@ -56,10 +55,40 @@ class State:
     files: list[list[Any]] = field(default_factory=list)
     zoned: bool | None = None
 
-    def check(self, path: str, asked: dict[str, Any]) -> None:
-        """Refuse options other than those that the state was begun with."""
+    @classmethod
+    def load(
+        cls, path: str, asked: dict[str, Any], reference: tuple[Any, ...] | None
+    ) -> State:
+        """Read a state, or begin one; what does not fit the options is refused."""
+        asked["--reference"] = reference and _digest_of_rows(reference)
+        if not os.path.exists(path):
+            refuse_bad_target(path)
+            if reference is None:
+                raise UsageError("--reference FILE is needed to begin a state")
+            return State(asked)
+        content = read_whole(path)
+        try:
+            values = parsed(content.decode())
+            if not isinstance(values, dict) or values.get("file") != NAME:
+                raise files.DataError(
+                    f"{path} is no state of argmetric monitor: {_ANEW}, or name the "
+                    "right one"
+                )
+            check_version(values.get("format"), FORMAT, path)
+            if values.pop("digest", None) != _digest(values):
+                raise ValueError("it does not match its digest")
+            from argmetric import Monitoring
+
+            made = Monitoring.from_dict(values["monitoring"])
+            begun, read, zoned = (values[k] for k in ("asked", "files", "zoned"))
+        except files.DataError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
+            raise files.DataError(
+                f"{path} is damaged ({error}): restore it, or {_ANEW}, over all files"
+            ) from None
         for option, now in asked.items():
-            before = self.asked.get(option)
+            before = begun.get(option)
             if now == before or (option == "--reference" and now is None):
                 continue
             if option in ("--reference", "--rule") and None not in (now, before):
@@ -67,13 +96,18 @@ class State:
                     f"{path} was begun with another {option}: pass that one, or {_ANEW}"
                 )
             was, is_ = (
-                "without it" if one is None else f"with {option} {_shown(one)}"
+                f"with {option} {one:g}"
+                if isinstance(one, float)
+                else "without it"
+                if one is None
+                else f"with {option} {one}"
                 for one in (before, now)
             )
             raise files.DataError(
                 f"{option}: {path} was begun {was} and not {is_}: pass the same "
                 f"options, or {_ANEW}"
             )
+        return State({**asked, "--reference": begun["--reference"]}, made, read, zoned)
 
     def new_files(self, paths: list[str], notes: list[str]) -> list[list[Any]]:
         """Files that were not counted yet; notes tell which are left out.
@@ -84,14 +118,14 @@ class State:
         by_content = {one[3]: one[0] for one in self.files}
         found, n_known = [], 0
         for path in paths:
-            whole = os.path.abspath(path)
-            status = os.stat(path)
+            whole, status = os.path.abspath(path), os.stat(path)
             stamp = [status.st_size, status.st_mtime_ns]
             known = by_path.get(whole)
             if known is not None and known[1:3] == stamp:
                 n_known += 1
                 continue
-            digest = _digest_of(path)
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
             if known is not None and known[3] != digest:
                 raise files.DataError(
                     f"{path} has changed since its rows were counted, and they cannot "
@@ -110,52 +144,21 @@ class State:
             notes.append(f"{were} counted before and not read again")
         return found
 
-    def save(self, path: str) -> None:
-        """Replace the file in one step."""
-        assert self.monitoring is not None
+    def save(
+        self, path: str, found: Monitoring, fresh: list[list[Any]], zoned: bool | None
+    ) -> None:
+        """Replace the file in one step, with what was found in new files."""
         values = {
             "file": NAME,
             "format": FORMAT,
             "asked": self.asked,
-            "files": self.files,
-            "zoned": self.zoned,
-            "monitoring": self.monitoring.to_dict(),
+            "files": [*self.files, *fresh],
+            "zoned": zoned,
+            "monitoring": found.to_dict(),
         }
         text = json.dumps({**values, "digest": _digest(values)}, allow_nan=False)
         with written_whole(path) as file:
             file.write(text.encode())
-
-
-def load_state(path: str, asked: dict[str, Any]) -> State:
-    """Read a state, or begin one; what does not fit the options is refused."""
-    if not os.path.exists(path):
-        refuse_bad_target(path)
-        if asked["--reference"] is None:
-            raise UsageError("--reference FILE is needed to begin a state")
-        return State(asked)
-    content = read_whole(path)
-    try:
-        values = parsed(content.decode())
-        if not isinstance(values, dict) or values.get("file") != NAME:
-            raise files.DataError(
-                f"{path} is no state of argmetric monitor: {_ANEW}, or name the right "
-                "one"
-            )
-        check_version(values.get("format"), FORMAT, path)
-        if values.pop("digest", None) != _digest(values):
-            raise ValueError("it does not match its digest")
-        from argmetric import Monitoring
-
-        made = Monitoring.from_dict(values["monitoring"])
-        state = State(values["asked"], made, values["files"], values["zoned"])
-    except files.DataError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise files.DataError(
-            f"{path} is damaged ({error}): restore it, or {_ANEW}, over all files"
-        ) from None
-    state.check(path, asked)
-    return replace(state, asked={**asked, "--reference": state.asked["--reference"]})
 
 
 def check_state_file(path: str) -> None:
@@ -180,25 +183,15 @@ def only_run(path: str) -> Iterator[None]:
         yield
 
 
-def digest_of_rows(*columns: AnyArray | None) -> str:
+def _digest_of_rows(columns: tuple[Any, ...]) -> str:
     """Digest of the columns of a reference."""
     found = hashlib.sha256()
     for one in columns:
-        if one is not None:
-            data = repr(one.tolist()) if one.dtype.kind == "O" else one.tobytes()
-            found.update(data.encode() if isinstance(data, str) else data)
+        as_text = one.dtype.kind == "O"
+        found.update(repr(one.tolist()).encode() if as_text else one.tobytes())
     return found.hexdigest()
-
-
-def _digest_of(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _digest(values: dict[str, Any]) -> str:
     text = json.dumps(values, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
