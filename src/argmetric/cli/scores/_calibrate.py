@@ -16,6 +16,7 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._load import load_weights
 from argmetric.cli.scores._refusals import checked
@@ -151,7 +152,7 @@ def _in_pieces(o: Given, source: Input) -> tuple[layout.Rows, Any, Any]:
 
 def _apply(o: Given, source: Input) -> int:
     """Write rows with a column of calibrated probabilities."""
-    calibrator = layout.read_calibrator(o.map)
+    calibrator = maps.read_calibrator(o.map)
     rows = layout.read(o, source, labels="none")
     new = {o.calibrated_column: "--calibrated-column"}
     out = rows_out(rows.table, o.output, o.output_format, json=o.json, new=new)

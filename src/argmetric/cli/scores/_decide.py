@@ -16,6 +16,7 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._page import require, save_report
@@ -79,7 +80,7 @@ def decide(o: Given) -> int:
     new = dict.fromkeys(names, "--decision-column")
     out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
     with progress(f"deciding {table.n_rows:,} rows"):
-        layout.recalibrate(rows, o)
+        maps.recalibrate(rows, o)
         if rule is not None:
             labels, chosen = _ruled(rows, rule)
         else:
@@ -221,10 +222,10 @@ def _decide_pieces(o: Given, source: Input) -> int:
 
     calibrator = None
     if o.calibrator is not None:
-        calibrator = layout.read_calibrator(o.calibrator)
+        calibrator = maps.read_calibrator(o.calibrator)
     elif o.reference is not None:
-        labelled = layout.read_reference(o, o.score or "")
-        calibrator = layout.fitted(o, *labelled).calibrator
+        labelled = maps.read_reference(o, o.score or "")
+        calibrator = maps.fitted(o, *labelled).calibrator
     with pieces.running(o) as how:
         found = scale.decide(
             source,
@@ -289,7 +290,7 @@ def forecast(o: Given) -> int:
         rows, rule = _read(o, source)
         known = layout.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
-            layout.recalibrate(rows, o)
+            maps.recalibrate(rows, o)
             where, labels = _judged(rows, rule, o)
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}

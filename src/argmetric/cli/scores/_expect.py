@@ -20,7 +20,7 @@ from argmetric.cli._options import (
     ZeroDivision,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._load import find, read_rows
+from argmetric.cli.scores._load import find_score, read_rows
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
@@ -84,7 +84,7 @@ def expect(
             )
         width = int(beam)
     table = read_rows(probabilities)
-    score = find(table, score, what="score", logits=logits)
+    score = find_score(table, score, logits=logits)
     p = files.probabilities(table, score, logits=logits)
     other = read_rows(reference)
     if label is None and len(other.names) == 1:

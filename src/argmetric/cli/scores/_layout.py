@@ -7,13 +7,15 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from argmetric import _files as files
+from argmetric._input.classes import SUM_TOLERANCE
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric.cli import _judge
@@ -30,7 +32,9 @@ COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
 MAPS = "calibrator reference reference_score reference_label prior"
+_STAR = "*"
 _DECISIONS = "decision_*"  # as `argmetric decide` names them
+_SHOWN_NAMES = 5  # columns, where none matches a pattern
 _ORDER = "target scores score decision labels label known weight group"
 _JUDGED_ORDER = "score decision labels decisions label group scores"
 
@@ -169,14 +173,195 @@ class Rows:
         """Return the names of the columns that decisions are written to."""
         if self.way != "wide":
             return [decision]
-        pattern = decision if load.STAR in decision else f"{decision}_{load.STAR}"
-        return [pattern.replace(load.STAR, name) for name in self.columns]
+        pattern = decision if _STAR in decision else f"{decision}_{_STAR}"
+        return [pattern.replace(_STAR, name) for name in self.columns]
 
-    def use(self, role: str, name: str | None) -> str | None:
+    def use(self, role: str, name: str | None) -> None:
         """Remember which column was used for what."""
         if name is not None:
             self.used[role] = name
-        return name
+
+    # ------------------------------------------------------------------- columns
+
+    def matched(self, pattern: str, option: str) -> dict[str, str]:
+        """Return the columns that a pattern matches, each by what ``*`` stands for."""
+        if pattern.count(_STAR) != 1:
+            raise UsageError(
+                f"{option} {pattern!r} has to hold one *, which stands for the name of "
+                "a label, as in 'p_*'"
+            )
+        before, after = pattern.split(_STAR)
+        size, names = len(before) + len(after), self.table.names
+        found = {
+            one[len(before) : len(one) - len(after)]: files.named_column(
+                self.table, one
+            )
+            for one in names
+            if len(one) > size and one.startswith(before) and one.endswith(after)
+        }
+        if not found:
+            more = ", …" if len(names) > _SHOWN_NAMES else ""
+            raise files.DataError(
+                f"{self.table.source}: no column matches {option} {pattern!r} "
+                f"(columns: {', '.join(names[:_SHOWN_NAMES])}{more})"
+            )
+        return found
+
+    def partners(self, pattern: str, option: str, first: str) -> dict[str, str]:
+        """Return columns in the order of those of a first pattern that they go with."""
+        found = self.matched(pattern, option)
+        both = (self.columns, found, pattern), (found, self.columns, first)
+        for columns, others, wanted in both:
+            for name in columns:
+                if name not in others:
+                    raise files.DataError(
+                        f"{self.table.source}: column {columns[name]!r} has no "
+                        f"partner: there is no {wanted.replace(_STAR, name)!r}"
+                    )
+        return {name: found[name] for name in self.columns}
+
+    def label_matrix(
+        self, pattern: str, option: str, o: Given, *, missing: bool = False
+    ) -> Any:
+        """Return labels of several columns as 0 and 1, nan where one is missing."""
+        columns = self.partners(pattern, option, o.scores or o.labels).values()
+        how: Any = {"pos_label": o.pos_label, "missing": missing}
+        read = [files.labels(self.table, name, **how) for name in columns]
+        return np.stack(read, axis=1).astype(float if missing else np.int64)
+
+    def class_labels(self, column: str) -> Any:
+        """Return a column of classes, which must be among those of the scores."""
+        codes, found = files.class_names(self.table, column, self.names)
+        classes = dict(zip(self.names, self.classes, strict=True))
+        return np.array([classes[name] for name in found])[codes]
+
+    def check_sums(self, pattern: str) -> None:
+        """Refuse class probabilities of a row that do not sum to 1."""
+        total = self.p.sum(axis=1)
+        wrong = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
+        if wrong.size and not self.logits:
+            source, row = self.table.place_of(int(wrong[0]))
+            more = f" ({wrong.size:,} such rows)" if wrong.size > 1 else ""
+            raise files.DataError(
+                f"{source}: row {row + 1}: the columns {pattern!r} sum to "
+                f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
+                "probabilities of the classes. Divide each row by its sum; pass "
+                "--logits if these are scores before a softmax; or leave out "
+                "--one-label if a row can have several labels"
+            )
+
+    def read_scores(self, o: Given, rule: Any, scores: str) -> None:
+        """Find the columns of scores and read them, "numbers", or "none" at all.
+
+        Columns that are there already are those of rows that these go with.
+        """
+        table, way = self.table, self.way
+        read: Any = partial(files.probabilities, logits=self.logits)
+        read = files.numbers if scores == "numbers" else read
+        if way == "one":
+            self._read_one(o, rule, scores, read)
+        elif o.scores is not None:
+            find = (
+                partial(self.partners, first=o.scores) if self.columns else self.matched
+            )
+            self.columns = find(o.scores, "--scores")
+            if rule is not None:
+                self._order_by(rule.names if way == "wide" else rule.classes)
+            self.use("scores", o.scores)
+            columns = [*self.columns.values()]
+            if way == "classes" and len(columns) < 2:
+                raise files.DataError(
+                    f"{table.source}: only {columns[0]!r} matches --scores "
+                    f"{o.scores!r}; --one-label needs a column for each of two classes "
+                    "or more"
+                )
+            if way == "wide" or scores != "none":
+                self.p = np.stack([read(table, name) for name in columns], axis=1)
+            if way == "classes" and scores != "none":
+                self.check_sums(o.scores)
+        elif way == "wide":
+            self.columns = self.matched(o.labels, "--labels")
+        else:  # classes are those that occur
+            decision = self.used["decision"]
+            label = load.find_label(table, o.label, taken=[decision, o.group])
+            coded = [files.class_names(table, one)[1] for one in (label, decision)]
+            names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
+            self.columns = dict.fromkeys(map(str, sorted(names)), "")
+
+    def _order_by(self, names: Iterable[Any]) -> None:
+        """Take the order of the labels of a rule, which must be the same."""
+        wanted, found = [str(name) for name in names], self.columns
+        odd = {name: "these rows" for name in wanted if name not in found}
+        odd |= {name: "the rule" for name in found if name not in wanted}
+        for name, where in odd.items():
+            raise files.DataError(
+                f"{self.table.source}: label {name!r} is not among those of {where}"
+            )
+        self.columns = {name: found[name] for name in wanted}
+
+    def _read_one(self, o: Given, rule: Any, scores: str, read: Any) -> None:
+        named = o.only("group", "label", "weight")
+        score, how = o.score, {"logits": self.logits, "prefix": self.prefix}
+        if scores != "none":
+            score = load.find_score(self.table, score, taken=named.values(), **how)
+            self.columns = {"": score}
+        self.use("score", score)
+        other = self.used.get("decision") or o.decision_column
+        named = {"score": score, "known": o.known, "decision_column": other, **named}
+        load.refuse_shared(**{f"{self.prefix}{k}": name for k, name in named.items()})
+        if rule is not None:
+            self.calibrator = rule.calibrator
+            if rule.reference is not None and (self.logits or scores != "numbers"):
+                self.calibrator = rule.reference.calibrator
+                self.reference = rule.reference
+        if scores != "none":
+            self.p = read(self.table, score)
+            self.in_range = rule is None and scores == "probabilities"
+
+    def read_labels(self, o: Given, rule: Any, labels: str) -> None:
+        """Find the columns of true labels, if they are there, and read them."""
+        table, classes = self.table, self.way == "classes"
+        if self.way == "wide":
+            if o.labels is not None:
+                self.y = self.label_matrix(o.labels, "--labels", o)
+                self.use("labels", o.labels)
+            elif labels in ("required", "classes"):
+                raise UsageError("several labels need their true labels: pass --labels")
+            return
+        pos_label, shared = o.pos_label, o.has("known") or o.has("reference")
+        if not classes and rule is not None and pos_label is None and is_named(rule):
+            pos_label, shared = str(rule.pos_label), True  # it has seen both classes
+
+        def values(name: str) -> Any:
+            if classes:
+                return self.class_labels(name)
+            if labels == "classes":
+                found, self.positive = files.classes(table, name, pos_label)
+                return found
+            return files.labels(table, name, pos_label=pos_label)
+
+        other = self.used.get("decision") or o.decision_column
+        taken = [*self.columns.values(), o.score, o.group, o.known, o.weight, other]
+        if labels == "optional":
+            strict = not (classes or shared or pos_label is None)
+            some = load.optional_labels(
+                table, o.label, values, taken=taken, strict=strict
+            )
+            self.use("label", some.column)
+            self.y, self.notes = some.values, [some.note] if some.note else []
+        elif labels != "none":
+            how: Any = {"taken": taken, "prefix": self.prefix}
+            label = load.find_label(table, o.label, **how)
+            self.y = values(label)
+            self.use("label", label)
+        if classes:
+            named = {"label": self.used.get("label"), "group": o.group}
+            load.refuse_shared(decision_column=other, **named)
+
+
+def is_named(rule: Any) -> bool:
+    """Whether a rule gives other labels than 0 and 1."""
+    return (rule.neg_label, rule.pos_label) != (0, 1)
 
 
 def way_of(o: Given) -> Way:
@@ -206,21 +391,10 @@ def read(
 ) -> Rows:
     """Read rows in the layout that the options ask for.
 
-    Parameters
-    ----------
-    o : Given
-        The options.
-    source : str or tuple of str
-        Where the rows are.
-    rule : optional
-        What decides: it says what the scores are, its metric, the order of labels.
-    labels : str, optional
-        "optional" takes those that a column plainly offers, "required" refuses rows
-        without, "classes" are labels as they are in the file.
-    scores : str, optional
-        "numbers" need not be probabilities; "none" reads those that were named.
-    judged : bool, optional
-        Whether there must be a column of decisions.
+    A rule says what the scores are, its metric, and the order of labels. Labels that
+    are "optional" are those that a column plainly offers, "classes" are as they are in
+    the file. Scores may be any "numbers"; with "none" those are read that were named.
+    Rows that are `judged` must have a column of decisions.
     """
     way = way_of(o)
     if rule is None:
@@ -245,8 +419,8 @@ def read(
     if judged and way != "wide" and o.threshold is None:
         rows.use("decision", _judged_column(rows, o))
     with progress(f"checking {table.n_rows:,} rows"):
-        _read_scores(rows, o, rule, scores)
-        _read_labels(rows, o, rule, labels)
+        rows.read_scores(o, rule, scores)
+        rows.read_labels(o, rule, labels)
         average = "groups" if way == "classes" else rows.average
         rows.groups = load.load_groups(table, o.group, average)
     rows.use("group", o.group)
@@ -272,126 +446,18 @@ def _judged_column(rows: Rows, o: Given) -> str:
         ) from None
 
 
-def _read_scores(
-    rows: Rows, o: Given, rule: Any, scores: str, of: dict[str, str] | None = None
-) -> None:
-    """Find the columns of scores, those that go with others if any, and read them."""
-    table, numbers, way = rows.table, scores == "numbers", rows.way
-    if way != "one" and o.scores is None:
-        if way == "wide":
-            rows.columns = load.matched(table, o.labels, "--labels")
-            return
-        decision = rows.used["decision"]  # classes are those that occur
-        label = load.find_label(table, o.label, taken=[decision, o.group])
-        coded = [files.class_names(table, one)[1] for one in (label, decision)]
-        names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
-        rows.columns = dict.fromkeys(map(str, sorted(names)), "")
-        return
-    if way != "one":
-        rows.columns = load.matched(table, o.scores, "--scores")
-        if of is not None:
-            same = load.partners(table, o.scores, "--scores", of, o.scores)
-            rows.columns = dict(zip(of, same, strict=True))
-        elif rule is not None:
-            wanted = rule.names if way == "wide" else rule.classes
-            rows.columns = load.in_order_of(table, rows.columns, wanted)
-        rows.use("scores", o.scores)
-        if way == "wide" or scores != "none":
-            rows.p = load.score_matrix(
-                table,
-                rows.columns.values(),
-                logits=rows.logits,
-                any=numbers,
-                classes=o.scores if way == "classes" else "",
-            )
-        return
-    score, named = o.score, o.only("label", "group", "weight")
-    if scores != "none":
-        how: Any = {"logits": rows.logits, "role": f"{rows.prefix}score"}
-        taken = named.values()
-        score = load.find(table, score, what="score", taken=taken, **how)
-        rows.columns = {"": score}
-    rows.use("score", score)
-    other = rows.used.get("decision") or o.decision_column
-    named = {"score": score, "known": o.known, "decision_column": other}
-    named |= o.only("group", "label", "weight")
-    load.refuse_shared(**{f"{rows.prefix}{k}": name for k, name in named.items()})
-    if rule is not None:
-        rows.calibrator = rule.calibrator
-        if rule.reference is not None and (rows.logits or not numbers):
-            rows.calibrator = rule.reference.calibrator
-            rows.reference = rule.reference
-    if numbers:
-        rows.p = files.numbers(table, score)
-    elif scores != "none":
-        rows.p = files.probabilities(table, score, logits=rows.logits)
-        rows.in_range = rule is None
-
-
-def _read_labels(rows: Rows, o: Given, rule: Any, labels: str) -> None:
-    """Find the columns of true labels, and read them."""
-    table = rows.table
-    if rows.way == "wide":
-        if o.labels is not None:
-            first = o.scores or o.labels
-            true = load.partners(table, o.labels, "--labels", rows.columns, first)
-            rows.y = load.label_matrix(table, true, o.pos_label)
-            rows.use("labels", o.labels)
-        elif labels in ("required", "classes"):
-            raise UsageError("several labels need their true labels: pass --labels")
-        return
-    pos_label, shared = o.pos_label, o.has("known") or o.has("reference")
-    if rows.way == "one" and rule is not None and pos_label is None and is_named(rule):
-        pos_label, shared = str(rule.pos_label), True  # it has seen both classes
-
-    def values(name: str) -> Any:
-        if rows.way == "classes":
-            return load.class_labels(table, name, rows.names)
-        if labels == "classes":
-            found, rows.positive = files.classes(table, name, pos_label)
-            return found
-        return files.labels(table, name, pos_label=pos_label)
-
-    other = rows.used.get("decision") or o.decision_column
-    taken = [*rows.columns.values(), o.score, o.group, o.known, o.weight, other]
-    if labels == "optional":
-        strict = rows.way == "one" and pos_label is not None and not shared
-        found = load.optional_labels(table, o.label, values, taken=taken, strict=strict)
-        rows.use("label", found.column)
-        rows.y, rows.notes = found.values, [found.note] if found.note else []
-    elif labels != "none":
-        role: Any = f"{rows.prefix}label"
-        label = load.find_label(table, o.label, taken=taken, role=role)
-        rows.y = values(label)
-        rows.use("label", label)
-    if rows.way == "classes":
-        named = {"label": rows.used.get("label"), "group": o.group}
-        load.refuse_shared(decision_column=other, **named)
-
-
-def is_named(rule: Any) -> bool:
-    """Whether a rule gives other labels than 0 and 1."""
-    return (rule.neg_label, rule.pos_label) != (0, 1)
-
-
-# ---------------------------------------------------------------- decisions, maps
-
-
 def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
     """Return decisions that are in the file, in words and values, if there are some."""
     table, name = rows.table, rows.used.get("decision") or o.decision_column
     if rows.way == "wide":
-        stem = _DECISIONS.removesuffix(load.STAR)
+        stem = _DECISIONS.removesuffix(_STAR)
         if rows.judged or any(one.startswith(stem) for one in table.names):
             name = name or _DECISIONS
         if name is None:
             return None
-        first = rows.used.get("scores") or rows.used["labels"]
-        columns = rows.columns
-        chosen = load.partners(table, name, "--decision-column", columns, first)
-        if rows.judged:
-            rows.use("decisions", name)
-        return f"columns {name!r}", load.label_matrix(table, chosen, o.pos_label)
+        labels = rows.label_matrix(name, "--decision-column", o)
+        rows.use("decisions", name if rows.judged else None)
+        return f"columns {name!r}", labels
     taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
     used = [one for one in taken if one is not None]
     if name is None and not files.default_columns(
@@ -401,7 +467,7 @@ def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
     name = load.find_decisions(table, name)
     rows.use("decision", name)
     if rows.way == "classes":
-        return f"column {name!r}", load.class_labels(table, name, rows.names)
+        return f"column {name!r}", rows.class_labels(name)
     pos_label = o.pos_label if rows.judged else None
     return f"column {name!r}", load.load_decisions(table, name, pos_label)
 
@@ -412,72 +478,6 @@ def arrived(rows: Rows, o: Given) -> Any:
         return None
     rows.use("known", o.known)
     if rows.way == "wide":
-        columns = load.partners(rows.table, o.known, "--known", rows.columns, o.scores)
-        return load.label_matrix(rows.table, columns, o.pos_label, missing=True)
+        return rows.label_matrix(o.known, "--known", o, missing=True)
     name = files.named_column(rows.table, o.known)
     return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
-
-
-def recalibrate(rows: Rows, o: Given) -> None:
-    """Take the map that the options ask for, if any."""
-    if o.calibrator is not None:
-        rows.calibrator = read_calibrator(o.calibrator)
-    if o.reference is None:
-        return
-    table, y, p = read_reference(o, rows.score, rows.columns)
-    rows.labelled = rows.reference = y, p
-    if rows.way != "classes":
-        found = fitted(o, table, y, p)
-        rows.calibrator = found.calibrator
-        rows.reference = None if found.rows is None else found
-
-
-def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
-    """Return the map of labelled rows, with these rows."""
-    from argmetric._calibrate.resolve import resolve_reference
-
-    logits = bool(o.logits)
-    try:
-        return resolve_reference(None, (y, Probabilities(p, logits)), logits=logits)
-    except ValueError as error:
-        raise files.DataError(f"{table.source}: {error}") from error
-
-
-def read_reference(
-    o: Given, score: str, columns: dict[str, str] | None = None
-) -> tuple[files.Table, Any, Floats]:
-    """Read labels and scores of --reference.
-
-    `score` is the column of scores of the rows, looked for in the reference too, and
-    `columns` are those of several labels or classes.
-    """
-    how = o.only("encoding", "max_line", "decimal")
-    table = load.read_rows(o.reference, **{k: v for k, v in how.items() if v})
-    way = way_of(o)
-    if way == "wide" and o.labels is None:
-        raise UsageError("--reference needs its labels: pass --labels 'y_*'")
-    named = {"score": o.reference_score, "label": o.reference_label}
-    for role, same in (("score", score), ("label", o.label)):
-        if named[role] is None and same in table.names:
-            named[role] = same
-    none = dict.fromkeys(("group", "weight", "known", "decision_column"))
-    o = o.but(**named, **none)
-    rows = Rows(table, way, None, logits=bool(o.logits), prefix="reference_")
-    _read_scores(rows, o, None, "probabilities", columns)
-    _read_labels(rows, o, None, "required")
-    return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p
-
-
-def read_calibrator(path: str) -> Calibrator:
-    """Read a map that `argmetric calibrate` wrote."""
-    from argmetric import Calibrator
-
-    if path == "-":
-        raise UsageError("a map is read from a file, not from standard input")
-    try:
-        return Calibrator.load(path)
-    except OSError as error:
-        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, TypeError, UnicodeDecodeError) as error:
-        said = f"{path} is not a map of argmetric calibrate: {error}"
-        raise files.DataError(said) from error

@@ -17,7 +17,8 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
-from argmetric.cli.scores._layout import is_named, read_reference
+from argmetric.cli.scores._layout import is_named
+from argmetric.cli.scores._maps import read_reference
 from argmetric.cli.scores._monitor_rows import RowReader, with_labels
 from argmetric.cli.scores._monitor_state import State, check_state_file, only_run
 from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write

@@ -17,12 +17,7 @@ from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import with_flags
-from argmetric.cli.scores._load import (
-    find,
-    find_decisions,
-    load_decisions,
-    refuse_shared,
-)
+from argmetric.cli.scores import _load as load
 from argmetric.cli.scores._rows import in_pieces
 
 ZONES = (
@@ -66,7 +61,7 @@ class RowReader:
             labels = None
             if self.labelled:
                 name = names["decision_column"]
-                labels = load_decisions(table, name, self.o.pos_label)
+                labels = load.load_decisions(table, name, self.o.pos_label)
             yield {
                 "p": files.probabilities(table, names["score"], logits=logits),
                 "labels": labels,
@@ -111,7 +106,7 @@ class RowReader:
             k: v for k, v in o.only("time", "by", "group").items() if v is not None
         }
         taken = [*named.values(), *([] if label is None else [label])]
-        score = find(table, o.score, what="score", logits=o.logits, taken=taken)
+        score = load.find_score(table, o.score, logits=o.logits, taken=taken)
         found = {"score": score}
         found |= {role: files.named_column(table, x) for role, x in named.items()}
         taken.append(score)
@@ -119,7 +114,7 @@ class RowReader:
             usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
             self.labelled = bool(usual)
         if self.labelled:
-            decision = find_decisions(table, o.decision_column, taken=taken)
+            decision = load.find_decisions(table, o.decision_column, taken=taken)
             found["decision_column"] = decision
         if label is None and not self._bad_label:
             taken = [*taken, *found.values()]
@@ -129,7 +124,7 @@ class RowReader:
             found["label"] = files.named_column(table, label)
         elif label is not None:  # labels may not have come yet
             self._without_label = table
-        refuse_shared(**found)
+        load.refuse_shared(**found)
         self.names |= found
         self._found = found
         return list(found.values())

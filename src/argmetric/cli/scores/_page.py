@@ -15,6 +15,7 @@ from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._judge import as_count
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
+from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked
 from argmetric.cli.scores._rows import gathered
@@ -64,7 +65,7 @@ def report(o: Given) -> int:
     limits = o.only(*LIMITS.split())
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
-        layout.recalibrate(rows, o)
+        maps.recalibrate(rows, o)
         limits["reference"] = rows.labelled
         limits["calibrator"] = rows.calibrator if rows.labelled is None else None
         page = _summarized(rows, o, **limits)

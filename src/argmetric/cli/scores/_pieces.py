@@ -15,6 +15,7 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import stages
 from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._load import DEFAULTS
 from argmetric.cli.scores._refusals import check
 from argmetric.cli.scores._rows import (
     COLUMNAR,
@@ -43,11 +44,6 @@ TAKEN = {
 }
 _FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
 _ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more".split()
-_DEFAULTS = {
-    "score": files.SCORE_NAMES,
-    "label": files.LABEL_NAMES,
-    "decision_column": files.DECISION_NAMES,
-}
 
 
 def asked(verb: str, o: Given, source: Input) -> bool:
@@ -103,7 +99,7 @@ def columns(o: Given, source: Input, *names: str, logits: bool = False) -> Any:
     from argmetric.scale import columns_of
 
     more = {"score": files.LOGIT_NAMES} if logits else {}
-    wanted = {k: (getattr(o, k), _DEFAULTS[k] + more.get(k, ())) for k in names}
+    wanted = {k: (getattr(o, k), DEFAULTS[k] + more.get(k, ())) for k in names}
     return dict(zip(names, columns_of(source, **wanted), strict=True))
 
 
