@@ -102,18 +102,11 @@ def with_flags(message: str) -> str:
     return _MARKED.sub(flag, message)
 
 
-def passed(score: float, bound: float, metric: Metric) -> bool:
-    """Whether a score is as good as a bound or better; an undefined one never is."""
-    if math.isnan(score):
-        return False
-    return score >= bound if metric.greater_is_better else score <= bound
-
-
 def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
     """Return the exit code for a score and a bound, and say why on standard error."""
-    if bound is None or passed(score, bound, metric):
+    greater = metric.greater_is_better  # an undefined score never passes
+    if bound is None or (score >= bound if greater else score <= bound):
         return DONE
-    side = "under" if metric.greater_is_better else "over"
-    shown = "undefined" if math.isnan(score) else f"{score:.6g}, {side} {bound:g}"
-    say(f"gate not met: {what} is {shown}")
+    shown = f"{score:.6g}, {'under' if greater else 'over'} {bound:g}"
+    say(f"gate not met: {what} is {'undefined' if math.isnan(score) else shown}")
     return GATE_NOT_MET

@@ -7,8 +7,6 @@ command has the help of an option that means something of its own there.
 from __future__ import annotations
 
 import math
-import re
-from inspect import cleandoc
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -92,13 +90,11 @@ def _option(
     return Annotated[type_, *shown], default
 
 
-def _table(
+def table(
     group: Group | None, helps: str, /, **types: Any
 ) -> dict[str, tuple[Any, Any]]:
     """Return options of a group: of each its type, or type and default, and help."""
-    entries = re.split(r"\n(?=\w+: )", cleandoc(helps))
-    told = dict(" ".join(entry.split()).split(": ", 1) for entry in entries)
-    found = {}
+    told, found = dict(values.entries(helps)), {}
     for name, type_ in types.items():
         type_, default = type_ if isinstance(type_, tuple) else (type_, None)
         found[name] = _option(type_, group, told.get(name, ""), default)
@@ -107,7 +103,7 @@ def _table(
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     # What is read
-    **_table(
+    **table(
         COLUMNS,
         """
         score: The column of probabilities. By default the one called score, prob,
@@ -149,7 +145,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         decision_column=ColumnName | None,
     ),
     # What decisions are judged by, and bounded
-    **_table(
+    **table(
         METRIC,
         f"""
         metric: {METRICS} [default: f1]
@@ -170,7 +166,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         cost_fp=Annotated[float | None, Parameter(validator=AMOUNT)],
         cost_fn=Annotated[float | None, Parameter(validator=AMOUNT)],
     ),
-    **_table(
+    **table(
         LIMITS,
         """
         max_positives: Choose at most this many (500), or this share of all rows (5%);
@@ -187,7 +183,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         min_recall=_PART,
     ),
     # Rules and maps
-    **_table(
+    **table(
         RULE,
         """
         rule: A rule of `argmetric tune`: its threshold decides, and its metric is
@@ -196,7 +192,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         rule=FilePath | None,
         threshold=Annotated[float | None, Parameter(validator=FINITE)],
     ),
-    **_table(
+    **table(
         CALIBRATION,
         """
         calibrator: A map of `argmetric calibrate`, applied to the scores first.
@@ -221,7 +217,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         map=FilePath | None,
     ),
     # Forecasts and gates
-    **_table(
+    **table(
         FORECAST,
         """
         known: The column of labels that have arrived, empty where they have not: they
@@ -235,7 +231,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         overdispersion=(Annotated[float, Parameter(validator=_EFFECT)], 0.0),
     ),
     # How the work is done
-    **_table(
+    **table(
         None,
         """
         seed: The seed of the random numbers.
@@ -247,7 +243,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             int | None, _WHOLE, Parameter(alias="-j", validator=values.jobs)
         ],
     ),
-    **_table(
+    **table(
         MANY,
         """
         engine: Threads of this machine, or a Dask cluster: that of --scheduler, or
@@ -282,7 +278,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
         Parameter(alias="-o"),
     ),
-    **_table(
+    **table(
         OUTPUT,
         """
         output_format: The format of the output, if its name does not show it.

@@ -183,7 +183,6 @@ def sentences_asked(summary: Values) -> tuple[str, str]:
 
 
 def with_interval(score: float, result: Any) -> str:
-    """Return a score and its own interval in one line."""
     low, high = map(number, result.interval)
     return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"
 

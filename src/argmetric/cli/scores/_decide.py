@@ -218,24 +218,15 @@ def _decide_pieces(o: Given, source: Input) -> int:
             "-o FOLDER"
         )
     metric, average = layout.metric_of(o, "one")
-    from argmetric import scale
-
     calibrator = None
     if o.calibrator is not None:
         calibrator = maps.read_calibrator(o.calibrator)
     elif o.reference is not None:
         labelled = maps.read_reference(o, o.score or "")
         calibrator = maps.fitted(o, *labelled).calibrator
-    with pieces.running(o) as how:
-        found = scale.decide(
-            source,
-            metric,
-            calibrator=calibrator,
-            decision_column=o.new_decisions,
-            **o.only("output", "score", "logits", "resume", *LIMITS.split()),
-            **pieces.grouped(o, average),
-            **how,
-        )
+    how = {"calibrator": calibrator, "decision_column": o.new_decisions}
+    with pieces.running(o, source) as run:
+        found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}
     rows = pieces.rows_of(source, found.n, metric, average, found.n_groups, **used)
     values = {
@@ -354,21 +345,11 @@ def _forecast_facts(where: str, result: Any, known: int | None) -> Any:
 
 
 def _forecast_pieces(o: Given, source: Input) -> tuple[Rows, str, Any, _report.Values]:
-    from argmetric import scale
-
     metric, average = layout.metric_of(o, "one")
     used = pieces.columns(o, source, "score", "decision_column")
     notes = [f"read in pieces, engine {o.engine}"]
-    with warnings_in(notes), pieces.running(o) as how:
-        result = scale.forecast(
-            source,
-            metric,
-            o.coverage,
-            pos_label=pieces.spelled(o),
-            **used,
-            **pieces.grouped(o, average),
-            **how,
-        )
+    with warnings_in(notes), pieces.running(o, source) as run:
+        result = run("forecast", metric, average=average or "groups", **used)
     decision = used.pop("decision_column")
     used |= {"decision": decision, "group": o.group}
     rows = pieces.rows_of(source, result.n, metric, average, result.n_groups, **used)

@@ -97,18 +97,9 @@ def evaluate(o: Given) -> int:
 
 
 def _evaluate_pieces(o: Given, source: Input) -> tuple[Rows, Any, Any, list[str]]:
-    from argmetric import scale
-
     metric, average = layout.metric_of(o, "one")
-    with pieces.running(o) as how:
-        found = scale.evaluate(
-            source,
-            metric,
-            pos_label=pieces.spelled(o),
-            **o.only("label", "decision_column"),
-            **pieces.grouped(o, average),
-            **how,
-        )
+    with pieces.running(o, source) as run:
+        found = run("evaluate", metric, average=average or "groups")
     used = {"decision": found.decision, "label": found.label, "group": found.group}
     rows = pieces.rows_of(source, found.n, metric, average, found.n_groups, **used)
     read = f"{_report.count(found.n_files, 'file')} in pieces, engine {o.engine}"

@@ -1,26 +1,21 @@
-"""``argmetric expect``."""
+"""``argmetric expect`` and ``argmetric export``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
+from argmetric._results.whole_files import written_whole
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError
-from argmetric.cli._options import (
-    IN_FILE,
-    OUTPUT,
-    Column,
-    FilePath,
-    Flag,
-    Json,
-    ZeroDivision,
-)
+from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import find_score, read_rows
+from argmetric.cli.scores._rules import load_any_rule, refuse_bad_target
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
@@ -28,19 +23,19 @@ _WINDOWED = ("pk", "windowdiff")
 
 
 def expect(
-    probabilities: FilePath,
-    reference: FilePath,
+    probabilities: opt.FilePath,
+    reference: opt.FilePath,
     /,
     *,
     utility: Annotated[str, Parameter(alias="-u", metavar="NAME")] = "f1",
     window: int | None = None,
-    zero_division: ZeroDivision | None = None,
+    zero_division: opt.ZeroDivision | None = None,
     beam: Annotated[str | None, Parameter(metavar="L")] = None,
-    score: Column = None,
-    logits: Annotated[bool, Flag, IN_FILE] = False,
-    label: Column = None,
-    quantiles: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    json: Json = False,
+    score: opt.Column = None,
+    logits: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
+    label: opt.Column = None,
+    quantiles: Annotated[bool, opt.Flag, Parameter(group=opt.OUTPUT)] = False,
+    json: opt.Json = False,
 ) -> int:
     """Expected utility of one label sequence when the other is drawn from a model.
 
@@ -168,3 +163,59 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         return utility
     metric = utility.counts.with_zero_division(float(zero_division))
     return sequence.CountUtility(metric)
+
+
+def export(
+    rule: Annotated[opt.FilePath, Parameter(metavar="RULE")],
+    /,
+    *,
+    to: Literal["sql", "python", "onnx", "json"],
+    dialect: Literal["duckdb", "postgres", "sqlite", "spark"] = "duckdb",
+    column: Annotated[list[str] | None, Parameter(negative="", metavar="NAME")] = None,
+    name: str = "label",
+    output: opt.TextTarget = None,
+) -> int:
+    """Write a rule for a program that does not have argmetric.
+
+    Nothing but numbers is left of the rule: a cut on calibrated scores becomes a cut
+    on the scores as they are.
+
+    Parameters
+    ----------
+    rule
+        A rule of `argmetric tune`.
+    to
+        An expression of SQL, a function of Python, a model of ONNX, or JSON.
+    dialect
+        With --to sql: whose SQL.
+    column
+        With --to sql: the column of scores; for several labels or classes one for
+        each, in their order. [default: p, or the names of the labels]
+    name
+        With --to python: the name of the function.
+    """
+    found = load_any_rule(rule)
+    if output not in (None, "-"):
+        refuse_bad_target(output)
+    if to == "onnx":
+        if output in (None, "-"):
+            raise UsageError("a model of ONNX is a file: pass -o FILE")
+        try:
+            data = found.to_onnx().SerializeToString()
+        except ImportError as error:
+            raise files.DataError(str(error)) from error
+    else:
+        names: Any = column[0] if column and len(column) == 1 else column
+        text = {
+            "sql": lambda: found.to_sql(dialect, names),
+            "python": lambda: found.to_python(name),
+            "json": found.to_json,
+        }[to]()
+        data = f"{text.rstrip()}\n".encode()
+    if output in (None, "-"):
+        sys.stdout.write(data.decode())
+        return DONE
+    with written_whole(output) as file:
+        file.write(data)
+    say(f"written: {output}")
+    return DONE

@@ -10,22 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._input.classes import SUM_TOLERANCE
+from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric.cli import _judge
 from argmetric.cli._command import Given
-from argmetric.cli._errors import UsageError
+from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _load as load
-
-if TYPE_CHECKING:
-    from argmetric import Calibrator
 
 Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"
@@ -43,22 +42,10 @@ _JUDGED_ORDER = "score decision labels decisions label group scores"
 class Rows:
     """Rows, and what decisions on them are judged by.
 
-    Attributes
-    ----------
-    columns : dict of str to str
-        The column of scores of each label or class; one, by no name.
-    used : dict of str to str
-        The columns that were used, by their roles.
-    p, y : ndarray or None
-        The scores as they are in the file, and true labels.
-    calibrator, reference : Calibrator and FittedReference or pair, or None
-        What the scores go through first, and the labelled rows that it is from.
-    judged : bool
-        Whether decisions of the file are scored, which stand first then.
-    prefix : str
-        How the options begin that name the columns: "reference_" for --reference.
-    notes : list of str
-        Why labels were not used.
+    `columns` are those of scores, by label or class (one has no name), and `used` all
+    columns by their roles. Scores go through `calibrator` first, which may be that of
+    the labelled rows of `reference`. Decisions that are `judged` stand first. `prefix`
+    begins the options that name columns: "reference_" for those of --reference.
     """
 
     table: Any
@@ -73,7 +60,7 @@ class Rows:
     groups: Any = None
     logits: bool = False
     in_range: bool = False
-    calibrator: Calibrator | None = None
+    calibrator: am.Calibrator | None = None
     reference: Any = None
     labelled: tuple[Any, Any] | None = None
     judged: bool = False
@@ -113,8 +100,6 @@ class Rows:
     @property
     def mass(self) -> Floats:
         """The positives to expect of each label."""
-        from argmetric._input.odds import expit
-
         return (expit(self.scale) if self.logits else self.scale).sum(axis=0)
 
     @property
@@ -137,25 +122,23 @@ class Rows:
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
-        from argmetric import decide
-
-        return decide(self.checked, self.metric, **self.how, **self.scoring, **options)
+        how: Any = {**self.how, **self.scoring, **options}
+        return am.decide(self.checked, self.metric, **how)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
-        from argmetric import forecast
-
-        how = {**self.how, **self.scoring, **options}
-        return forecast(self.checked, labels, self.metric, coverage, **how)
+        how: Any = {**self.how, **self.scoring, **options}
+        return am.forecast(self.checked, labels, self.metric, coverage, **how)
 
     def evaluate(self, labels: Any) -> Any:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
-        from argmetric import evaluate
-
-        how = {**self.how, **({"one_label": True} if self.way == "classes" else {})}
-        return evaluate(self.y, labels, self.metric, **how)
+        how: Any = {
+            **self.how,
+            **({"one_label": True} if self.way == "classes" else {}),
+        }
+        return am.evaluate(self.y, labels, self.metric, **how)
 
     def described(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""
@@ -191,18 +174,17 @@ class Rows:
                 "a label, as in 'p_*'"
             )
         before, after = pattern.split(_STAR)
-        size, names = len(before) + len(after), self.table.names
+        table, names = self.table, self.table.names
+        size, star = len(before) + len(after), slice(len(before), -len(after) or None)
         found = {
-            one[len(before) : len(one) - len(after)]: files.named_column(
-                self.table, one
-            )
+            one[star]: files.named_column(table, one)
             for one in names
             if len(one) > size and one.startswith(before) and one.endswith(after)
         }
         if not found:
             more = ", …" if len(names) > _SHOWN_NAMES else ""
             raise files.DataError(
-                f"{self.table.source}: no column matches {option} {pattern!r} "
+                f"{table.source}: no column matches {option} {pattern!r} "
                 f"(columns: {', '.join(names[:_SHOWN_NAMES])}{more})"
             )
         return found
@@ -261,10 +243,10 @@ class Rows:
         if way == "one":
             self._read_one(o, rule, scores, read)
         elif o.scores is not None:
-            find = (
-                partial(self.partners, first=o.scores) if self.columns else self.matched
-            )
-            self.columns = find(o.scores, "--scores")
+            if self.columns:
+                self.columns = self.partners(o.scores, "--scores", o.scores)
+            else:
+                self.columns = self.matched(o.scores, "--scores")
             if rule is not None:
                 self._order_by(rule.names if way == "wide" else rule.classes)
             self.use("scores", o.scores)
@@ -341,19 +323,19 @@ class Rows:
             return files.labels(table, name, pos_label=pos_label)
 
         other = self.used.get("decision") or o.decision_column
-        taken = [*self.columns.values(), o.score, o.group, o.known, o.weight, other]
-        if labels == "optional":
-            strict = not (classes or shared or pos_label is None)
-            some = load.optional_labels(
-                table, o.label, values, taken=taken, strict=strict
-            )
-            self.use("label", some.column)
-            self.y, self.notes = some.values, [some.note] if some.note else []
-        elif labels != "none":
-            how: Any = {"taken": taken, "prefix": self.prefix}
-            label = load.find_label(table, o.label, **how)
-            self.y = values(label)
-            self.use("label", label)
+        used = [*self.columns.values(), o.score, o.group, o.known, o.weight, other]
+        usual = files.default_columns(table, files.LABEL_NAMES, taken=used)
+        optional = labels == "optional" and o.label is None
+        if labels != "none" and (usual or not optional):
+            try:
+                how: Any = {"taken": used, "prefix": self.prefix}
+                label = load.find_label(table, o.label, **how)
+                self.y = values(label)
+                self.use("label", label)
+            except files.DataError as error:  # the name alone is no reason to fail
+                if not optional or not (classes or shared or pos_label is None):
+                    raise
+                self.notes = [with_flags(f"labels not used: {error}")]
         if classes:
             named = {"label": self.used.get("label"), "group": o.group}
             load.refuse_shared(decision_column=other, **named)
@@ -417,7 +399,14 @@ def read(
     table = load.read_rows(source, **o.only(*READING.split()))
     rows = Rows(table, way, metric, average, logits=bool(o.logits), judged=judged)
     if judged and way != "wide" and o.threshold is None:
-        rows.use("decision", _judged_column(rows, o))
+        try:
+            rows.use("decision", load.find_decisions(table, o.decision_column))
+        except files.DataError as error:
+            usual = files.default_columns(table, files.DECISION_NAMES)
+            if o.decision_column is not None or usual or way == "classes":
+                raise
+            more = "or --threshold NUMBER to score a cut-off of the probabilities"
+            raise files.DataError(f"{error}, {more}") from None
     with progress(f"checking {table.n_rows:,} rows"):
         rows.read_scores(o, rule, scores)
         rows.read_labels(o, rule, labels)
@@ -430,20 +419,6 @@ def read(
             o = o.but(metric=rule.metric.name.removeprefix("macro "))
         rows.metric = metric_of(o, way, max(len(rows.columns), 2))[0]
     return rows
-
-
-def _judged_column(rows: Rows, o: Given) -> str:
-    """Return the column of decisions; without one, the error names --threshold."""
-    table, name = rows.table, o.decision_column
-    try:
-        return load.find_decisions(table, name)
-    except files.DataError as error:
-        usual = files.default_columns(table, files.DECISION_NAMES)
-        if name is not None or usual or rows.way == "classes":
-            raise
-        raise files.DataError(
-            f"{error}, or --threshold NUMBER to score a cut-off of the probabilities"
-        ) from None
 
 
 def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
@@ -459,10 +434,8 @@ def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
         rows.use("decisions", name if rows.judged else None)
         return f"columns {name!r}", labels
     taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
-    used = [one for one in taken if one is not None]
-    if name is None and not files.default_columns(
-        table, files.DECISION_NAMES, taken=used
-    ):
+    usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
+    if name is None and not usual:
         return None
     name = load.find_decisions(table, name)
     rows.use("decision", name)

@@ -13,7 +13,7 @@ from argmetric import _files as files
 from argmetric._input.arguments import check_bytes
 from argmetric._input.groups import Groups as CodedGroups
 from argmetric._input.types import Floats, Integers
-from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._progress import reading
 from argmetric.cli._values import check_encoding
@@ -83,7 +83,7 @@ def find(
     The option that names it may have a prefix, as --reference-score has.
     """
     defaults = DEFAULTS[role] + (files.LOGIT_NAMES if logits else ())
-    used = [one for one in taken if one is not None]
+    used: Any = list(taken)
     usual = files.default_columns(table, defaults, taken=used)
     for stem in (
         () if usual or name is not None or role != "score" else files.SCORE_NAMES
@@ -132,32 +132,6 @@ def load_weights(table: files.Table, name: str | None) -> Floats | None:
     if name is None:
         return None
     return files.weights(table, files.named_column(table, name))
-
-
-def optional_labels(
-    table: files.Table,
-    name: str | None,
-    read: Any,
-    *,
-    taken: Iterable[str | None],
-    strict: bool = False,
-) -> TrueLabels:
-    """Return labels that were asked for, or that a column plainly offers.
-
-    A column that only has the name of a label is no reason to fail, unless `strict`.
-    """
-    if name is not None:
-        return TrueLabels(files.named_column(table, name), read(name))
-    used = [one for one in taken if one is not None]
-    if not files.default_columns(table, files.LABEL_NAMES, taken=used):
-        return TrueLabels()
-    try:
-        name = find_label(table, None, taken=used)
-        return TrueLabels(name, read(name))
-    except files.DataError as error:
-        if strict:
-            raise
-        return TrueLabels(note=with_flags(f"labels not used: {error}"))
 
 
 def refuse_shared(**chosen: str | None) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
@@ -13,9 +14,6 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli.scores._layout import Rows, way_of
 from argmetric.cli.scores._load import read_rows
-
-if TYPE_CHECKING:
-    from argmetric import Calibrator
 
 
 def recalibrate(rows: Rows, o: Given) -> None:
@@ -69,14 +67,12 @@ def read_reference(
     return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p
 
 
-def read_calibrator(path: str) -> Calibrator:
+def read_calibrator(path: str) -> am.Calibrator:
     """Read a map that `argmetric calibrate` wrote."""
-    from argmetric import Calibrator
-
     if path == "-":
         raise UsageError("a map is read from a file, not from standard input")
     try:
-        return Calibrator.load(path)
+        return am.Calibrator.load(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, UnicodeDecodeError) as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from cyclopts import Parameter
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -19,19 +20,62 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
 from argmetric.cli.scores._layout import is_named
 from argmetric.cli.scores._maps import read_reference
-from argmetric.cli.scores._monitor_rows import RowReader, with_labels
-from argmetric.cli.scores._monitor_state import State, check_state_file, only_run
+from argmetric.cli.scores._monitor_rows import (
+    RowReader,
+    State,
+    check_state_file,
+    only_run,
+    with_labels,
+)
 from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write
 from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
 from argmetric.cli.scores._rows import gathered, listed, shown_input
 from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
 
-if TYPE_CHECKING:
-    from argmetric import Monitoring
-
-_WATCHED = Parameter(group=opt.FORECAST)
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
+_OWN = {
+    **opt.table(
+        opt.COLUMNS,
+        """
+        time: The column of times: dates, times or ISO text, in any order.
+        by: A column of segments, such as countries: each is monitored by itself, too.
+        late_labels: A file or a pattern of rows that were counted before without
+            labels, and have them now: score, time, label, and the other columns that
+            are used.
+        """,
+        time=opt.ColumnName | None,
+        by=opt.ColumnName | None,
+        late_labels=opt.FilePath | None,
+    ),
+    **opt.table(
+        opt.FORECAST,
+        """
+        every: The length of a period: day, week, month, quarter, 2w, or a number of
+            rows. [default: week]
+        shift: What may have happened: "auto" weighs all readings, "none" adjusts
+            nothing, "prior" takes it that only the share of positives moved.
+        floor: A score that is still good enough: an alarm is raised below it.
+        false_alarms: The probability of an alarm of each kind in a year in which
+            nothing happens.
+        """,
+        every=Annotated[str | None, Parameter(metavar="LENGTH")],
+        shift=(Literal["auto", "none", "prior"], "auto"),
+        floor=Annotated[float | None, Parameter(validator=opt.FINITE)],
+        false_alarms=(Annotated[float, Parameter(validator=opt.INNER_FRACTION)], 0.05),
+    ),
+    **opt.table(
+        opt.OUTPUT,
+        """
+        append: A file that keeps what was counted: files in it are not read again, and
+            those that are new are added. It is made if it is not there.
+        output: Also write a page (.html), Markdown (.md), text (.txt), all numbers
+            (.json, which `Monitoring.load` reads) or a row per period (.csv).
+        """,
+        append=opt.WrittenPath | None,
+        output=opt.Target,
+    ),
+}
 
 
 @command(
@@ -39,27 +83,7 @@ _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
     "average zero_division rule threshold reference reference_score reference_label "
     "every shift coverage floor false_alarms append output json format encoding "
     "max_line decimal",
-    changed={
-        "time": (opt.Column, None),
-        "by": (opt.Column, None),
-        "late_labels": (Annotated[opt.FilePath | None, opt.IN_FILE], None),
-        "average": (opt.AverageOver, None),
-        "every": (Annotated[str | None, _WATCHED, Parameter(metavar="LENGTH")], None),
-        "shift": (Annotated[Literal["auto", "none", "prior"], _WATCHED], "auto"),
-        "floor": (
-            Annotated[float | None, _WATCHED, Parameter(validator=opt.FINITE)],
-            None,
-        ),
-        "false_alarms": (
-            Annotated[float, _WATCHED, Parameter(validator=opt.INNER_FRACTION)],
-            0.05,
-        ),
-        "append": (
-            Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)],
-            None,
-        ),
-        "output": (opt.Target, None),
-    },
+    changed={"average": (opt.AverageOver, None), **_OWN},
 )
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
@@ -71,36 +95,13 @@ def monitor(o: Given) -> int:
 
     Parameters
     ----------
-    time
-        The column of times: dates, times or ISO text, in any order.
-    by
-        A column of segments, such as countries: each is monitored by itself, too.
     label
         The column of true labels, empty where they have not come. By default the one
         called label, y, y_true or target.
-    late_labels
-        A file or a pattern of rows that were counted before without labels, and have
-        them now: score, time, label, and the other columns that are used.
     threshold
         Rows of this score and above are predicted positive.
     reference
         Labelled rows that the model was not trained on, such as the validation set.
-    every
-        The length of a period: day, week, month, quarter, 2w, or a number of rows.
-        [default: week]
-    shift
-        What may have happened: "auto" weighs all readings, "none" adjusts nothing,
-        "prior" takes it that only the share of positives moved.
-    floor
-        A score that is still good enough: an alarm is raised below it.
-    false_alarms
-        The probability of an alarm of each kind in a year in which nothing happens.
-    append
-        A file that keeps what was counted: files in it are not read again, and those
-        that are new are added. It is made if it is not there.
-    output
-        Also write a page (.html), Markdown (.md), text (.txt), all numbers (.json,
-        which `Monitoring.load` reads) or a row per period (.csv).
     """
     source = gathered(o.file, o.more)
     if o.output is not None:
@@ -222,8 +223,8 @@ class _Watch(NamedTuple):
     options: dict[str, Any]
 
     def over(
-        self, found: Monitoring | None, paths: list[str], late: list[str]
-    ) -> Monitoring | None:
+        self, found: am.Monitoring | None, paths: list[str], late: list[str]
+    ) -> am.Monitoring | None:
         """What was counted before, with the rows of the files."""
         from argmetric._monitor import Overlap
 
@@ -257,18 +258,16 @@ class _Watch(NamedTuple):
             notes.append(overlap.message)
         return found
 
-    def _begun(self, block: dict[str, Any]) -> Monitoring:
+    def _begun(self, block: dict[str, Any]) -> am.Monitoring:
         """The first rows, with what predicts labels where no column has them."""
-        from argmetric import monitor, tune
-
         assert self.reference is not None
         how, rule = {**self.options, **block, "reference": self.reference}, self.chosen
         p, labels = how.pop("p"), how.pop("labels")
         if not self.reader.labelled and rule is None:
-            rule = tune(self.reference[0], self.reference[1], self.metric)
+            rule = am.tune(self.reference[0], self.reference[1], self.metric)
             self.reader.notes.append(
                 f"rows are predicted by {rule_text(rule, 'score')}, the best threshold "
                 "on the reference: --rule or --threshold names another"
             )
         decided = labels if self.reader.labelled else rule
-        return monitor(p, decided, self.metric, **how)
+        return am.monitor(p, decided, self.metric, **how)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,22 +30,16 @@ from argmetric.cli.scores._rows import (
 
 RUNNING = "engine scheduler memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
-# Options that each command takes in pieces, besides those above
-TAKEN = {
-    "decide": "score group average metric zero_division logits calibrator reference "
-    "reference_score reference_label min_positives max_positives min_precision "
-    "min_recall coverage new_decisions jobs",
-    "forecast": "score decision_column group average metric zero_division pos_label "
-    "coverage fail_under fail_on jobs",
-    "evaluate": "label decision_column group average metric zero_division pos_label "
-    "fail_under",
-    "tune": "score label metric zero_division cost_fp cost_fn pos_label choice "
-    "min_precision min_recall max_positives coverage seed",
-    "calibrate": "score label weight group average metric zero_division pos_label "
-    "logits method seed",
+# Options by the parameters of verbs over files; the others have the same names
+_PARAMETERS = {
+    **dict.fromkeys(("cost_fp", "cost_fn"), "cost"),
+    **dict.fromkeys(("reference_score", "reference_label"), "reference"),
+    "new_decisions": "decision_column",
+    "seed": "random_state",
 }
 _FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
-_ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more".split()
+_ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more jobs"
+_TOLD = "coverage fail_under fail_on"  # about the answer
 
 
 def asked(verb: str, o: Given, source: Input) -> bool:
@@ -66,8 +62,17 @@ def asked(verb: str, o: Given, source: Input) -> bool:
         many = many or (large and os.path.getsize(source) > _limit(o))
     if not (many or any(map(o.has, _FORCING))):
         return False
-    taken = {*TAKEN[verb].split(), *_ALWAYS}
-    beyond = [name for name in o.names if o.has(name) and name not in taken]
+    from argmetric import scale
+
+    taken = {
+        *_ALWAYS.split(),
+        *_TOLD.split(),
+        *signature(getattr(scale, verb)).parameters,
+    }
+    if verb == "calibrate":
+        taken |= {*signature(scale.calibration_check).parameters}
+    given = [name for name in o.names if o.has(name) and name not in taken]
+    beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if verb == "decide" and isinstance(o.max_positives, float):
         beyond.append("max_positives")
     if not beyond:
@@ -103,33 +108,30 @@ def columns(o: Given, source: Input, *names: str, logits: bool = False) -> Any:
     return dict(zip(names, columns_of(source, **wanted), strict=True))
 
 
-def grouped(o: Given, average: Any) -> dict[str, Any]:
-    """Return what the verbs take that work on groups."""
-    how = o.only("group", "missing_groups", "work_dir")
-    return {"average": average or "groups", **how}
-
-
-def spelled(o: Given) -> Any:
-    """Return the positive label as the verbs over files take it."""
-    return Spelled(o.pos_label)
-
-
 @contextmanager
-def running(o: Given) -> Iterator[dict[str, Any]]:
-    """What every verb over files takes: where and how it runs."""
-    from argmetric.scale import Dask, Threads
+def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
+    """Start workers, and yield what calls a verb with the options that it takes."""
+    from argmetric import scale
 
     jobs, dask = -1 if o.jobs is None else o.jobs, o.engine == "dask"
+    kind = partial(scale.Dask, o.scheduler, n_jobs=jobs)
     before = logging.root.manager.disable
     if dask:  # what ends the run is told once, by its message
         logging.disable(logging.CRITICAL)
     try:
-        with (
-            stages() as report,
-            Dask(o.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor,
-        ):
-            how = {"executor": executor, "progress": report}
-            yield {**o.only("on_error", "memory"), **how}
+        with stages() as report, kind() if dask else scale.Threads(jobs) as executor:
+            given = o.only(*o.names)
+            given |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
+            given |= {"executor": executor, "progress": report}
+            given |= {"zero_division": None, "reference": None}  # made use of
+
+            def run(verb: str, metric: Any = None, **more: Any) -> Any:
+                function = getattr(scale, verb)
+                known, how = signature(function).parameters, {**given, **more}
+                how |= {} if metric is None else {"metric": metric}
+                return function(source, **{k: how[k] for k in known if k in how})
+
+            yield run
     finally:
         logging.disable(before)
 

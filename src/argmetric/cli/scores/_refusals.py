@@ -6,101 +6,71 @@ and cannot be is refused by the functions of the package.
 
 from __future__ import annotations
 
+import re
+
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
+from argmetric.cli._values import entries
 
 LIMITS = "min_positives max_positives min_precision min_recall"
-_ONE_COLUMN = "{} is about one column of scores, not --scores"
-_BESIDE_PAGE = "--report does not support {}: leave one out"
-
-# The way: "wide" (several labels), "classes" (one of several), "whole" (rows of many
-# files at once), an option, or one with "no " before it; the options, "verb:option"
-# for one command alone; the message, in which {} is the option
-REFUSALS = (
-    # --scores names the columns already, and the functions take groups, one threshold
-    # and tuning without labels for one column
-    ("wide", "score group threshold tune:no_label tune:report", _ONE_COLUMN),
-    # Each label has a column of its own
-    (
-        "wide",
-        "label",
-        "{} names one column: with --scores, pass --labels 'y_*' for several labels "
-        "per row; if each row has one of several classes, decide takes --one-label",
-    ),
-    # A row has one label
-    (
-        "classes",
-        "labels",
-        "{} is for several labels per row; with --one-label, --label names the column "
-        "of true classes",
-    ),
-    # There is no positive class and no single cut, and the functions of several
-    # classes do not take it
-    (
-        "classes",
-        "pos_label score threshold reference_score overdispersion min_positives "
-        "max_positives min_precision tune:min_recall no_label cost_fp known tune:group "
-        "tune:choice tune:report forecast:report calibrate:weight map",
-        "--one-label does not support {}: leave one out",
-    ),
-    # A rule is a threshold that was tuned for a metric
-    (
-        "rule",
-        "decide:metric forecast:metric decide:zero_division forecast:zero_division "
-        f"{LIMITS} calibrator",
-        "--rule brings its own threshold and metric; {} has no effect beside it",
-    ),
-    # Nothing is fitted or judged
-    (
-        "map",
-        "method weight label pos_label group metric average zero_division scores",
-        "--map is applied as it is; {} has no effect beside it",
-    ),
-    # A page on labels compares them with decisions, which take none of these
-    (
-        "report",
-        "forecast:known forecast:overdispersion forecast:prior",
-        _BESIDE_PAGE,
-    ),
-    ("report of a rule", "prior", _BESIDE_PAGE),
-    # Without --map no rows are written
-    ("no map", "calibrate:output_format", "{} is about rows: pass --map too"),
-    # They name columns of the reference
-    (
-        "no reference",
-        "reference_score reference_label",
-        "{} goes with --reference: pass it too",
-    ),
-    # It says which label the others are not
-    (
-        "no pos_label",
-        "stream:neg_label stream:one_vs_rest",
-        "{} is about --pos-label: pass it too",
-    ),
-    # There is nothing to go on from
-    (
-        "no checkpoint",
-        "stream:resume",
-        "{} is about --checkpoint: pass the folder too",
-    ),
-    # Labels go with the scores of the same names
-    (
-        "no scores",
-        "decide:labels forecast:labels tune:labels calibrate:labels",
-        "{} goes with --scores: pass the pattern of both",
-    ),
-    # Rows that are read at once need no workers, folders or second start
-    (
-        "whole",
-        "engine scheduler on_error work_dir missing_groups resume",
-        "{} is about files that are read in pieces: another option needs all rows",
-    ),
-)
+# A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
+# many files at once), an option, or one with "no " before it; the options that it
+# refuses, "verb:option" for one command alone; what is said; and why
+_TABLE = f"""
+wide: score group threshold tune:no_label tune:report
+    = {{}} is about one column of scores, not --scores
+    # --scores names the columns, and the functions take the others for one column
+wide: label
+    = {{}} names one column: with --scores, pass --labels 'y_*' for several labels per
+    row; if each row has one of several classes, decide takes --one-label
+    # each label has a column of its own
+classes: labels
+    = {{}} is for several labels per row; with --one-label, --label names the column of
+    true classes
+    # a row has one label
+classes: pos_label score threshold reference_score overdispersion min_positives
+    max_positives min_precision tune:min_recall no_label cost_fp known tune:group
+    tune:choice tune:report forecast:report calibrate:weight map
+    = --one-label does not support {{}}: leave one out
+    # no class is positive, there is no single cut, or the functions do not take it
+rule: decide:metric forecast:metric decide:zero_division forecast:zero_division
+    {LIMITS} calibrator
+    = --rule brings its own threshold and metric; {{}} has no effect beside it
+    # a rule is a threshold that was tuned for a metric
+map: method weight label pos_label group metric average zero_division scores
+    = --map is applied as it is; {{}} has no effect beside it
+    # nothing is fitted or judged
+report: forecast:known forecast:overdispersion forecast:prior
+    = --report does not support {{}}: leave one out
+    # a page on labels compares them with decisions, which take none of these
+report of a rule: prior
+    = --report does not support {{}}: leave one out
+    # the same
+no map: calibrate:output_format
+    = {{}} is about rows: pass --map too
+    # without --map no rows are written
+no reference: reference_score reference_label
+    = {{}} goes with --reference: pass it too
+    # they name columns of the reference
+no pos_label: stream:neg_label stream:one_vs_rest
+    = {{}} is about --pos-label: pass it too
+    # it says which label the others are not
+no checkpoint: stream:resume
+    = {{}} is about --checkpoint: pass the folder too
+    # there is nothing to go on from
+no scores: decide:labels forecast:labels tune:labels calibrate:labels
+    = {{}} goes with --scores: pass the pattern of both
+    # labels go with the scores of the same names
+whole: engine scheduler on_error work_dir missing_groups resume
+    = {{}} is about files that are read in pieces: another option needs all rows
+    # rows that are read at once need no workers, folders or second start
+"""
+REFUSALS = [(way, *re.split(" [=#] ", text)) for way, text in entries(_TABLE)]
 
 
 def check(verb: str, ways: set[str], given: Given) -> None:
     """Refuse the first option that has no meaning for one of the ways."""
-    for way, options, message in REFUSALS:
+    for way, options, message, _ in REFUSALS:
         absent = way.removeprefix("no ")
         if way not in ways and not (absent != way and absent not in ways):
             continue

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import Facts, count, number, short_threshold
-
-if TYPE_CHECKING:
-    from argmetric import Rule
 
 _SHOWN_OPTIMA = 5
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
@@ -48,12 +46,10 @@ def load_rule(path: str, way: str = "one") -> Any:
 
 def load_any_rule(path: str) -> Any:
     """Read a rule of any kind."""
-    from argmetric import Rule
-
     if path == "-":
         raise UsageError("a rule is read from a file, not from standard input")
     try:
-        return Rule.load(path)
+        return am.Rule.load(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
@@ -66,7 +62,7 @@ def load_any_rule(path: str) -> Any:
         ) from None
 
 
-def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
+def rule_text(rule: am.Rule, score: str, p: Floats | None = None) -> str:
     """Return a rule as people write it down; `score` is what the cut is compared with.
 
     With `p`, the scores it was tuned on, the threshold has no more digits than cut
@@ -81,7 +77,7 @@ def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
 
 
 def rule_facts(
-    rule: Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
+    rule: am.Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
 ) -> Facts:
     """Return the lines that tell of a rule; `rows` are those that it was tuned on."""
     names = rule.pos_label, rule.neg_label
@@ -115,7 +111,7 @@ def rule_facts(
     return facts
 
 
-def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
+def rule_row(rule: am.Rule, score: str, p: Floats | None) -> list[str]:
     """Return a rule as a row: metric, rule, positives, score, new rows, interval."""
     interval = rule.score_interval
     return [
@@ -128,7 +124,9 @@ def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
     ]
 
 
-def _interval(rule: Rule, pair: Sequence[float], shown: Callable[[float], str]) -> str:
+def _interval(
+    rule: am.Rule, pair: Sequence[float], shown: Callable[[float], str]
+) -> str:
     low, high = map(shown, pair)
     return f"{100 * rule.coverage:g} % interval {low} to {high}"
 
