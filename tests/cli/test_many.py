@@ -15,7 +15,6 @@ import pytest
 
 import argmetric as am
 from argmetric.cli._progress import stages
-from argmetric.cli.scores._pieces import is_many
 from argmetric.scale import Progress
 from scale_data import decisions, left_beside, scored, write_parts
 
@@ -144,15 +143,6 @@ def test_what_needs_all_rows_is_read_at_once_and_written_to_one_file(
         assert ended.code == 0, ended.err
         found = pq.read_table(tmp_path / "one.parquet")["decision"].to_numpy()
         np.testing.assert_array_equal(found, labels)
-
-
-def test_what_many_files_are(tmp_path):
-    (tmp_path / "odd[1].parquet").touch()
-    assert is_many(str(tmp_path))
-    assert is_many("s3://bucket/scores")
-    assert is_many(str(tmp_path / "*.parquet"))
-    assert not is_many(str(tmp_path / "odd[1].parquet"))
-    assert not is_many("missing.csv")
 
 
 def command(*words):

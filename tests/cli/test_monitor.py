@@ -18,7 +18,7 @@ import pytest
 
 import argmetric as am
 from argmetric._results.whole_files import held_alone
-from argmetric.cli.scores import _monitor_state
+from argmetric.cli.scores import _monitor_rows
 from command import Ended, Run
 
 RNG = np.random.default_rng(5)
@@ -358,7 +358,7 @@ def test_every_state_that_was_begun_is_read_again(run: Run, weeks: list[str]) ->
     whole = json.loads(run("monitor", weeks[0], weeks[1], *base, "--json").out)
     assert found["periods"] == whole["periods"]
     assert [one["n"] for one in found["periods"]] == [300, 300, 300, 100]
-    assert _monitor_state.FORMAT == 1
+    assert _monitor_rows.FORMAT == 1
 
 
 def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:

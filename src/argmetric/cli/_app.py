@@ -8,69 +8,51 @@ from cyclopts import App
 
 from argmetric import __version__
 from argmetric.cli._examples import ENDINGS, ROWS_ENDINGS, epilogue
+from argmetric.cli._values import entries
 
-_COMMANDS = {
-    "decide": "scores._decide",
-    "forecast": "scores._decide",
-    "monitor": "scores._monitor",
-    "report": "scores._page",
-    "evaluate": "scores._evaluate",
-    "tune": "scores._tune",
-    "calibrate": "scores._calibrate",
-    "train": "models._train",
-    "predict": "models._predict",
-    "export": "scores._export",
-    "expect": "scores._expect",
-    "stream": "stream._commands",
-    "spans": "_spans",
-    "tag": "tag._commands",
-    "parse": "parse._commands",
-    "summarize": "summarize._commands",
-    "metrics": "_metrics",
-    "demo": "_demo",
-    "--install-completion": "_completion",
-}
-# How the help of each begins; a test compares them.
-FIRST_LINES = {
-    "decide": "Choose the labels that maximise the expected metric, and write them to "
-    "the rows.",
-    "forecast": "Forecast the score of a decision before its labels are known.",
-    "monitor": "Say whether the model is still good, period by period, before the "
-    "labels come.",
-    "report": "Report on a decision: its forecast, and what would change it.",
-    "evaluate": "Score decisions, or one threshold, against the true labels.",
-    "tune": "Find the threshold with the best score on labelled rows, and keep it as a "
-    "rule.",
-    "calibrate": "Check probabilities against labels; fit or apply a map that "
-    "recalibrates them.",
-    "train": "Train a classifier that decides for the metric, and keep it in a file.",
-    "predict": "Score and label new rows by a model of `argmetric train`.",
-    "export": "Write a rule for a program that does not have argmetric.",
-    "expect": "Expected utility of one label sequence when the other is drawn from a "
-    "model.",
-    "stream": "Learn from a stream in one pass, for the metric; every row is predicted "
-    "first.",
-    "spans": "Choose the spans (entities, chunks) with the best expected F-measure.",
-    "tag": "Tag text: chunks, named entities, parts of speech, or two at once.",
-    "parse": "Parse sentences: the head of each word, and its relation to it.",
-    "summarize": "Summarise texts in their own words, within a word limit.",
-    "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
-    "computed.",
-    "demo": "Decide and forecast on generated data, then compare with the actual "
-    "score.",
-    "--install-completion": "Let the shell complete commands, options and their "
-    "values.",
-}
+# Of each its module, and how its help begins; a test compares them.
+_TABLE = entries("""
+decide: scores._decide Choose the labels that maximise the expected metric, and
+    write them to the rows.
+forecast: scores._decide Forecast the score of a decision before its labels are
+    known.
+monitor: scores._monitor Say whether the model is still good, period by period,
+    before the labels come.
+report: scores._page Report on a decision: its forecast, and what would change it.
+evaluate: scores._evaluate Score decisions, or one threshold, against the true
+    labels.
+tune: scores._fit Find the threshold with the best score on labelled rows, and keep
+    it as a rule.
+calibrate: scores._fit Check probabilities against labels; fit or apply a map
+    that recalibrates them.
+train: models._train Train a classifier that decides for the metric, and keep it in
+    a file.
+predict: models._predict Score and label new rows by a model of `argmetric train`.
+export: scores._expect Write a rule for a program that does not have argmetric.
+expect: scores._expect Expected utility of one label sequence when the other is
+    drawn from a model.
+stream: stream._commands Learn from a stream in one pass, for the metric; every row
+    is predicted first.
+spans: _spans Choose the spans (entities, chunks) with the best expected F-measure.
+tag: tag._commands Tag text: chunks, named entities, parts of speech, or two at
+    once.
+parse: parse._commands Parse sentences: the head of each word, and its relation to
+    it.
+summarize: summarize._commands Summarise texts in their own words, within a word
+    limit.
+metrics: _metrics List the metrics: formulas, what an empty answer counts, how they
+    are computed.
+demo: _demo Decide and forecast on generated data, then compare with the actual
+    score.
+--install-completion: _completion Let the shell complete commands, options and their
+    values.
+""")
+_COMMANDS = {name: text.split(" ", 1) for name, text in _TABLE}
+FIRST_LINES = {name: line for name, (_, line) in _COMMANDS.items()}
 
 
 def make_app(*, listed: bool = False) -> App:
-    """Return the application.
-
-    Parameters
-    ----------
-    listed : bool, optional
-        Whether it is only for the list of commands, of which none is loaded then.
-    """
+    """Return the application; of one that is only `listed` no command is loaded."""
     made = App(
         name="argmetric",
         version=__version__,
@@ -80,7 +62,7 @@ def make_app(*, listed: bool = False) -> App:
         suppress_keyboard_interrupt=False,  # `main` answers for it
         help_epilogue=epilogue("", ROWS_ENDINGS),
     )
-    for place, (command, module) in enumerate(_COMMANDS.items()):
+    for place, (command, (module, _)) in enumerate(_COMMANDS.items()):
         options: dict[str, Any] = {}
         if listed:
             options["help"] = FIRST_LINES[command]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+import argmetric as am
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import ReportTarget
@@ -30,10 +30,10 @@ _STANDARD_ERRORS = 1.645  # either way: a 90 % interval
 _SHOWN_ITEMS = 5
 _BINS = 40
 _BARS = " ▁▂▃▄▅▆▇█"
-_CONVENTIONS = (
-    (0.0, "an empty answer scores 0 (0/0 = 0)"),
-    (1.0, "a right empty answer scores 1 (0/0 = 1)"),
-)
+_CONVENTIONS = {
+    0.0: "an empty answer scores 0 (0/0 = 0)",
+    1.0: "a right empty answer scores 1 (0/0 = 1)",
+}
 
 
 class Shop(NamedTuple):
@@ -52,24 +52,31 @@ def demo(*, report: ReportTarget = None) -> int:
     """
     if report is not None:
         require(report)
-    target = _report.console(stderr=False)
-    shop = _generated()
+    target, shop = _report.console(stderr=False), _generated()
+    columns = (np.split(column, _BATCHES) for column in shop)
+    batches = [Shop(*parts) for parts in zip(*columns, strict=True)]
     with progress("compiling, the first time only"):
-        _forecast(next(_batches(shop)))
-    _show_all_items(target, shop)
-    for place, (zero_division, meaning) in enumerate(_CONVENTIONS, start=2):
+        _forecast(batches[0])
+    items = f"{shop.p.size:,} items in {_ORDERS:,} orders, with p(bought again)"
+    title = "1. F1 of all items together"
+    _print_rules(target, shop, am.decide(shop.p, "f1"), title, ("data", items))
+    by_order = [_by_order(shop, zero_division) for zero_division in _CONVENTIONS]
+    for place, (decision, meaning) in enumerate(
+        zip(by_order, _CONVENTIONS.values(), strict=True), start=2
+    ):
+        sizes = np.bincount(shop.order, weights=np.asarray(decision.labels))
+        none = f"{int((sizes == 0).sum()):,} of {_ORDERS:,} orders get no item"
+        chosen = f"{int(sizes.min())} to {int(sizes.max())} items per order; {none}"
         title = f"{place}. Mean F1 of the orders, where {meaning}"
-        _show_orders(target, shop, zero_division, title)
-    _show_one_order(target, shop)
-    _show_forecast(target, shop)
-    yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
+        target.print()
+        _print_rules(target, shop, decision, title, ("decided", chosen))
+    _show_one_order(target, shop, [np.asarray(one.labels) for one in by_order])
+    _show_forecast(target, [_forecast(batch) for batch in batches])
     if report is not None:
-        import argmetric as am
-
-        page = am.report(_by_order(shop, 1.0), shop.bought)
-        page.save(report)
+        am.report(by_order[-1], shop.bought).save(report)
         where = Path(report).resolve()
         _report.print_notes(target, "\nwritten", [f"{where} (open it in a browser)"])
+    yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
     _report.print_notes(target, "\nnext", [yours])
     return DONE
 
@@ -84,54 +91,32 @@ def _generated() -> Shop:
     return Shop(order, p, (rng.random(p.size) < p).astype(np.int64))
 
 
-def _show_all_items(target: Console, shop: Shop) -> None:
-    from argmetric import decide
-
-    items = f"{shop.p.size:,} items in {_ORDERS:,} orders, with p(bought again)"
-    _report.print_facts(target, "1. F1 of all items together", [("data", items)])
-    _print_rules(target, shop, decide(shop.p, "f1"))
-
-
-def _show_orders(target: Console, shop: Shop, zero_division: float, title: str) -> None:
-    decision = _by_order(shop, zero_division)
-    sizes = np.bincount(shop.order, weights=np.asarray(decision.labels))
-    none = f"{int((sizes == 0).sum()):,} of {_ORDERS:,} orders get no item"
-    chosen = f"{int(sizes.min())} to {int(sizes.max())} items per order; {none}"
-    target.print()
-    _report.print_facts(target, title, [("decided", chosen)])
-    _print_rules(target, shop, decision)
-
-
 def _by_order(shop: Shop, zero_division: float) -> Decision:
-    from argmetric import decide
-
-    return decide(
-        shop.p,
-        "f1",
-        groups=shop.order,
-        average="groups",
-        zero_division=zero_division,
-    )
+    how: Any = {"groups": shop.order, "average": "groups"}
+    return am.decide(shop.p, "f1", zero_division=zero_division, **how)
 
 
-def _print_rules(target: Console, shop: Shop, decision: Decision) -> None:
+def _print_rules(
+    target: Console, shop: Shop, decision: Decision, title: str, fact: tuple[str, str]
+) -> None:
     """Print what the decision and two cuts score, and how much the decision gains."""
+    _report.print_facts(target, title, [fact])
     half, best = decision.cut_half, decision.best_cut
-    rules = [
-        ("argmetric decide", np.asarray(decision.labels), decision.expected),
-        (
-            f"best single cut {best.threshold:.3f}",
+    own, first = np.asarray(decision.labels), "argmetric decide"
+    rules = {
+        first: (own, decision.expected),
+        f"best single cut {best.threshold:.3f}": (
             shop.p >= best.threshold,
             best.expected,
         ),
-        ("cut at 0.5", shop.p >= half.threshold, half.expected),
-    ]
-    own = _parts(shop, rules[0][1], decision)
+        "cut at 0.5": (shop.p >= half.threshold, half.expected),
+    }
+    scored = _parts(shop, own, decision)
     rows = []
-    for rule, chosen, expected in rules:
+    for rule, (chosen, expected) in rules.items():
         parts = _parts(shop, chosen, decision)
         row = [rule, f"{int(chosen.sum()):,}", f"{expected:.3f}", f"{parts.mean():.3f}"]
-        rows.append([*row, "" if rule == rules[0][0] else _gain(own - parts)])
+        rows.append([*row, "" if rule == first else _gain(scored - parts)])
     gain = "decide gains (90 % interval)"
     _report.print_table(target, ["rule", "positives", "expected", "actual", gain], rows)
 
@@ -163,12 +148,10 @@ def _gain(differences: npt.NDArray[np.float64]) -> str:
     return f"{gain:+.3f} ({gain - error:+.3f} to {gain + error:+.3f})"
 
 
-def _show_one_order(target: Console, shop: Shop) -> None:
+def _show_one_order(target: Console, shop: Shop, counted: list[Any]) -> None:
     """Show the order on which the two conventions differ most."""
-    counted = [np.asarray(_by_order(shop, zd).labels) for zd, _ in _CONVENTIONS]
     chosen = [np.bincount(shop.order, weights=labels) for labels in counted]
-    order = int(np.argmax(chosen[0] - chosen[1]))
-    rows = np.flatnonzero(shop.order == order)
+    rows = np.flatnonzero(shop.order == np.argmax(chosen[0] - chosen[1]))
     rows = rows[np.argsort(-shop.p[rows], kind="stable")]
     nobody = np.prod(1 - shop.p[rows])
     title = f"4. The likeliest items of one order; p(no item is bought) = {nobody:.2f}"
@@ -182,52 +165,38 @@ def _show_one_order(target: Console, shop: Shop) -> None:
     ]
     target.print()
     _report.print_facts(target, title, [])
-    header = ["p", *(f"0/0 = {zd:g}" for zd, _ in _CONVENTIONS), "actual"]
+    header = ["p", *(f"0/0 = {zero:g}" for zero in _CONVENTIONS), "actual"]
     _report.print_table(target, header, table)
-
-
-def _batches(shop: Shop) -> Iterator[Shop]:
-    """Return the orders in batches of equal size."""
-    for order, p, bought in zip(*(np.split(c, _BATCHES) for c in shop), strict=True):
-        yield Shop(order, p, bought)
 
 
 def _forecast(shop: Shop) -> tuple[Forecast, float]:
     """Return the forecast of a decision and its actual score."""
-    from argmetric import evaluate, forecast
-
     decision = _by_order(shop, 1.0)
     labels, metric = decision.labels, decision.metric
-    expected = forecast(shop.p, labels, metric, groups=shop.order, average="groups")
-    real = evaluate(shop.bought, labels, metric, groups=shop.order, average="groups")
-    return expected, real
+    how: Any = {"groups": shop.order, "average": "groups"}
+    expected = am.forecast(shop.p, labels, metric, **how)
+    return expected, am.evaluate(shop.bought, labels, metric, **how)
 
 
-def _show_forecast(target: Console, shop: Shop) -> None:
-    both = [_forecast(batch) for batch in _batches(shop)]
+def _show_forecast(target: Console, both: list[tuple[Forecast, float]]) -> None:
     hits = sum(f.interval[0] <= real <= f.interval[1] for f, real in both)
     first, real = both[0]
     low, high = first.interval
-    orders = _ORDERS // _BATCHES
+    low_end, high_end = first.quantile(0.001), first.quantile(0.999)
+    edges = np.linspace(low_end, high_end, _BINS + 1)
+    mass = np.diff([float(first.cdf(edge)) for edge in edges])
+    heights = np.ceil(mass / mass.max() * (len(_BARS) - 1)).astype(int)
+    bars = "".join(_BARS[height] for height in heights)
     target.print()
     _report.print_facts(
         target,
-        f"5. The score to expect of {orders} orders, before any label is known",
+        f"5. The score to expect of {_ORDERS // _BATCHES} orders, before any label is "
+        "known",
         [
             ("forecast", f"{first.mean:.3f}, 90 % interval {low:.3f} to {high:.3f}"),
-            ("", _histogram(first)),
+            ("", f"{low_end:.2f} {bars} {high_end:.2f}"),
             ("actual", f"{real:.3f}"),
             ("", f"{hits} of {_BATCHES} such intervals contain the actual score"),
         ],
     )
     _report.print_notes(target, "assumes", first.assumptions)
-
-
-def _histogram(forecast: Forecast) -> str:
-    """Draw the distribution of the score as a line of bars."""
-    low, high = forecast.quantile(0.001), forecast.quantile(0.999)
-    edges = np.linspace(low, high, _BINS + 1)
-    mass = np.diff([float(forecast.cdf(edge)) for edge in edges])
-    heights = np.ceil(mass / mass.max() * (len(_BARS) - 1)).astype(int)
-    bars = "".join(_BARS[height] for height in heights)
-    return f"{low:.2f} {bars} {high:.2f}"

@@ -25,6 +25,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 TERMINATED = 143  # 128 + SIGTERM
 _FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
+_FLAGS["output"] = "-o"
 _MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
@@ -33,14 +34,7 @@ class UsageError(Exception):
 
 
 def refuse(why: str, **given: Any) -> None:
-    """Refuse the first option that is given.
-
-    Parameters
-    ----------
-    why : str
-        The message, in which {} stands for the option.
-    **given
-        Options by their names; None, False and 0 are not given.
+    """Refuse the first option that is given; {} stands for it in the message.
 
     Examples
     --------
@@ -60,13 +54,7 @@ _interruption_was_said: list[bool] = []
 
 
 def say_interrupted(*, once: bool = False) -> int:
-    """Say that Ctrl-C ended the command, and return the exit code.
-
-    Parameters
-    ----------
-    once : bool, optional
-        Say nothing if it was said before, by another thread.
-    """
+    """Say that Ctrl-C ended the command, if asked for `once`; return the exit code."""
     if not (once and _interruption_was_said):
         _interruption_was_said.append(True)
         with contextlib.suppress(OSError, ValueError):
@@ -98,9 +86,6 @@ def hide_warnings_of_libraries() -> None:
     warnings.showwarning = show
 
 
-_FLAGS["output"] = "-o"
-
-
 def with_flags(message: str) -> str:
     """Return a message in which every role is the flag that stands for it.
 
@@ -117,30 +102,11 @@ def with_flags(message: str) -> str:
     return _MARKED.sub(flag, message)
 
 
-def passed(score: float, bound: float, metric: Metric) -> bool:
-    """Whether a score is as good as a bound or better; an undefined one never is."""
-    if math.isnan(score):
-        return False
-    return score >= bound if metric.greater_is_better else score <= bound
-
-
 def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
-    """Return the exit code for a score and a bound, and say why on standard error.
-
-    Parameters
-    ----------
-    score : float
-        The score that is judged.
-    bound : float or None
-        What it must reach; None asks for nothing.
-    metric : Metric
-        Says whether more is better.
-    what : str
-        What the score is, for the message.
-    """
-    if bound is None or passed(score, bound, metric):
+    """Return the exit code for a score and a bound, and say why on standard error."""
+    greater = metric.greater_is_better  # an undefined score never passes
+    if bound is None or (score >= bound if greater else score <= bound):
         return DONE
-    side = "under" if metric.greater_is_better else "over"
-    shown = "undefined" if math.isnan(score) else f"{score:.6g}, {side} {bound:g}"
-    say(f"gate not met: {what} is {shown}")
+    shown = f"{score:.6g}, {'under' if greater else 'over'} {bound:g}"
+    say(f"gate not met: {what} is {'undefined' if math.isnan(score) else shown}")
     return GATE_NOT_MET

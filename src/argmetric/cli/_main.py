@@ -27,9 +27,17 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run a command, as `argmetric.cli.main` says."""
     if arguments is not None:
         return _ended(list(arguments))
+    from argmetric.cli._stop import end_soon_after_signals
+
     gc.set_threshold(_KEPT)
     _occupy_closed_streams()
-    _prepare_process()
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _interrupt)
+    end_soon_after_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A sign that the terminal does not know is no reason to fail
+            stream.reconfigure(errors="replace")
     if _DEBUG_FLAG not in sys.argv and not _debug_variable_is_set():
         errors.hide_warnings_of_libraries()
     code = _ended(sys.argv[1:])
@@ -40,11 +48,9 @@ def run(arguments: Sequence[str] | None) -> int:
 def _ended(tokens: list[str]) -> int:
     """Run a command, whatever happens, and return its exit code."""
     debug = _DEBUG_FLAG in tokens or _debug_variable_is_set()
-    force = _FORCE_FLAG in tokens
-    flags = (_DEBUG_FLAG, _FORCE_FLAG)
-    tokens = [token for token in tokens if token not in flags]
+    typed = [token for token in tokens if token not in (_DEBUG_FLAG, _FORCE_FLAG)]
     try:
-        code = _run(tokens, force=force)
+        code = _run(typed, force=_FORCE_FLAG in tokens)
         sys.stdout.flush()
     except BrokenPipeError:
         code = errors.PIPE_CLOSED  # whoever was reading has seen enough
@@ -85,18 +91,6 @@ def _occupy_closed_streams() -> None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 -- lasts
 
 
-def _prepare_process() -> None:
-    from argmetric.cli._stop import end_soon_after_signals
-
-    signal.signal(signal.SIGTERM, _terminate)
-    signal.signal(signal.SIGINT, _interrupt)
-    end_soon_after_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A sign that the terminal does not know is no reason to fail
-            stream.reconfigure(errors="replace")
-
-
 def _debug_variable_is_set() -> bool:
     return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
 
@@ -127,20 +121,13 @@ def _run(tokens: list[str], *, force: bool) -> int:
     except CycloptsError as error:
         from argmetric.cli._parsing import message
 
-        help_ = " ".join(["argmetric", *_commands(tokens), "--help"])
+        first = next((i for i, token in enumerate(tokens) if token in app), len(tokens))
+        typed = tokens[first : first + 2]  # with the command within it if any
+        if len(typed) == 2 and typed[1] not in app[typed[0]]:
+            del typed[1]
+        help_ = " ".join(["argmetric", *typed, "--help"])
         raise errors.UsageError(f"{message(error)} See {help_}.") from error
     return result if isinstance(result, int) else 0
-
-
-def _commands(tokens: list[str]) -> list[str]:
-    """Return the command that was typed, with the command within it if any."""
-    from argmetric.cli._app import app
-
-    first = next((place for place, token in enumerate(tokens) if token in app), None)
-    if first is None:
-        return []
-    typed = tokens[first : first + 2]
-    return typed if len(typed) == 2 and typed[1] in app[typed[0]] else typed[:1]
 
 
 def _explained(error: Exception) -> tuple[int, str]:
@@ -155,9 +142,8 @@ def _explained(error: Exception) -> tuple[int, str]:
         return errors.FAILURE, f"{where}: {error.strerror or message}"
     if isinstance(error, (ValueError, TypeError, OSError)):
         return errors.FAILURE, message
-    name = type(error).__name__
-    again = f"(run again with {_DEBUG_FLAG})"
-    return errors.FAILURE, f"unexpected {name}: {message} {again}"
+    said = f"unexpected {type(error).__name__}: {message}"
+    return errors.FAILURE, f"{said} (run again with {_DEBUG_FLAG})"
 
 
 def _settle_stdout() -> None:

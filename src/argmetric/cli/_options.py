@@ -61,6 +61,9 @@ _MOST = Parameter(
     converter=values.count_or_percent, metavar="COUNT|PERCENT", validator=COUNT
 )
 _PATTERN = Parameter(metavar="PATTERN")
+_WHOLE = Parameter(converter=values.whole)
+_PART = Annotated[float | None, Parameter(validator=FRACTION)]
+_EFFECT = Number(gte=0, lte=5)
 _AVERAGE = (
     'With --group: "groups" is the mean of the metric over groups{}, "pooled" is the '
     "metric of all rows together."
@@ -87,274 +90,177 @@ def _option(
     return Annotated[type_, *shown], default
 
 
-# Name: type and checks, group, help, default
+def table(
+    group: Group | None, helps: str, /, **types: Any
+) -> dict[str, tuple[Any, Any]]:
+    """Return options of a group: of each its type, or type and default, and help."""
+    told, found = dict(values.entries(helps)), {}
+    for name, type_ in types.items():
+        type_, default = type_ if isinstance(type_, tuple) else (type_, None)
+        found[name] = _option(type_, group, told.get(name, ""), default)
+    return found
+
+
 OPTIONS: dict[str, tuple[Any, Any]] = {
     # What is read
-    "score": _option(
-        ColumnName | None,
+    **table(
         COLUMNS,
-        "The column of probabilities. By default the one called score, prob, proba, "
-        "probability, p, y_score, y_prob or the like.",
-    ),
-    "logits": _option(
-        bool, COLUMNS, "The scores are logits (log-odds), not probabilities."
-    ),
-    "scores": _option(
-        str | None,
-        COLUMNS,
-        "With a column for each of several labels: the columns of their scores, as in "
-        "'p_*'. The part that * matches is the name of the label.",
-        None,
-        _PATTERN,
-    ),
-    "labels": _option(
-        str | None,
-        COLUMNS,
-        "With --scores: the columns of their true labels, as in 'y_*'.",
-        None,
-        _PATTERN,
-    ),
-    "one_label": _option(
-        bool,
-        COLUMNS,
-        "Every row has one of several classes, whose names are in the column of "
-        "--label. --zero-division is then the score of a class that is neither true "
-        "nor predicted [default: nan].",
-    ),
-    "group": _option(
-        ColumnName | None,
-        COLUMNS,
-        "The column of group ids (orders, queries, topics), in any order. The metric "
-        "is then taken in each group and averaged as --average says.",
-        None,
-        Parameter(alias="--groups"),
-    ),
-    "label": _option(
-        ColumnName | None,
-        COLUMNS,
-        "The column of true labels, for the actual score. By default the one called "
-        "label, y, y_true or target.",
-    ),
-    "pos_label": _option(
-        str | None,
-        COLUMNS,
-        'The value that means "positive" where labels are not 0/1 or true/false.',
-        None,
-        Parameter(metavar="VALUE"),
-    ),
-    "weight": _option(ColumnName | None, COLUMNS, "The column of weights of the rows."),
-    "known": _option(
-        ColumnName | None,
-        FORECAST,
-        "The column of labels that have arrived, empty where they have not: they are "
-        "used as they are, and the interval shrinks.",
-    ),
-    "format": _option(
-        Format | None,
-        COLUMNS,
-        "The format of the input, if neither its name nor its content shows it.",
-    ),
-    "encoding": _option(
-        Encoding, COLUMNS, "The encoding of the input; output is UTF-8.", "utf-8"
-    ),
-    "max_line": _option(
-        str,
-        COLUMNS,
-        "The longest line of text that is read.",
-        MAX_LINE,
-        Parameter(metavar="SIZE"),
-    ),
-    "decimal": _option(
-        Literal[".", ","],
-        COLUMNS,
-        "The decimal sign of numbers in text: , reads 0,25 as 0.25.",
-        ".",
+        """
+        score: The column of probabilities. By default the one called score, prob,
+            proba, probability, p, y_score, y_prob or the like.
+        logits: The scores are logits (log-odds), not probabilities.
+        scores: With a column for each of several labels: the columns of their scores,
+            as in 'p_*'. The part that * matches is the name of the label.
+        labels: With --scores: the columns of their true labels, as in 'y_*'.
+        one_label: Every row has one of several classes, whose names are in the column
+            of --label. --zero-division is then the score of a class that is neither
+            true nor predicted [default: nan].
+        group: The column of group ids (orders, queries, topics), in any order. The
+            metric is then taken in each group and averaged as --average says.
+        label: The column of true labels, for the actual score. By default the one
+            called label, y, y_true or target.
+        pos_label: The value that means "positive" where labels are not 0/1 or
+            true/false.
+        weight: The column of weights of the rows.
+        format: The format of the input, if neither its name nor its content shows it.
+        encoding: The encoding of the input; output is UTF-8.
+        max_line: The longest line of text that is read.
+        decimal: The decimal sign of numbers in text: , reads 0,25 as 0.25.
+        decision_column: The column of decisions. By default the one called decision,
+            prediction, predicted, pred or y_pred.
+        """,
+        score=ColumnName | None,
+        logits=bool,
+        scores=Annotated[str | None, _PATTERN],
+        labels=Annotated[str | None, _PATTERN],
+        one_label=bool,
+        group=Annotated[ColumnName | None, Parameter(alias="--groups")],
+        label=ColumnName | None,
+        pos_label=Annotated[str | None, Parameter(metavar="VALUE")],
+        weight=ColumnName | None,
+        format=Format | None,
+        encoding=(Encoding, "utf-8"),
+        max_line=(Annotated[str, Parameter(metavar="SIZE")], MAX_LINE),
+        decimal=(Literal[".", ","], "."),
+        decision_column=ColumnName | None,
     ),
     # What decisions are judged by, and bounded
-    "metric": _option(
-        str | None,
+    **table(
         METRIC,
-        f"{METRICS} [default: f1]",
-        None,
-        Parameter(alias="-m", metavar="NAME"),
+        f"""
+        metric: {METRICS} [default: f1]
+        average: {_AVERAGE.format(" (default)")} With --scores: "macro" is the mean over
+            labels (default), "samples" the mean over rows, "micro" the metric of all
+            cells together. With --one-label: "macro" is the mean over classes
+            (default), "weighted" weighs a class by its rows.
+        zero_division: The score of an empty answer where nothing is positive (0/0): 0,
+            1, or nan to leave the case out. [default: 0]
+        choice: "best" is the threshold with the best score, "one-se" the one with the
+            fewest positives whose score is within a standard error of it.
+        """,
+        metric=Annotated[str | None, Parameter(alias="-m", metavar="NAME")],
+        average=AnyAverage | None,
+        zero_division=ZeroDivision | None,
+        choice=(Literal["best", "one-se"], "best"),
+        no_label=bool,
+        cost_fp=Annotated[float | None, Parameter(validator=AMOUNT)],
+        cost_fn=Annotated[float | None, Parameter(validator=AMOUNT)],
     ),
-    "average": _option(
-        AnyAverage | None,
-        METRIC,
-        _AVERAGE.format(" (default)") + ' With --scores: "macro" is the mean over '
-        'labels (default), "samples" the mean over rows, "micro" the metric of all '
-        'cells together. With --one-label: "macro" is the mean over classes (default), '
-        '"weighted" weighs a class by its rows.',
-    ),
-    "zero_division": _option(
-        ZeroDivision | None,
-        METRIC,
-        "The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to "
-        "leave the case out. [default: 0]",
-    ),
-    "choice": _option(
-        Literal["best", "one-se"],
-        METRIC,
-        '"best" is the threshold with the best score, "one-se" the one with the fewest '
-        "positives whose score is within a standard error of it.",
-        "best",
-    ),
-    "no_label": _option(bool, METRIC),
-    "cost_fp": _option(float | None, METRIC, "", None, Parameter(validator=AMOUNT)),
-    "cost_fn": _option(float | None, METRIC, "", None, Parameter(validator=AMOUNT)),
-    "max_positives": _option(
-        int | float | None,
+    **table(
         LIMITS,
-        "Choose at most this many (500), or this share of all rows (5%); with --group, "
-        "this many in each group.",
-        None,
-        _MOST,
-    ),
-    "min_positives": _option(
-        int,
-        LIMITS,
-        "Choose at least this many; with --group, in each group.",
-        0,
-        Parameter(converter=values.whole, validator=COUNT),
-    ),
-    "min_precision": _option(
-        float | None,
-        LIMITS,
-        "Keep the expected precision at or above this; with --group, in each group.",
-        None,
-        Parameter(validator=FRACTION),
-    ),
-    "min_recall": _option(
-        float | None,
-        LIMITS,
-        "Keep the expected recall at or above this; with --group, in each group.",
-        None,
-        Parameter(validator=FRACTION),
+        """
+        max_positives: Choose at most this many (500), or this share of all rows (5%);
+            with --group, this many in each group.
+        min_positives: Choose at least this many; with --group, in each group.
+        min_precision: Keep the expected precision at or above this; with --group, in
+            each group.
+        min_recall: Keep the expected recall at or above this; with --group, in each
+            group.
+        """,
+        max_positives=Annotated[int | float | None, _MOST],
+        min_positives=(Annotated[int, _WHOLE, Parameter(validator=COUNT)], 0),
+        min_precision=_PART,
+        min_recall=_PART,
     ),
     # Rules and maps
-    "rule": _option(
-        FilePath | None,
+    **table(
         RULE,
-        "A rule of `argmetric tune`: its threshold decides, and its metric is "
-        "forecast.",
+        """
+        rule: A rule of `argmetric tune`: its threshold decides, and its metric is
+            forecast.
+        """,
+        rule=FilePath | None,
+        threshold=Annotated[float | None, Parameter(validator=FINITE)],
     ),
-    "threshold": _option(float | None, RULE, "", None, Parameter(validator=FINITE)),
-    "calibrator": _option(
-        FilePath | None,
+    **table(
         CALIBRATION,
-        "A map of `argmetric calibrate`, applied to the scores first.",
+        """
+        calibrator: A map of `argmetric calibrate`, applied to the scores first.
+        reference: Labelled rows with scores of the same model that it was not trained
+            on: a map is fitted on them and applied to the scores first.
+        reference_score: The column of scores of the reference. By default the same as
+            in the rows, or the only one with a default name.
+        reference_label: The column of labels of the reference. By default that of
+            --label, or the one called label, y, y_true or target.
+        prior: The current share of positives, if it differs from the one in training;
+            "estimate" estimates it by comparing the scores with those of --reference,
+            assuming that each class still has the scores it had there.
+        """,
+        calibrator=FilePath | None,
+        reference=FilePath | None,
+        reference_score=ColumnName | None,
+        reference_label=ColumnName | None,
+        prior=Annotated[
+            float | Literal["estimate"] | None,
+            Parameter(converter=values.share_or_estimate, metavar="SHARE|estimate"),
+        ],
+        map=FilePath | None,
     ),
-    "reference": _option(
-        FilePath | None,
-        CALIBRATION,
-        "Labelled rows with scores of the same model that it was not trained on: a map "
-        "is fitted on them and applied to the scores first.",
-    ),
-    "reference_score": _option(
-        ColumnName | None,
-        CALIBRATION,
-        "The column of scores of the reference. By default the same as in the rows, or "
-        "the only one with a default name.",
-    ),
-    "reference_label": _option(
-        ColumnName | None,
-        CALIBRATION,
-        "The column of labels of the reference. By default that of --label, or the one "
-        "called label, y, y_true or target.",
-    ),
-    "prior": _option(
-        float | Literal["estimate"] | None,
-        CALIBRATION,
-        "The current share of positives, if it differs from the one in training; "
-        '"estimate" estimates it by comparing the scores with those of --reference, '
-        "assuming that each class still has the scores it had there.",
-        None,
-        Parameter(converter=values.share_or_estimate, metavar="SHARE|estimate"),
-    ),
-    "map": _option(FilePath | None, CALIBRATION),
     # Forecasts and gates
-    "coverage": _option(
-        float,
+    **table(
         FORECAST,
-        "The probability that the interval contains the score.",
-        0.9,
-        Parameter(validator=INNER_FRACTION),
-    ),
-    "overdispersion": _option(
-        float,
-        FORECAST,
-        "The standard deviation of an effect on the log-odds that all rows share; "
-        "widens the interval.",
-        0.0,
-        Parameter(validator=Number(gte=0, lte=5)),
-    ),
-    "fail_under": _option(
-        float | None,
-        OUTPUT,
-        "Exit with code 3 if the score is worse than this: below it, or above it for "
-        "a metric that is minimised.",
-        None,
-        Parameter(validator=FINITE),
-    ),
-    "fail_on": _option(
-        Literal["mean", "interval"],
-        OUTPUT,
-        "What --fail-under judges: the mean of the forecast, or the worse end of its "
-        "interval.",
-        "mean",
+        """
+        known: The column of labels that have arrived, empty where they have not: they
+            are used as they are, and the interval shrinks.
+        coverage: The probability that the interval contains the score.
+        overdispersion: The standard deviation of an effect on the log-odds that all
+            rows share; widens the interval.
+        """,
+        known=ColumnName | None,
+        coverage=(Annotated[float, Parameter(validator=INNER_FRACTION)], 0.9),
+        overdispersion=(Annotated[float, Parameter(validator=_EFFECT)], 0.0),
     ),
     # How the work is done
-    "seed": _option(
-        int,
+    **table(
         None,
-        "The seed of the random numbers.",
-        0,
-        Parameter(converter=values.whole, validator=_SEED),
+        """
+        seed: The seed of the random numbers.
+        jobs: The number of threads for groups, -1 for one on each core; results do not
+            depend on it.
+        """,
+        seed=(Annotated[int, _WHOLE, Parameter(validator=_SEED)], 0),
+        jobs=Annotated[
+            int | None, _WHOLE, Parameter(alias="-j", validator=values.jobs)
+        ],
     ),
-    "jobs": _option(
-        int | None,
-        None,
-        "The number of threads for groups, -1 for one on each core; results do not "
-        "depend on it.",
-        None,
-        Parameter(alias="-j", converter=values.whole, validator=values.jobs),
-    ),
-    "engine": _option(
-        Literal["local", "dask"],
+    **table(
         MANY,
-        "Threads of this machine, or a Dask cluster: that of --scheduler, or processes "
-        "that are started for the run.",
-        "local",
-    ),
-    "scheduler": _option(
-        str | None,
-        MANY,
-        "The address of a Dask scheduler, such as tcp://10.0.0.1:8786.",
-        None,
-        Parameter(metavar="ADDRESS"),
-    ),
-    "memory": _option(
-        str | None,
-        MANY,
-        "The memory to use, such as 2GB. A larger file is read in pieces. [default: "
-        "half of the machine]",
-        None,
-        Parameter(metavar="SIZE"),
-    ),
-    "on_error": _option(
-        Literal["stop", "skip"],
-        MANY,
-        "Whether a file that cannot be read, or has other columns, stops the run, or "
-        "is skipped and listed.",
-        "stop",
-    ),
-    "work_dir": _option(
-        FilePath | None,
-        MANY,
-        "The folder for intermediate files, about 24 bytes a row; all workers must see "
-        "it. [default: beside the output, or the folder of temporary files]",
-        None,
-        Parameter(metavar="FOLDER"),
+        """
+        engine: Threads of this machine, or a Dask cluster: that of --scheduler, or
+            processes that are started for the run.
+        scheduler: The address of a Dask scheduler, such as tcp://10.0.0.1:8786.
+        memory: The memory to use, such as 2GB. A larger file is read in pieces.
+            [default: half of the machine]
+        on_error: Whether a file that cannot be read, or has other columns, stops the
+            run, or is skipped and listed.
+        work_dir: The folder for intermediate files, about 24 bytes a row; all workers
+            must see it. [default: beside the output, or the folder of temporary files]
+        """,
+        engine=(Literal["local", "dask"], "local"),
+        scheduler=Annotated[str | None, Parameter(metavar="ADDRESS")],
+        memory=Annotated[str | None, Parameter(metavar="SIZE")],
+        on_error=(Literal["stop", "skip"], "stop"),
+        work_dir=Annotated[FilePath | None, Parameter(metavar="FOLDER")],
     ),
     "missing_groups": _option(
         Literal["error", "own"],
@@ -372,30 +278,27 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
         Parameter(alias="-o"),
     ),
-    "output_format": _option(
-        Written | None,
+    **table(
         OUTPUT,
-        "The format of the output, if its name does not show it.",
-    ),
-    "decision_column": _option(
-        ColumnName | None,
-        COLUMNS,
-        "The column of decisions. By default the one called decision, prediction, "
-        "predicted, pred or y_pred.",
-    ),
-    "new_decisions": _option(
-        ColumnName,
-        OUTPUT,
-        "The name of the column of decisions that is added.",
-        "decision",
-        Parameter(name="--decision-column"),
-    ),
-    "calibrated_column": _option(ColumnName, OUTPUT, "", "calibrated"),
-    "report": _option(
-        WrittenPath | None,
-        OUTPUT,
-        "Also write a report: a page (.html), Markdown (.md), JSON (.json) or text "
-        "(.txt).",
+        """
+        output_format: The format of the output, if its name does not show it.
+        new_decisions: The name of the column of decisions that is added.
+        report: Also write a report: a page (.html), Markdown (.md), JSON (.json) or
+            text (.txt).
+        fail_under: Exit with code 3 if the score is worse than this: below it, or above
+            it for a metric that is minimised.
+        fail_on: What --fail-under judges: the mean of the forecast, or the worse end of
+            its interval.
+        """,
+        output_format=Written | None,
+        new_decisions=(
+            Annotated[ColumnName, Parameter(name="--decision-column")],
+            "decision",
+        ),
+        calibrated_column=(ColumnName, "calibrated"),
+        report=WrittenPath | None,
+        fail_under=Annotated[float | None, Parameter(validator=FINITE)],
+        fail_on=(Literal["mean", "interval"], "mean"),
     ),
     "json": (Json, False),
 }

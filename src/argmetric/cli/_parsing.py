@@ -37,8 +37,11 @@ def message(error: CycloptsError) -> str:
         return _unknown_option(error)
     text = str(error)
     if isinstance(error, ValidationError):
-        value = error.argument.value if error.argument else None
-        return text + (_share_hint(value) if text.endswith(("< 1.", "<= 1.")) else "")
+        value: object = error.argument.value if error.argument else None
+        below_one = text.endswith(("< 1.", "<= 1.")) and isinstance(value, float)
+        if below_one and 2 <= value <= 100:
+            text += f" Write {value:g} % as {value / 100:g}."
+        return text
     text = _NO_FILE.sub(r"Name a file: argmetric \1 FILE.", text)
     if found := _NOT_A_NUMBER.fullmatch(text):
         option, value, kind = found.groups()
@@ -75,13 +78,6 @@ def nearest_option(given: str, known: Iterable[str]) -> str | None:
     begun = [name for name in known if name.startswith(given) and len(given) > 3]
     near = begun or difflib.get_close_matches(given, known, n=1, cutoff=_NEAR)
     return near[0] if near else None
-
-
-def _share_hint(value: object) -> str:
-    """Explain 90 where a number up to 1 is needed."""
-    if not isinstance(value, float) or not 2 <= value <= 100:
-        return ""
-    return f" Write {value:g} % as {value / 100:g}."
 
 
 def _spelling_hint(value: str) -> str:

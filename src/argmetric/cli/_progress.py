@@ -18,31 +18,19 @@ PATIENCE_SECONDS = 2.0
 
 
 @contextlib.contextmanager
-def progress(doing: str) -> Iterator[None]:
-    """Show a spinner on standard error if the work takes long and someone may see it.
-
-    Parameters
-    ----------
-    doing : str
-        What the work is.
-    """
+def progress(doing: str) -> Iterator[Status | None]:
+    """Show a spinner on standard error if the work takes long and may be seen."""
     if not sys.stderr.isatty():
-        yield
+        yield None
         return
     from rich.console import Console
 
-    with _after_a_while(Console(stderr=True).status(doing)):
-        yield
-
-
-@contextlib.contextmanager
-def _after_a_while(status: Status) -> Iterator[None]:
-    """Show a status once the work has taken long, until it is done."""
+    status = Console(stderr=True).status(doing)
     waiting = threading.Timer(PATIENCE_SECONDS, status.start)
     waiting.daemon = True
     waiting.start()
     try:
-        yield
+        yield status
     finally:
         waiting.cancel()
         waiting.join()
@@ -52,20 +40,15 @@ def _after_a_while(status: Status) -> Iterator[None]:
 @contextlib.contextmanager
 def stages() -> Iterator[Callable[[Progress], None] | None]:
     """Show how far the stages of a run are: rows, rows a second and the time left."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-
     begun: dict[str, float] = {}
-    status = Console(stderr=True).status("looking at the files")
+    with progress("looking at the files") as status:
 
-    def show(at: Progress) -> None:
-        seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
-        status.update(stage_line(at, seconds))
+        def show(at: Progress) -> None:
+            seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
+            if status is not None:
+                status.update(stage_line(at, seconds))
 
-    with _after_a_while(status):
-        yield show
+        yield None if status is None else show
 
 
 def stage_line(at: Progress, seconds: float) -> str:
@@ -86,18 +69,8 @@ def stage_line(at: Progress, seconds: float) -> str:
 
 @contextlib.contextmanager
 def reading(file: str) -> Iterator[None]:
-    """Show a spinner while a file is read, but not to someone who types it.
-
-    Parameters
-    ----------
-    file : str
-        A path, or ``"-"``.
-    """
-    if file != "-":
-        with progress(f"reading {file}"):
-            yield
-    elif sys.stdin is not None and sys.stdin.isatty():
+    """Show a spinner while a file is read, but not to someone who types it."""
+    typed = file == "-" and sys.stdin is not None and sys.stdin.isatty()
+    name = "standard input" if file == "-" else file
+    with contextlib.nullcontext() if typed else progress(f"reading {name}"):
         yield
-    else:
-        with progress("reading standard input"):
-            yield

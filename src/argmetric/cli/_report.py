@@ -41,20 +41,14 @@ def metric_described(metric: Metric) -> Values:
     }
 
 
-_CHECKS = {
-    "calibration_check(y, p)": "argmetric calibrate",
-    "calibration_check(y, p, one_label=True)": "argmetric calibrate --one-label",
-}
-
-
 def surprises(forecast: Any, real: float | None) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
     if said is None:
         return []
-    for call, command in _CHECKS.items():
-        said = said.replace(call, command)
-    return [said]
+    said = said.replace("calibration_check(y, p)", "argmetric calibrate")
+    call = "calibration_check(y, p, one_label=True)"
+    return [said.replace(call, "argmetric calibrate --one-label")]
 
 
 def as_flags(notes: Iterable[str]) -> list[str]:
@@ -65,18 +59,13 @@ def as_flags(notes: Iterable[str]) -> list[str]:
 
 def short_threshold(p: Floats, threshold: float) -> str:
     """Return a threshold with as few digits as still cut in the same place."""
-    above = p >= threshold
-    low = p[~above].max(initial=-np.inf)
-    high = p[above].min(initial=np.inf)
+    low = p[p < threshold].max(initial=-np.inf)
+    high = p[p >= threshold].min(initial=np.inf)
     return shortest_cut(threshold, float(low), float(high))
 
 
-def as_json(summary: Mapping[str, object] | list[Any]) -> str:
-    """Return a summary as JSON, in which what is not finite is null."""
-    return json.dumps(_finite(summary), indent=2, allow_nan=False)
-
-
 def _finite(value: Any) -> Any:
+    """Return a value in which what is not finite is None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -111,27 +100,10 @@ def tell(
 ) -> int:
     """Print an answer: its values with --json, else its lines; return the exit code.
 
-    The lines are facts, a table, the assumptions of a forecast, notes, and what was
-    written.
-
-    Parameters
-    ----------
-    command : str
-        The command that answers.
-    values : dict
-        What it found.
-    facts : list or callable
-        Names and texts, or from the values to them.
-    json : bool
-        Whether the values are printed.
-    stderr : bool, optional
-        Whether standard output is left to rows.
-    unwritten : str, optional
-        What went nowhere, with --json, if there is no output.
-    table : tuple or callable, optional
-        What `print_table` takes, or from the values to it.
-    notes : list of tuple, optional
-        Sentences, each behind its kind; by default the notes of the values.
+    The lines are facts (names and texts), a table as `print_table` takes it, the
+    assumptions of a forecast, notes (sentences, each behind its kind; by default those
+    of the values), and what was written. With `stderr` standard output is left to
+    rows; `unwritten` is what went nowhere, with --json, if there is no output.
     """
     if json:
         print_json(values)
@@ -166,8 +138,8 @@ def written(values: Values) -> list[str]:
 
 
 def print_json(summary: Mapping[str, object] | list[Any]) -> None:
-    """Print a summary as JSON to standard output."""
-    sys.stdout.write(as_json(summary) + "\n")
+    """Print a summary as JSON, in which what is not finite is null."""
+    sys.stdout.write(json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n")
 
 
 def number(value: float | None) -> str:
@@ -211,7 +183,6 @@ def sentences_asked(summary: Values) -> tuple[str, str]:
 
 
 def with_interval(score: float, result: Any) -> str:
-    """Return a score and its own interval in one line."""
     low, high = map(number, result.interval)
     return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"
 
@@ -265,10 +236,10 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        is_number, to_right = i >= numbers_from, i >= numbers_from and i != chart
+        to_right = i >= numbers_from and i != chart
         justify: Literal["left", "right"] = "right" if to_right else "left"
-        is_name = i == 0 and numbers_from > 1
-        whole = is_number or is_name  # texts fold before numbers and names do
+        # Texts fold before numbers and names do
+        whole = i >= numbers_from or (i == 0 and numbers_from > 1)
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
+from inspect import cleandoc
 from typing import Any
 
 from cyclopts import UNSET, App, ArgumentCollection, Group, Token
@@ -16,6 +17,12 @@ COLUMNS = Group("Columns", sort_key=1)
 _MOST_JOBS = 10_000
 # A lone "-" looks like an option to the parser; it travels under another name.
 _MARKED_STREAM = "<->"
+
+
+def entries(text: str) -> list[list[str]]:
+    """Return names and texts of lines "name: text", which may go on indented."""
+    found = re.split(r"\n(?=\S)", cleandoc(text))
+    return [" ".join(one.split()).split(": ", 1) for one in found]
 
 
 def jobs(type_: Any, value: Any) -> None:

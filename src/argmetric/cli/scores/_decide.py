@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._input.label_words import Spelled
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
@@ -19,6 +19,7 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._page import require, save_report
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
 from argmetric.cli.scores._rows import (
     Input,
@@ -72,19 +73,12 @@ def decide(o: Given) -> int:
     checked("decide", o)
     if pieces.asked("decide", o, source):
         return _decide_pieces(o, source)
-    if o.report is not None:
-        from argmetric.cli.scores._page import require
-
-        require(o.report)
-    way = layout.way_of(o)
-    rule = None if o.rule is None else load_rule(o.rule, way)
-    rows = layout.read(o, source, rule=rule)
-    table, limits = rows.table, o.only(*LIMITS.split())
+    rows, rule = _read(o, source)
+    way, table, limits = rows.way, rows.table, o.only(*LIMITS.split())
     limits["max_positives"] = as_count(o.max_positives, table.n_rows, rows.average)
-    names = rows.named(o.new_decisions)
+    names, decision = rows.named(o.new_decisions), None
     new = dict.fromkeys(names, "--decision-column")
     out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
-    decision: Any = None
     with progress(f"deciding {table.n_rows:,} rows"):
         maps.recalibrate(rows, o)
         if rule is not None:
@@ -104,20 +98,37 @@ def decide(o: Given) -> int:
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(table, added, numeric=frozenset(rows.columns.values()))
     if o.report is not None:
-        from argmetric.cli.scores._page import save_report
-
         save_report(rows, o, decision, chosen)
-    if rule is not None or way == "wide":
-        facts = _told(rows, o, chosen, forecast, rule)
-        tables: Any = lines.label_table_of if way == "wide" else None
+    tables: Any = None
+    if way == "wide":
+        where = f"the rule of {o.rule}"
+        if rule is None:
+            where = f"optimal for {rows.metric.name}"
+        facts, tables = _wide(rows, where, chosen, forecast), lines.label_table_of
+    elif rule is not None:
+        facts = [("rule", f"{o.rule}, {tuned_on(rule)}")]
+        if way == "one":
+            text = f"{rule_text(rule, rows.score)} ({o.rule}, {tuned_on(rule)})"
+            chosen_ones = lines.positives(int(chosen.sum()), table.n_rows)
+            facts = [("rule", text), chosen_ones]
+        if forecast is not None:
+            facts += [*lines.share(forecast), _report.forecast_line(forecast)]
     elif way == "classes":
         facts = lines.class_facts(decision, forecast)
         tables = lines.decided_classes(decision, rows.evaluate(chosen))
     else:
         facts, tables = _decided(rows, decision, forecast, found)
     facts = [*lines.asked_of(rows), *facts, *lines.actual(found["actual"])]
-    how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": "rows"}
+    how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
     return _report.tell("decide", found, facts, table=tables, **how)
+
+
+def _read(o: Given, source: Input) -> tuple[Rows, Any]:
+    """Return the rows and the rule, if there is one; refuse a page that cannot be."""
+    if o.report is not None:
+        require(o.report)
+    rule = None if o.rule is None else load_rule(o.rule, layout.way_of(o))
+    return layout.read(o, source, rule=rule), rule
 
 
 def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
@@ -131,20 +142,19 @@ def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
 
 def _likely(rows: Rows, rule: Any) -> bool:
     """Whether a forecast can be made of these scores."""
-    if rule is None or rows.way == "classes":
+    if rule is None or rows.way == "classes" or rows.logits:
         return True
     one = rule.rules[0] if rows.way == "wide" else rule
-    return bool(rows.logits or rows.calibrator is not None or one.probabilities)
+    return rows.calibrator is not None or bool(one.probabilities)
 
 
 def _answered(
     rows: Rows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[Any, _report.Values]:
     """Return the score to expect of labels, and it and the actual one as values."""
-    forecast, score = None, rows.evaluate(chosen)
+    forecast, score, notes = None, rows.evaluate(chosen), []
     if _likely(rows, rule):
         forecast = rows.forecast(chosen, o.coverage, prior=o.prior, **more)
-    notes: list[str] = []
     if forecast is None:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     elif decision is None:
@@ -167,58 +177,37 @@ def _answered(
         "notes": [*notes, *rows.notes],
     }
     if rows.way == "wide":
-        mass = None if forecast is None else _mass(rows)
-        thresholds = None if rule is None else rule.thresholds
-        by_label = lines.by_label(rows, chosen, mass, thresholds)
-        values |= {"labels": rows.names, "by_label": by_label}
+        mass = None if forecast is None else rows.mass
+        cuts = None if rule is None else rule.thresholds
+        values["by_label"] = lines.by_label(rows, chosen, mass, cuts)
+        values["labels"] = rows.names
     return forecast, values
+
+
+def _wide(rows: Rows, where: str, chosen: Any, forecast: Any) -> _report.Facts:
+    mass = None if forecast is None else rows.mass
+    return lines.wide_facts(rows, where, chosen, mass, forecast)
 
 
 def _decided(
     rows: Rows, decision: Any, forecast: Any, found: _report.Values
 ) -> tuple[_report.Facts, _report.Table]:
     """Add ties and cuts of a decision on one column; return its lines and table."""
-    on_scale = layout.on_scale_of(rows, decision._asked["calibrator"])
+    # On the scale of the map by which the decision was made
+    on_scale = replace(rows, calibrator=decision._asked["calibrator"])
     if on_scale.calibrator is not None:  # with the share that was asked for
         found["calibrator"] = on_scale.calibrator.to_dict()
     found["ties"] = lines.split_ties(on_scale, decision.labels)
-    found["actual_of_cuts"] = None
+    known = cuts = None
     if rows.y is not None:
-        found["actual_of_cuts"] = {
+        known = found["actual"]["score"]
+        cuts = {
             key: float(rows.evaluate(scores >= getattr(decision, key).threshold))
             for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
         }
+    found["actual_of_cuts"] = cuts
     facts = lines.decision_facts(on_scale, decision, forecast, found["ties"])
-    known = None if found["actual"] is None else found["actual"]["score"]
-    return facts, lines.cut_table(on_scale, decision, known, found["actual_of_cuts"])
-
-
-def _mass(rows: Rows) -> Any:
-    """Return the positives to expect of each label."""
-    if not rows.logits:
-        return rows.scale.sum(axis=0)
-    from argmetric._input.odds import expit
-
-    return expit(rows.scale).sum(axis=0)
-
-
-def _told(
-    rows: Rows, o: Given, chosen: Any, forecast: Any, rule: Any, where: str = ""
-) -> _report.Facts:
-    """Return the lines on several labels, or on what a rule gives."""
-    if rows.way == "wide":
-        best = f"optimal for {rows.metric.name}"
-        source = where or (best if rule is None else f"the rule of {o.rule}")
-        mass = None if forecast is None else _mass(rows)
-        return lines.wide_facts(rows, source, chosen, mass, forecast)
-    facts = [("rule", f"{o.rule}, {tuned_on(rule)}")]
-    if rows.way == "one":
-        text = f"{rule_text(rule, rows.score)} ({o.rule}, {tuned_on(rule)})"
-        n = int(chosen.sum())
-        facts = [("rule", text), lines.positives(n, rows.table.n_rows)]
-    if forecast is not None:
-        facts += [*lines.share(forecast), _report.forecast_line(forecast)]
-    return facts
+    return facts, lines.cut_table(on_scale, decision, known, cuts)
 
 
 def _decide_pieces(o: Given, source: Input) -> int:
@@ -229,35 +218,26 @@ def _decide_pieces(o: Given, source: Input) -> int:
             "-o FOLDER"
         )
     metric, average = layout.metric_of(o, "one")
-    from argmetric.scale import decide as decided
-
     calibrator = None
     if o.calibrator is not None:
         calibrator = maps.read_calibrator(o.calibrator)
     elif o.reference is not None:
-        calibrator = maps.fitted(o, *maps.read_reference(o, o.score or "")).calibrator
-    with pieces.running(o) as how:
-        found = decided(
-            source,
-            metric,
-            average=average or "groups",
-            calibrator=calibrator,
-            decision_column=o.new_decisions,
-            **o.only("output", "group", "score", "logits", "resume"),
-            **o.only("missing_groups", "work_dir", *LIMITS.split()),
-            **how,
-        )
+        labelled = maps.read_reference(o, o.score or "")
+        calibrator = maps.fitted(o, *labelled).calibrator
+    how = {"calibrator": calibrator, "decision_column": o.new_decisions}
+    with pieces.running(o, source) as run:
+        found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}
-    described = pieces.described(source, found.n, **used)
+    rows = pieces.rows_of(source, found.n, metric, average, found.n_groups, **used)
     values = {
-        **described,
+        **rows.described(),
         "decision": found.to_dict(),
         "engine": o.engine,
         "notes": list(found.notes),
         "output": found.output,
     }
     facts = [
-        *lines.asked(described, metric, groups=found.n_groups, average=average),
+        *lines.asked_of(rows),
         ("files", _report.count(found.n_files)),
         lines.positives(found.n_positives, found.n),
         ("expected", _report.number(found.expected)),
@@ -268,11 +248,8 @@ def _decide_pieces(o: Given, source: Input) -> int:
     facts.append(("plan", f"{found.plan}, engine {o.engine}"))
     notes = [("note", note) for note in found.notes]
     notes += [("left out", file) for file in found.skipped]
-    told: dict[str, Any] = {"json": o.json, "stderr": True, "notes": notes}
+    told: Any = {"json": o.json, "stderr": True, "notes": notes}
     return _report.tell("decide", values, facts, **told)
-
-
-# ------------------------------------------------------------------------ forecast
 
 
 @command(
@@ -299,128 +276,87 @@ def forecast(o: Given) -> int:
     exclude(o, "decision_column", "threshold", "rule")
     checked("forecast", o)
     if pieces.asked("forecast", o, source):
-        return _forecast_pieces(o, source)
-    if o.report is not None:
-        from argmetric.cli.scores._page import require
-
-        require(o.report)
-    rule = None if o.rule is None else load_rule(o.rule, layout.way_of(o))
-    rows = layout.read(o, source, rule=rule)
-    known = layout.arrived(rows, o)
-    with progress(f"forecasting {rows.table.n_rows:,} rows"):
-        maps.recalibrate(rows, o)
-        if rule is not None:
-            where, labels = _by_rule(rows, rule, o)
-        elif o.threshold is not None:
-            labels = (rows.p >= o.threshold).astype(np.int64)
-            where = f"{rows.score} >= {o.threshold:g}"
-        elif given := layout.decided(rows, o):
-            where, labels = given
-        else:
-            decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
-            labels, rows.notes = (
-                np.asarray(decision.labels),
-                [
-                    *rows.notes,
-                    *(_report.as_flags(decision.notes) if rows.way == "wide" else ()),
-                ],
-            )
-            where = f"optimal for {rows.metric.name}"
-        more = {} if rows.way == "classes" else o.only("overdispersion")
-        more |= {} if known is None else {"known": known}
-        result, values = _answered(rows, o, labels, None, rule, **more)
-    values["source"] = where
-    values["known"] = None if known is None else int(np.isfinite(known).sum())
-    if o.report is not None:
-        from argmetric.cli.scores._page import save_report
-
-        save_report(rows, o, None, labels)
-    wide = rows.way == "wide"
-    facts = _told(rows, o, labels, result, rule, where) if wide else []
-    facts = facts or _forecast_facts(rows.way, where, result, values["known"])
+        rows, where, result, values = _forecast_pieces(o, source)
+    else:
+        rows, rule = _read(o, source)
+        known = layout.arrived(rows, o)
+        with progress(f"forecasting {rows.table.n_rows:,} rows"):
+            maps.recalibrate(rows, o)
+            where, labels = _judged(rows, rule, o)
+            more = {} if rows.way == "classes" else o.only("overdispersion")
+            more |= {} if known is None else {"known": known}
+            result, values = _answered(rows, o, labels, None, rule, **more)
+        values["known"] = None if known is None else int(np.isfinite(known).sum())
+        if o.report is not None:
+            save_report(rows, o, None, labels)
+    values["source"], table = where, None
+    if rows.way == "wide":
+        facts, table = _wide(rows, where, labels, result), lines.label_table_of
+    elif rows.way == "classes":
+        facts = [("decision", where), _report.forecast_line(result)]
+    else:
+        facts = _forecast_facts(where, result, values["known"])
     shown = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
-    table = lines.label_table_of if wide else None
     _report.tell("forecast", values, shown, json=o.json, table=table)
-    return _gate(result, rows.metric, o)
+    low, high = result.interval
+    judged, what = result.mean, "the mean"
+    if o.fail_on == "interval":
+        judged = low if rows.metric.greater_is_better else high
+        what = "the worse end of the interval"
+    return gate(judged, o.fail_under, rows.metric, f"{what} of the forecast")
 
 
-def _by_rule(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
+def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
-    if not _likely(rows, rule):
-        way_out = "there is no forecast"
+    if rule is not None:
+        if not _likely(rows, rule):
+            way_out = "there is no forecast"
+            if rows.way == "one":
+                way_out = "pass --reference to make them probabilities, or --logits"
+            raise files.DataError(
+                f"{o.rule} was tuned on scores, not on probabilities: {way_out}"
+            )
+        where = f"the rule of {o.rule}"
         if rows.way == "one":
-            way_out = "pass --reference to make them probabilities, or --logits"
-        raise files.DataError(
-            f"{o.rule} was tuned on scores, not on probabilities: {way_out}"
-        )
-    _, labels = _ruled(rows, rule)
-    if rows.way == "one":
-        return f"{rule_text(rule, rows.score)} ({o.rule})", labels
-    return f"the rule of {o.rule}", labels
+            where = f"{rule_text(rule, rows.score)} ({o.rule})"
+        return where, _ruled(rows, rule)[1]
+    if o.threshold is not None:
+        labels = (rows.p >= o.threshold).astype(np.int64)
+        return f"{rows.score} >= {o.threshold:g}", labels
+    if given := layout.decided(rows, o):
+        return given
+    decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
+    if rows.way == "wide":
+        rows.notes = [*rows.notes, *_report.as_flags(decision.notes)]
+    return f"optimal for {rows.metric.name}", np.asarray(decision.labels)
 
 
-def _forecast_facts(way: str, where: str, result: Any, known: int | None) -> Any:
-    if way == "classes":
-        return [("decision", where), _report.forecast_line(result)]
+def _forecast_facts(where: str, result: Any, known: int | None) -> Any:
     positives = _report.count(result.n_positives, "positive")
     truth = f"{result.expected_positives:,.1f} positives are expected"
     facts = [("decision", f"{where}, {positives}"), ("truth", truth)]
     if known is not None:
         facts.append(("known", f"{_report.count(known, 'label')} arrived"))
-    facts += lines.share(result)
-    facts.append(_report.forecast_line(result))
+    facts += [*lines.share(result), _report.forecast_line(result)]
     if chance := result.p_undefined:
         text = f"outcomes without a score, probability {chance:.4g}"
         facts.append(("left out", text))
     return facts
 
 
-def _gate(result: Any, metric: Any, o: Given) -> int:
-    """Return the exit code for a forecast."""
-    low, high = result.interval
-    worse_end = low if metric.greater_is_better else high
-    judged = {"mean": result.mean, "interval": worse_end}[o.fail_on]
-    what = {"mean": "the mean", "interval": "the worse end of the interval"}[o.fail_on]
-    return gate(judged, o.fail_under, metric, f"{what} of the forecast")
-
-
-def _forecast_pieces(o: Given, source: Input) -> int:
-    from argmetric.scale import columns_of
-    from argmetric.scale import forecast as forecast_score
-
+def _forecast_pieces(o: Given, source: Input) -> tuple[Rows, str, Any, _report.Values]:
     metric, average = layout.metric_of(o, "one")
-    score, decision = columns_of(
-        source,
-        score=(o.score, files.SCORE_NAMES),
-        decision_column=(o.decision_column, files.DECISION_NAMES),
-    )
+    used = pieces.columns(o, source, "score", "decision_column")
     notes = [f"read in pieces, engine {o.engine}"]
-    with warnings_in(notes), pieces.running(o) as how:
-        result = forecast_score(
-            source,
-            metric,
-            o.coverage,
-            score=score,
-            decision_column=decision,
-            group=o.group,
-            average=average or "groups",
-            pos_label=Spelled(o.pos_label),
-            **o.only("missing_groups", "work_dir"),
-            **how,
-        )
-    used = {"score": score, "decision": decision, "group": o.group}
-    described = pieces.described(source, result.n, **used)
-    where = f"column {decision!r}"
+    with warnings_in(notes), pieces.running(o, source) as run:
+        result = run("forecast", metric, average=average or "groups", **used)
+    decision = used.pop("decision_column")
+    used |= {"decision": decision, "group": o.group}
+    rows = pieces.rows_of(source, result.n, metric, average, result.n_groups, **used)
     values = {
-        **described,
-        "source": where,
-        "known": None,
+        **rows.described(),
         "forecast": result.to_dict(),
-        "actual": None,
-        "calibrator": None,
         "notes": notes,
+        **dict.fromkeys(("known", "actual", "calibrator")),
     }
-    asked = lines.asked(described, metric, groups=result.n_groups, average=average)
-    facts = [*asked, *_forecast_facts("one", where, result, None)]
-    _report.tell("forecast", values, facts, json=o.json)
-    return _gate(result, metric, o)
+    return rows, f"column {decision!r}", result, values

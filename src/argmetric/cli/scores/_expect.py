@@ -1,26 +1,21 @@
-"""``argmetric expect``."""
+"""``argmetric expect`` and ``argmetric export``."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
+from argmetric._results.whole_files import written_whole
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError
-from argmetric.cli._options import (
-    IN_FILE,
-    OUTPUT,
-    Column,
-    FilePath,
-    Flag,
-    Json,
-    ZeroDivision,
-)
+from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import find_score, read_rows
+from argmetric.cli.scores._rules import load_any_rule, refuse_bad_target
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
@@ -28,19 +23,19 @@ _WINDOWED = ("pk", "windowdiff")
 
 
 def expect(
-    probabilities: FilePath,
-    reference: FilePath,
+    probabilities: opt.FilePath,
+    reference: opt.FilePath,
     /,
     *,
     utility: Annotated[str, Parameter(alias="-u", metavar="NAME")] = "f1",
     window: int | None = None,
-    zero_division: ZeroDivision | None = None,
+    zero_division: opt.ZeroDivision | None = None,
     beam: Annotated[str | None, Parameter(metavar="L")] = None,
-    score: Column = None,
-    logits: Annotated[bool, Flag, IN_FILE] = False,
-    label: Column = None,
-    quantiles: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    json: Json = False,
+    score: opt.Column = None,
+    logits: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
+    label: opt.Column = None,
+    quantiles: Annotated[bool, opt.Flag, Parameter(group=opt.OUTPUT)] = False,
+    json: opt.Json = False,
 ) -> int:
     """Expected utility of one label sequence when the other is drawn from a model.
 
@@ -76,12 +71,23 @@ def expect(
         Print the 5 %, 50 % and 95 % quantiles of the utility too.
     """
     chosen = _utility(utility, window, zero_division)
-    width = _width(beam)
+    width: Any = beam
+    if beam not in (None, "auto"):
+        if not beam.isdigit() or int(beam) < 1:
+            raise UsageError(
+                f'--beam takes a positive whole number or "auto", not {beam!r}'
+            )
+        width = int(beam)
     table = read_rows(probabilities)
     score = find_score(table, score, logits=logits)
     p = files.probabilities(table, score, logits=logits)
     other = read_rows(reference)
-    column, z = _labels(other, label)
+    if label is None and len(other.names) == 1:
+        label = other.names[0]
+    label = files.find_column(
+        other, label, _REFERENCE_NAMES, what="label", role="label"
+    )
+    z = files.labels(other, label).astype(np.int64)
     if z.size != p.size:
         raise files.DataError(
             f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
@@ -93,10 +99,11 @@ def expect(
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
+    cuts = None if law is None else {f"{q:g}": law.quantile(q) for q in _QUANTILES}
     summary: _report.Values = {
         "probabilities": table.source,
         "reference": other.source,
-        "columns": {"score": score, "label": column},
+        "columns": {"score": score, "label": label},
         "rows": int(p.size),
         "utility": chosen.name,
         "window": window,
@@ -106,11 +113,22 @@ def expect(
         "upper": found.upper,
         "exact": found.exact,
         "states": found.n_states,
-        "quantiles": None
-        if law is None
-        else {f"{q:g}": law.quantile(q) for q in _QUANTILES},
+        "quantiles": cuts,
     }
-    return _report.tell("expect", summary, _facts, json=json)
+    better = "" if chosen.greater_is_better else ", smaller is better"
+    width = "" if window is None else f", window {window}"
+    value, low, high = map(_report.number, (found.value, found.lower, found.upper))
+    facts = [
+        ("labels", _report.count(int(p.size))),
+        ("model", f"{score!r} of {table.source}, independent"),
+        ("reference", f"{label!r} of {other.source}"),
+        ("utility", f"{chosen.name}{width}{better}"),
+        ("expected", value if found.exact else f"between {low} and {high}"),
+    ]
+    if cuts is not None:
+        texts = [f"{float(q):.0%} {_report.number(x)}" for q, x in cuts.items()]
+        facts.append(("quantiles", ", ".join(texts)))
+    return _report.tell("expect", summary, facts, json=json)
 
 
 def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
@@ -147,44 +165,57 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
     return sequence.CountUtility(metric)
 
 
-def _width(beam: str | None) -> int | Literal["auto"] | None:
-    if beam is None or beam == "auto":
-        return "auto" if beam else None
-    if not beam.isdigit() or int(beam) < 1:
-        raise UsageError(
-            f'--beam takes a positive whole number or "auto", not {beam!r}'
-        )
-    return int(beam)
+def export(
+    rule: Annotated[opt.FilePath, Parameter(metavar="RULE")],
+    /,
+    *,
+    to: Literal["sql", "python", "onnx", "json"],
+    dialect: Literal["duckdb", "postgres", "sqlite", "spark"] = "duckdb",
+    column: Annotated[list[str] | None, Parameter(negative="", metavar="NAME")] = None,
+    name: str = "label",
+    output: opt.TextTarget = None,
+) -> int:
+    """Write a rule for a program that does not have argmetric.
 
+    Nothing but numbers is left of the rule: a cut on calibrated scores becomes a cut
+    on the scores as they are.
 
-def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
-    if name is None and len(table.names) == 1:
-        name = table.names[0]
-    column = files.find_column(
-        table, name, _REFERENCE_NAMES, what="label", role="label"
-    )
-    return column, files.labels(table, column).astype(np.int64)
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    columns = summary["columns"]
-    better = "" if summary["greater_is_better"] else ", smaller is better"
-    window = "" if summary["window"] is None else f", window {summary['window']}"
-    value = _report.number(summary["value"])
-    if not summary["exact"]:
-        low, high = _report.number(summary["lower"]), _report.number(summary["upper"])
-        value = f"between {low} and {high}"
-    facts = [
-        ("labels", _report.count(summary["rows"])),
-        ("model", f"{columns['score']!r} of {summary['probabilities']}, independent"),
-        ("reference", f"{columns['label']!r} of {summary['reference']}"),
-        ("utility", f"{summary['utility']}{window}{better}"),
-        ("expected", value),
-    ]
-    if summary["quantiles"] is not None:
-        texts = [
-            f"{float(q):.0%} {_report.number(x)}"
-            for q, x in summary["quantiles"].items()
-        ]
-        facts.append(("quantiles", ", ".join(texts)))
-    return facts
+    Parameters
+    ----------
+    rule
+        A rule of `argmetric tune`.
+    to
+        An expression of SQL, a function of Python, a model of ONNX, or JSON.
+    dialect
+        With --to sql: whose SQL.
+    column
+        With --to sql: the column of scores; for several labels or classes one for
+        each, in their order. [default: p, or the names of the labels]
+    name
+        With --to python: the name of the function.
+    """
+    found = load_any_rule(rule)
+    if output not in (None, "-"):
+        refuse_bad_target(output)
+    if to == "onnx":
+        if output in (None, "-"):
+            raise UsageError("a model of ONNX is a file: pass -o FILE")
+        try:
+            data = found.to_onnx().SerializeToString()
+        except ImportError as error:
+            raise files.DataError(str(error)) from error
+    else:
+        names: Any = column[0] if column and len(column) == 1 else column
+        text = {
+            "sql": lambda: found.to_sql(dialect, names),
+            "python": lambda: found.to_python(name),
+            "json": found.to_json,
+        }[to]()
+        data = f"{text.rstrip()}\n".encode()
+    if output in (None, "-"):
+        sys.stdout.write(data.decode())
+        return DONE
+    with written_whole(output) as file:
+        file.write(data)
+    say(f"written: {output}")
+    return DONE

@@ -7,68 +7,48 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
+from argmetric._input.classes import SUM_TOLERANCE
+from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric.cli import _judge
 from argmetric.cli._command import Given
-from argmetric.cli._errors import UsageError
+from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _load as load
-
-if TYPE_CHECKING:
-    from argmetric import Calibrator
 
 Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
 MAPS = "calibrator reference reference_score reference_label prior"
+_STAR = "*"
 _DECISIONS = "decision_*"  # as `argmetric decide` names them
-_ORDER = [
-    "target",
-    "scores",
-    "score",
-    "decision",
-    "labels",
-    "label",
-    "known",
-    "weight",
-    "group",
-]
-JUDGED_ORDER = ["score", "decision", "labels", "decisions", "label", "group", "scores"]
+_SHOWN_NAMES = 5  # columns, where none matches a pattern
+_ORDER = "target scores score decision labels label known weight group"
+_JUDGED_ORDER = "score decision labels decisions label group scores"
 
 
 @dataclass
 class Rows:
     """Rows, and what decisions on them are judged by.
 
-    Attributes
-    ----------
-    columns : dict of str to str
-        The column of scores of each label or class; one, by no name.
-    used : dict of str to str
-        The columns that were used, by their roles.
-    p : ndarray or None
-        The scores as they are in the file.
-    y : ndarray or None
-        True labels.
-    calibrator, reference : Calibrator and FittedReference or pair, or None
-        What the scores go through first, and the labelled rows that it is from.
-    judged : bool
-        Whether decisions of the file are scored, which stand first then.
-    notes : list of str
-        Why labels were not used.
+    `columns` are those of scores, by label or class (one has no name), and `used` all
+    columns by their roles. Scores go through `calibrator` first, which may be that of
+    the labelled rows of `reference`. Decisions that are `judged` stand first. `prefix`
+    begins the options that name columns: "reference_" for those of --reference.
     """
 
-    table: files.Table
+    table: Any
     way: Way
     metric: Any
     average: Any = None
@@ -77,13 +57,14 @@ class Rows:
     p: Any = None
     y: Any = None
     positive: Any = None
-    groups: load.GroupColumns | None = None
+    groups: Any = None
     logits: bool = False
     in_range: bool = False
-    calibrator: Calibrator | None = None
+    calibrator: am.Calibrator | None = None
     reference: Any = None
     labelled: tuple[Any, Any] | None = None
     judged: bool = False
+    prefix: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -117,50 +98,53 @@ class Rows:
         return apply(self.p.ravel()).reshape(self.p.shape)
 
     @property
+    def mass(self) -> Floats:
+        """The positives to expect of each label."""
+        return (expit(self.scale) if self.logits else self.scale).sum(axis=0)
+
+    @property
     def how(self) -> dict[str, Any]:
         """How rows lie, as the functions of the package take it."""
         if self.way == "wide":
             return {"average": self.average}
-        grouped = load.grouping(self.groups)
+        groups, average = None, None
+        if self.groups is not None:
+            groups, average = self.groups.checked, self.groups.average
         if self.way == "classes":
-            return {"classes": self.classes, "groups": grouped["groups"]}
-        return grouped
+            return {"classes": self.classes, "groups": groups}
+        return {"groups": groups, "average": average}
 
     @property
     def scoring(self) -> dict[str, Any]:
         """How scores are to be read, compared with those of the reference if any."""
-        how: dict[str, Any] = {"logits": self.logits}
-        if self.reference is not None:
-            return {**how, "reference": self.reference}
-        return {**how, "calibrator": self.calibrator}
+        name = "calibrator" if self.reference is None else "reference"
+        return {"logits": self.logits, name: getattr(self, name)}
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
-        from argmetric import decide
-
-        return decide(self.checked, self.metric, **self.how, **self.scoring, **options)
+        how: Any = {**self.how, **self.scoring, **options}
+        return am.decide(self.checked, self.metric, **how)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
-        from argmetric import forecast
+        how: Any = {**self.how, **self.scoring, **options}
+        return am.forecast(self.checked, labels, self.metric, coverage, **how)
 
-        how = {**self.how, **self.scoring, **options}
-        return forecast(self.checked, labels, self.metric, coverage, **how)
-
-    def evaluate(self, labels: Any, metric: Any = None) -> Any:
+    def evaluate(self, labels: Any) -> Any:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
-        from argmetric import evaluate
-
-        how = {**self.how, **({"one_label": True} if self.way == "classes" else {})}
-        return evaluate(self.y, labels, metric or self.metric, **how)
+        how: Any = {
+            **self.how,
+            **({"one_label": True} if self.way == "classes" else {}),
+        }
+        return am.evaluate(self.y, labels, self.metric, **how)
 
     def described(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""
-        order = JUDGED_ORDER if self.judged else _ORDER
+        order = (_JUDGED_ORDER if self.judged else _ORDER).split()
         if self.way == "classes" and not self.judged:
-            order = [*(one for one in _ORDER if one != "decision"), "decision"]
+            order.append(order.pop(order.index("decision")))
         return {
             "file": self.table.source,
             "format": self.table.format,
@@ -172,13 +156,194 @@ class Rows:
         """Return the names of the columns that decisions are written to."""
         if self.way != "wide":
             return [decision]
-        return [load.named_after(decision, name) for name in self.columns]
+        pattern = decision if _STAR in decision else f"{decision}_{_STAR}"
+        return [pattern.replace(_STAR, name) for name in self.columns]
 
-    def use(self, role: str, name: str | None) -> str | None:
+    def use(self, role: str, name: str | None) -> None:
         """Remember which column was used for what."""
         if name is not None:
             self.used[role] = name
-        return name
+
+    # ------------------------------------------------------------------- columns
+
+    def matched(self, pattern: str, option: str) -> dict[str, str]:
+        """Return the columns that a pattern matches, each by what ``*`` stands for."""
+        if pattern.count(_STAR) != 1:
+            raise UsageError(
+                f"{option} {pattern!r} has to hold one *, which stands for the name of "
+                "a label, as in 'p_*'"
+            )
+        before, after = pattern.split(_STAR)
+        table, names = self.table, self.table.names
+        size, star = len(before) + len(after), slice(len(before), -len(after) or None)
+        found = {
+            one[star]: files.named_column(table, one)
+            for one in names
+            if len(one) > size and one.startswith(before) and one.endswith(after)
+        }
+        if not found:
+            more = ", …" if len(names) > _SHOWN_NAMES else ""
+            raise files.DataError(
+                f"{table.source}: no column matches {option} {pattern!r} "
+                f"(columns: {', '.join(names[:_SHOWN_NAMES])}{more})"
+            )
+        return found
+
+    def partners(self, pattern: str, option: str, first: str) -> dict[str, str]:
+        """Return columns in the order of those of a first pattern that they go with."""
+        found = self.matched(pattern, option)
+        both = (self.columns, found, pattern), (found, self.columns, first)
+        for columns, others, wanted in both:
+            for name in columns:
+                if name not in others:
+                    raise files.DataError(
+                        f"{self.table.source}: column {columns[name]!r} has no "
+                        f"partner: there is no {wanted.replace(_STAR, name)!r}"
+                    )
+        return {name: found[name] for name in self.columns}
+
+    def label_matrix(
+        self, pattern: str, option: str, o: Given, *, missing: bool = False
+    ) -> Any:
+        """Return labels of several columns as 0 and 1, nan where one is missing."""
+        columns = self.partners(pattern, option, o.scores or o.labels).values()
+        how: Any = {"pos_label": o.pos_label, "missing": missing}
+        read = [files.labels(self.table, name, **how) for name in columns]
+        return np.stack(read, axis=1).astype(float if missing else np.int64)
+
+    def class_labels(self, column: str) -> Any:
+        """Return a column of classes, which must be among those of the scores."""
+        codes, found = files.class_names(self.table, column, self.names)
+        classes = dict(zip(self.names, self.classes, strict=True))
+        return np.array([classes[name] for name in found])[codes]
+
+    def check_sums(self, pattern: str) -> None:
+        """Refuse class probabilities of a row that do not sum to 1."""
+        total = self.p.sum(axis=1)
+        wrong = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
+        if wrong.size and not self.logits:
+            source, row = self.table.place_of(int(wrong[0]))
+            more = f" ({wrong.size:,} such rows)" if wrong.size > 1 else ""
+            raise files.DataError(
+                f"{source}: row {row + 1}: the columns {pattern!r} sum to "
+                f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
+                "probabilities of the classes. Divide each row by its sum; pass "
+                "--logits if these are scores before a softmax; or leave out "
+                "--one-label if a row can have several labels"
+            )
+
+    def read_scores(self, o: Given, rule: Any, scores: str) -> None:
+        """Find the columns of scores and read them, "numbers", or "none" at all.
+
+        Columns that are there already are those of rows that these go with.
+        """
+        table, way = self.table, self.way
+        read: Any = partial(files.probabilities, logits=self.logits)
+        read = files.numbers if scores == "numbers" else read
+        if way == "one":
+            self._read_one(o, rule, scores, read)
+        elif o.scores is not None:
+            if self.columns:
+                self.columns = self.partners(o.scores, "--scores", o.scores)
+            else:
+                self.columns = self.matched(o.scores, "--scores")
+            if rule is not None:
+                self._order_by(rule.names if way == "wide" else rule.classes)
+            self.use("scores", o.scores)
+            columns = [*self.columns.values()]
+            if way == "classes" and len(columns) < 2:
+                raise files.DataError(
+                    f"{table.source}: only {columns[0]!r} matches --scores "
+                    f"{o.scores!r}; --one-label needs a column for each of two classes "
+                    "or more"
+                )
+            if way == "wide" or scores != "none":
+                self.p = np.stack([read(table, name) for name in columns], axis=1)
+            if way == "classes" and scores != "none":
+                self.check_sums(o.scores)
+        elif way == "wide":
+            self.columns = self.matched(o.labels, "--labels")
+        else:  # classes are those that occur
+            decision = self.used["decision"]
+            label = load.find_label(table, o.label, taken=[decision, o.group])
+            coded = [files.class_names(table, one)[1] for one in (label, decision)]
+            names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
+            self.columns = dict.fromkeys(map(str, sorted(names)), "")
+
+    def _order_by(self, names: Iterable[Any]) -> None:
+        """Take the order of the labels of a rule, which must be the same."""
+        wanted, found = [str(name) for name in names], self.columns
+        odd = {name: "these rows" for name in wanted if name not in found}
+        odd |= {name: "the rule" for name in found if name not in wanted}
+        for name, where in odd.items():
+            raise files.DataError(
+                f"{self.table.source}: label {name!r} is not among those of {where}"
+            )
+        self.columns = {name: found[name] for name in wanted}
+
+    def _read_one(self, o: Given, rule: Any, scores: str, read: Any) -> None:
+        named = o.only("group", "label", "weight")
+        score, how = o.score, {"logits": self.logits, "prefix": self.prefix}
+        if scores != "none":
+            score = load.find_score(self.table, score, taken=named.values(), **how)
+            self.columns = {"": score}
+        self.use("score", score)
+        other = self.used.get("decision") or o.decision_column
+        named = {"score": score, "known": o.known, "decision_column": other, **named}
+        load.refuse_shared(**{f"{self.prefix}{k}": name for k, name in named.items()})
+        if rule is not None:
+            self.calibrator = rule.calibrator
+            if rule.reference is not None and (self.logits or scores != "numbers"):
+                self.calibrator = rule.reference.calibrator
+                self.reference = rule.reference
+        if scores != "none":
+            self.p = read(self.table, score)
+            self.in_range = rule is None and scores == "probabilities"
+
+    def read_labels(self, o: Given, rule: Any, labels: str) -> None:
+        """Find the columns of true labels, if they are there, and read them."""
+        table, classes = self.table, self.way == "classes"
+        if self.way == "wide":
+            if o.labels is not None:
+                self.y = self.label_matrix(o.labels, "--labels", o)
+                self.use("labels", o.labels)
+            elif labels in ("required", "classes"):
+                raise UsageError("several labels need their true labels: pass --labels")
+            return
+        pos_label, shared = o.pos_label, o.has("known") or o.has("reference")
+        if not classes and rule is not None and pos_label is None and is_named(rule):
+            pos_label, shared = str(rule.pos_label), True  # it has seen both classes
+
+        def values(name: str) -> Any:
+            if classes:
+                return self.class_labels(name)
+            if labels == "classes":
+                found, self.positive = files.classes(table, name, pos_label)
+                return found
+            return files.labels(table, name, pos_label=pos_label)
+
+        other = self.used.get("decision") or o.decision_column
+        used = [*self.columns.values(), o.score, o.group, o.known, o.weight, other]
+        usual = files.default_columns(table, files.LABEL_NAMES, taken=used)
+        optional = labels == "optional" and o.label is None
+        if labels != "none" and (usual or not optional):
+            try:
+                how: Any = {"taken": used, "prefix": self.prefix}
+                label = load.find_label(table, o.label, **how)
+                self.y = values(label)
+                self.use("label", label)
+            except files.DataError as error:  # the name alone is no reason to fail
+                if not optional or not (classes or shared or pos_label is None):
+                    raise
+                self.notes = [with_flags(f"labels not used: {error}")]
+        if classes:
+            named = {"label": self.used.get("label"), "group": o.group}
+            load.refuse_shared(decision_column=other, **named)
+
+
+def is_named(rule: Any) -> bool:
+    """Whether a rule gives other labels than 0 and 1."""
+    return (rule.neg_label, rule.pos_label) != (0, 1)
 
 
 def way_of(o: Given) -> Way:
@@ -197,11 +362,6 @@ def metric_of(o: Given, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
     return _judge.metric_named(o.metric, o.zero_division, several=True), average
 
 
-def read_table(source: Any, o: Given) -> files.Table:
-    """Read rows as the options say."""
-    return load.read_rows(source, **o.only(*READING.split()))
-
-
 def read(
     o: Given,
     source: Any,
@@ -213,48 +373,47 @@ def read(
 ) -> Rows:
     """Read rows in the layout that the options ask for.
 
-    Parameters
-    ----------
-    o : Given
-        The options.
-    source : str or tuple of str
-        Where the rows are.
-    rule : optional
-        What decides: it says what the scores are, its metric, the order of labels.
-    labels : str, optional
-        "optional" takes those that a column plainly offers, "required" refuses rows
-        without, "classes" are labels as they are in the file.
-    scores : str, optional
-        "numbers" need not be probabilities; "none" reads those that were named.
-    judged : bool, optional
-        Whether there must be a column of decisions.
+    A rule says what the scores are, its metric, and the order of labels. Labels that
+    are "optional" are those that a column plainly offers, "classes" are as they are in
+    the file. Scores may be any "numbers"; with "none" those are read that were named.
+    Rows that are `judged` must have a column of decisions.
     """
     way = way_of(o)
-    if rule is not None:
+    if rule is None:
+        metric, average = metric_of(o, way)
+    else:
         metric, average = rule.metric, getattr(rule, "average", None)
         if way == "one":
             average = _judge.average_of(o.average, o.group)
-            if o.logits and _is_probability(rule):
+            sure = rule.probabilities or rule.calibrator is not None
+            if o.logits and sure:
                 raise UsageError("--logits: the rule was tuned on probabilities")
-    else:
-        metric, average = metric_of(o, way)
+            scores = "probabilities" if sure else "numbers"
+        elif way == "wide" and not rule.rules[0].probabilities:
+            scores = "numbers"
     if way == "classes" and o.scores is None and scores != "none":
         raise UsageError(
             "--one-label needs a column of probabilities for each class: pass them as "
             "--scores 'p_*'"
         )
-    table = read_table(source, o)
+    table = load.read_rows(source, **o.only(*READING.split()))
     rows = Rows(table, way, metric, average, logits=bool(o.logits), judged=judged)
     if judged and way != "wide" and o.threshold is None:
-        rows.use("decision", _judged_column(rows, o))
-    looks = way == "one" and labels == "optional"
-    with progress(f"checking {table.n_rows:,} rows") if looks else nullcontext():
-        reader = {"one": _read_one, "wide": _read_wide, "classes": _read_classes}[way]
-        reader(rows, o, rule, labels, scores)
+        try:
+            rows.use("decision", load.find_decisions(table, o.decision_column))
+        except files.DataError as error:
+            usual = files.default_columns(table, files.DECISION_NAMES)
+            if o.decision_column is not None or usual or way == "classes":
+                raise
+            more = "or --threshold NUMBER to score a cut-off of the probabilities"
+            raise files.DataError(f"{error}, {more}") from None
+    with progress(f"checking {table.n_rows:,} rows"):
+        rows.read_scores(o, rule, scores)
+        rows.read_labels(o, rule, labels)
         average = "groups" if way == "classes" else rows.average
         rows.groups = load.load_groups(table, o.group, average)
-        rows.use("group", o.group)
-        rows.use("weight", o.weight)
+    rows.use("group", o.group)
+    rows.use("weight", o.weight)
     if way == "classes":
         if rule is not None:
             o = o.but(metric=rule.metric.name.removeprefix("macro "))
@@ -262,181 +421,36 @@ def read(
     return rows
 
 
-def _judged_column(rows: Rows, o: Given) -> str:
-    """Return the column of decisions; without one, the error names --threshold."""
-    table, name = rows.table, o.decision_column
-    try:
-        return load.find_decisions(table, name)
-    except files.DataError as error:
-        usual = files.default_columns(table, files.DECISION_NAMES)
-        if name is not None or usual or rows.way == "classes":
-            raise
-        raise files.DataError(
-            f"{error}, or --threshold NUMBER to score a cut-off of the probabilities"
-        ) from None
-
-
-def _is_probability(rule: Any) -> bool:
-    return bool(rule.probabilities or rule.calibrator is not None)
-
-
-def _read_one(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> None:
-    table, score = rows.table, o.score
-    if scores != "none":
-        taken = [o.group, o.label, o.weight]
-        score = load.find_score(table, o.score, logits=rows.logits, taken=taken)
-        rows.columns = {"": score}
-    rows.use("score", score)
-    other = rows.used.get("decision") or o.decision_column
-    named = {"known": o.known, "decision_column": other}
-    chosen = {"score": score, **named, "group": o.group, "label": o.label}
-    load.refuse_shared(**chosen, weight=o.weight)
-    if rule is not None:
-        scores = "probabilities" if _is_probability(rule) else "numbers"
-        rows.calibrator = rule.calibrator
-        if rule.reference is not None and (scores == "probabilities" or rows.logits):
-            rows.calibrator = rule.reference.calibrator
-            rows.reference = rule.reference
-    if scores == "probabilities":
-        rows.p = files.probabilities(table, score, logits=rows.logits)
-        rows.in_range = rule is None
-    elif scores == "numbers":
-        rows.p = files.numbers(table, score)
-    pos_label, shared = o.pos_label, o.has("known") or o.has("reference")
-    if rule is not None and pos_label is None and _named(rule):
-        pos_label, shared = str(rule.pos_label), True  # it has seen both classes
-    taken = [score, o.group, o.known, o.weight, other]
-    if labels in ("required", "classes"):
-        label = load.find_label(table, o.label, taken=taken)
-        if labels == "classes":
-            rows.y, rows.positive = files.classes(table, label, pos_label)
-        else:
-            rows.y = files.labels(table, label, pos_label=pos_label)
-        load.refuse_shared(**{**chosen, "label": label}, weight=o.weight)
-        rows.use("label", label)
-    elif labels == "optional":
-        found = load.optional_labels(
-            table,
-            o.label,
-            lambda name: files.labels(table, name, pos_label=pos_label),
-            taken=taken,
-            strict=pos_label is not None and not shared,
-        )
-        rows.use("label", found.column)
-        rows.y, rows.notes = found.values, [found.note] if found.note else []
-
-
-def _named(rule: Any) -> bool:
-    return (rule.neg_label, rule.pos_label) != (0, 1)
-
-
-def _read_wide(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> None:
-    table = rows.table
-    if o.scores is None:
-        rows.columns = load.matched(table, o.labels, "--labels")
-    else:
-        found = load.matched(table, o.scores, "--scores")
-        if rule is not None:
-            found = load.in_order_of(table, found, rule.names)
-            scores = "probabilities" if rule.rules[0].probabilities else "numbers"
-        rows.columns = found
-        numbers = scores == "numbers"
-        rows.p = load.score_matrix(
-            table, found.values(), logits=rows.logits and not numbers, any=numbers
-        )
-        rows.use("scores", o.scores)
-    if o.labels is not None:
-        first = o.scores or o.labels
-        true = load.partners(table, o.labels, "--labels", rows.columns, first)
-        rows.y = load.label_matrix(table, true, o.pos_label)
-        rows.use("labels", o.labels)
-    elif labels in ("required", "classes"):
-        raise UsageError("several labels need their true labels: pass --labels")
-
-
-def _read_classes(rows: Rows, o: Given, rule: Any, labels: str, scores: str) -> None:
-    table = rows.table
-    if o.scores is None:  # classes are those that occur
-        decision = rows.used["decision"]
-        label = load.find_label(table, o.label, taken=[decision, o.group])
-        coded = [files.class_names(table, one)[1] for one in (label, decision)]
-        names = load.as_classes(list(dict.fromkeys([*coded[0], *coded[1]])))
-        rows.columns = dict.fromkeys(map(str, sorted(names)), "")
-    else:
-        found = load.matched(table, o.scores, "--scores")
-        if rule is not None:
-            found = load.in_order_of(table, found, rule.classes)
-        rows.columns = found
-        rows.use("scores", o.scores)
-        if scores != "none":
-            rows.p = load.class_scores(
-                table, o.scores, [*found.values()], logits=rows.logits
-            )
-    taken = [o.group, *rows.columns.values(), o.decision_column, o.weight]
-    taken.append(rows.used.get("decision"))
-
-    def values(name: str) -> Any:
-        return load.class_labels(table, name, rows.names)
-
-    if labels == "optional":
-        found_labels = load.optional_labels(table, o.label, values, taken=taken)
-        rows.use("label", found_labels.column)
-        rows.y = found_labels.values
-        rows.notes = [found_labels.note] if found_labels.note else []
-    elif labels != "none":
-        label = load.find_label(table, o.label, taken=taken)
-        rows.y = values(label)
-        rows.use("label", label)
-    chosen = rows.used.get("decision") or o.decision_column
-    named = {"label": rows.used.get("label"), "group": o.group}
-    load.refuse_shared(decision_column=chosen, **named)
-
-
-# ---------------------------------------------------------------- decisions, maps
-
-
 def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
     """Return decisions that are in the file, in words and values, if there are some."""
-    table, name = rows.table, o.decision_column
+    table, name = rows.table, rows.used.get("decision") or o.decision_column
     if rows.way == "wide":
-        before = _DECISIONS.removesuffix("*")
-        if name is None and any(one.startswith(before) for one in table.names):
-            name = _DECISIONS
+        stem = _DECISIONS.removesuffix(_STAR)
+        if rows.judged or any(one.startswith(stem) for one in table.names):
+            name = name or _DECISIONS
         if name is None:
             return None
-        first = rows.used.get("scores") or rows.used["labels"]
-        option = "--decision-column"
-        chosen = load.partners(table, name, option, rows.columns, first)
-        if rows.judged:
-            rows.use("decisions", name)
-        return f"columns {name!r}", load.label_matrix(table, chosen, o.pos_label)
-    taken = [one for one in (o.group, rows.used.get("label")) if one is not None]
-    if name is None and not files.default_columns(
-        table, files.DECISION_NAMES, taken=taken if rows.way == "classes" else ()
-    ):
+        labels = rows.label_matrix(name, "--decision-column", o)
+        rows.use("decisions", name if rows.judged else None)
+        return f"columns {name!r}", labels
+    taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
+    usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
+    if name is None and not usual:
         return None
     name = load.find_decisions(table, name)
     rows.use("decision", name)
     if rows.way == "classes":
-        return f"column {name!r}", load.class_labels(table, name, rows.names)
-    return f"column {name!r}", load.load_decisions(table, name, None)
+        return f"column {name!r}", rows.class_labels(name)
+    pos_label = o.pos_label if rows.judged else None
+    return f"column {name!r}", load.load_decisions(table, name, pos_label)
 
 
 def arrived(rows: Rows, o: Given) -> Any:
     """Return labels that are known already, nan where they are not."""
     if o.known is None:
         return None
+    rows.use("known", o.known)
     if rows.way == "wide":
-        rows.use("known", o.known)
-        columns = load.partners(rows.table, o.known, "--known", rows.columns, o.scores)
-        how: dict[str, Any] = {"pos_label": o.pos_label, "missing": True}
-        read = [files.labels(rows.table, name, **how) for name in columns]
-        return np.stack(read, axis=1)
+        return rows.label_matrix(o.known, "--known", o, missing=True)
     name = files.named_column(rows.table, o.known)
-    rows.use("known", name)
     return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
-
-
-def on_scale_of(rows: Rows, calibrator: Any) -> Rows:
-    """Return the rows with the map by which a decision was made."""
-    return replace(rows, calibrator=calibrator)

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from argmetric import _files as files
 from argmetric._input.arguments import check_bytes
-from argmetric._input.classes import SUM_TOLERANCE
 from argmetric._input.groups import Groups as CodedGroups
-from argmetric._input.types import AnyArray, Floats, Integers
-from argmetric.cli._errors import UsageError, with_flags
+from argmetric._input.types import Floats, Integers
+from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._progress import reading
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import Input, listed, shown_input
 
-_STAR = "*"
-_SHOWN_NAMES = 5  # columns, where none matches a pattern
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
+DEFAULTS = {
+    "score": files.SCORE_NAMES,
+    "label": files.LABEL_NAMES,
+    "decision_column": files.DECISION_NAMES,
+}
 
 
-@dataclass(frozen=True)
-class GroupColumns:
+class GroupColumns(NamedTuple):
     """Which rows belong together, and how the metric is averaged over groups."""
 
-    column: str
     codes: Integers
     ids: list[Any]
     average: Any
 
-    @cached_property
+    @property
     def checked(self) -> CodedGroups:
         """The groups as the functions of the package take them, coded already."""
         return CodedGroups(self.codes, np.arange(len(self.ids)))
@@ -70,54 +69,40 @@ def read_rows(
         return files.read_tables(paths, format, name=name, **how)
 
 
-def find_score(
+def find(
+    role: files.Role,
     table: files.Table,
     name: str | None,
     *,
     logits: bool = False,
     taken: Iterable[str | None] = (),
-    role: files.Role = "score",
+    prefix: str = "",
 ) -> str:
-    """Return the column of scores."""
-    defaults = files.SCORE_NAMES + (files.LOGIT_NAMES if logits else ())
-    used = [one for one in taken if one is not None]
-    if name is None and not files.default_columns(table, defaults, taken=used):
-        _refuse_several_scores(table)
-    return files.find_column(table, name, defaults, what="score", role=role, taken=used)
+    """Return the column of a role, named or by a usual name.
 
-
-def _refuse_several_scores(table: files.Table) -> None:
-    """Refuse columns such as p_0, p_1, p_2 where one column of scores is read."""
-    for stem in files.SCORE_NAMES:
+    The option that names it may have a prefix, as --reference-score has.
+    """
+    defaults = DEFAULTS[role] + (files.LOGIT_NAMES if logits else ())
+    used: Any = list(taken)
+    usual = files.default_columns(table, defaults, taken=used)
+    for stem in (
+        () if usual or name is not None or role != "score" else files.SCORE_NAMES
+    ):
         alike = [name for name in table.names if name.lower().startswith(f"{stem}_")]
-        if len(alike) > 1:
+        if len(alike) > 1:  # such as p_0, p_1, p_2
             raise files.DataError(
                 f"{table.source} has {len(alike)} columns of scores, {alike[0]} to "
                 f"{alike[-1]}: decide, forecast and tune take several labels with "
                 f"--scores '{alike[0][: len(stem) + 1]}*', decide one of several "
                 "classes with --one-label too; --score COLUMN takes one"
             )
+    how: Any = {"what": role.partition("_")[0], "role": f"{prefix}{role}"}
+    return files.find_column(table, name, defaults, taken=used, **how)
 
 
-def find_label(
-    table: files.Table,
-    name: str | None,
-    *,
-    taken: Iterable[str | None] = (),
-    role: files.Role = "label",
-) -> str:
-    """Return the column of labels."""
-    used = [one for one in taken if one is not None]
-    return files.find_column(
-        table, name, files.LABEL_NAMES, what="label", role=role, taken=used
-    )
-
-
-def find_decisions(table: files.Table, name: str | None) -> str:
-    """Return the column of decisions."""
-    return files.find_column(
-        table, name, files.DECISION_NAMES, what="decision", role="decision_column"
-    )
+find_score = partial(find, "score")
+find_label = partial(find, "label")
+find_decisions = partial(find, "decision_column")
 
 
 def load_decisions(table: files.Table, name: str, pos_label: str | None) -> Integers:
@@ -137,165 +122,26 @@ def load_groups(
     """Return the groups that were asked for, if any."""
     if column is None:
         return None
-    name = files.named_column(table, column)
-    codes, ids = files.groups(table, name)
-    return GroupColumns(name, codes, ids, average)
-
-
-def grouping(groups: GroupColumns | None) -> dict[str, Any]:
-    """Return groups as keywords for the functions of the package."""
-    if groups is None:
-        return {"groups": None, "average": None}
-    return {"groups": groups.checked, "average": groups.average}
+    return GroupColumns(
+        *files.groups(table, files.named_column(table, column)), average
+    )
 
 
 def load_weights(table: files.Table, name: str | None) -> Floats | None:
     """Return a column of weights, if one was named."""
-    return (
-        None if name is None else files.weights(table, files.named_column(table, name))
-    )
-
-
-def optional_labels(
-    table: files.Table,
-    name: str | None,
-    read: Any,
-    *,
-    taken: Iterable[str | None],
-    strict: bool = False,
-) -> TrueLabels:
-    """Return labels that were asked for, or that a column plainly offers.
-
-    A column that only has the name of a label is no reason to fail, unless `strict`.
-    """
-    if name is not None:
-        name = files.named_column(table, name)
-        return TrueLabels(name, read(name))
-    used = [one for one in taken if one is not None]
-    if not files.default_columns(table, files.LABEL_NAMES, taken=used):
-        return TrueLabels()
-    try:
-        name = find_label(table, None, taken=used)
-        return TrueLabels(name, read(name))
-    except files.DataError as error:
-        if strict:
-            raise
-        return TrueLabels(note=with_flags(f"labels not used: {error}"))
+    if name is None:
+        return None
+    return files.weights(table, files.named_column(table, name))
 
 
 def refuse_shared(**chosen: str | None) -> None:
     """Refuse one column for two purposes, each given by the name of its option."""
     seen: dict[str, str] = {}
     for option, name in chosen.items():
-        if name is None:
-            continue
         shown = option.replace("_", "-")
         if name in seen:
             raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
-        seen[name] = shown
-
-
-# ------------------------------------------------- a column for each label or class
-
-
-def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
-    """Return the columns that a pattern matches, each by what ``*`` stands for."""
-    if pattern.count(_STAR) != 1:
-        raise UsageError(
-            f"{option} {pattern!r} has to hold one *, which stands for the name of a "
-            "label, as in 'p_*'"
-        )
-    before, after = pattern.split(_STAR)
-    size = len(before) + len(after)
-    found = {
-        name[len(before) : len(name) - len(after)]: files.named_column(table, name)
-        for name in table.names
-        if len(name) > size and name.startswith(before) and name.endswith(after)
-    }
-    if not found:
-        shown = ", ".join(table.names[:_SHOWN_NAMES])
-        more = ", …" if len(table.names) > _SHOWN_NAMES else ""
-        raise files.DataError(
-            f"{table.source}: no column matches {option} {pattern!r} "
-            f"(columns: {shown}{more})"
-        )
-    return found
-
-
-def partners(
-    table: files.Table, pattern: str, option: str, of: dict[str, str], of_pattern: str
-) -> list[str]:
-    """Return the columns of a pattern in the order of those that they go with."""
-    found = matched(table, pattern, option)
-    both = (of, found, pattern), (found, of, of_pattern)
-    for columns, others, wanted in both:
-        for name, column in columns.items():
-            if name not in others:
-                raise files.DataError(
-                    f"{table.source}: column {column!r} has no partner: there is no "
-                    f"{wanted.replace(_STAR, name)!r}"
-                )
-    return [found[name] for name in of]
-
-
-def in_order_of(
-    table: files.Table, found: dict[str, str], names: Iterable[Any]
-) -> dict[str, str]:
-    """Return columns in the order of the labels of a rule, which must be the same."""
-    wanted = [str(name) for name in names]
-    both = (wanted, found, "these rows"), (found, wanted, "the rule")
-    for one, others, where in both:
-        for name in one:
-            if name not in others:
-                raise files.DataError(
-                    f"{table.source}: label {name!r} is not among those of {where}"
-                )
-    return {name: found[name] for name in wanted}
-
-
-def label_matrix(
-    table: files.Table, columns: Iterable[str], pos_label: str | None
-) -> Integers:
-    """Return labels of several columns as 0 and 1."""
-    values = [files.labels(table, name, pos_label=pos_label) for name in columns]
-    return np.stack(values, axis=1).astype(np.int64)
-
-
-def score_matrix(
-    table: files.Table,
-    columns: Iterable[str],
-    *,
-    logits: bool = False,
-    any: bool = False,
-) -> Floats:
-    """Return scores of several columns: probabilities, log-odds, or any numbers."""
-    read: Any = files.numbers if any else partial(files.probabilities, logits=logits)
-    return np.stack([read(table, name) for name in columns], axis=1)
-
-
-def class_scores(
-    table: files.Table, pattern: str, columns: list[str], *, logits: bool
-) -> Floats:
-    """Return class probabilities, whose rows sum to 1, or scores before a softmax."""
-    if len(columns) < 2:
-        raise files.DataError(
-            f"{table.source}: only {columns[0]!r} matches --scores {pattern!r}; "
-            "--one-label needs a column for each of two classes or more"
-        )
-    p = score_matrix(table, columns, logits=logits)
-    total = p.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
-    if wrong.size and not logits:
-        source, row = table.place_of(int(wrong[0]))
-        more = f" ({wrong.size:,} such rows)" if wrong.size > 1 else ""
-        raise files.DataError(
-            f"{source}: row {row + 1}: the columns {pattern!r} sum to "
-            f"{total[wrong[0]]:.4g}, not to 1{more}; with --one-label they are the "
-            "probabilities of the classes. Divide each row by its sum; pass --logits "
-            "if these are scores before a softmax; or leave out --one-label if a row "
-            "can have several labels"
-        )
-    return p
+        seen |= {} if name is None else {name: shown}
 
 
 def as_classes(names: list[str]) -> list[Any]:
@@ -308,22 +154,3 @@ def as_classes(names: list[str]) -> list[Any]:
     """
     whole = all(_WHOLE.fullmatch(name) for name in names)
     return [int(name) for name in names] if whole else names
-
-
-def class_labels(table: files.Table, column: str, names: list[str]) -> AnyArray:
-    """Return a column of classes, which must be among those of the scores."""
-    codes, found = files.class_names(table, column, names)
-    classes = dict(zip(names, as_classes(names), strict=True))
-    return np.array([classes[name] for name in found])[codes]
-
-
-def named_after(pattern: str, name: str) -> str:
-    """Return the name of a new column of a label.
-
-    Examples
-    --------
-    >>> named_after("decision", "cat"), named_after("*_chosen", "cat")
-    ('decision_cat', 'cat_chosen')
-    """
-    pattern = pattern if _STAR in pattern else f"{pattern}_{_STAR}"
-    return pattern.replace(_STAR, name)

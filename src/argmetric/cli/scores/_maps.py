@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
-from argmetric.cli.scores import _load as load
 from argmetric.cli.scores._layout import Rows, way_of
-
-if TYPE_CHECKING:
-    from argmetric import Calibrator
+from argmetric.cli.scores._load import read_rows
 
 
 def recalibrate(rows: Rows, o: Given) -> None:
@@ -26,11 +24,10 @@ def recalibrate(rows: Rows, o: Given) -> None:
         return
     table, y, p = read_reference(o, rows.score, rows.columns)
     rows.labelled = rows.reference = y, p
-    if rows.way == "classes":
-        return
-    found = fitted(o, table, y, p)
-    rows.calibrator = found.calibrator
-    rows.reference = None if found.rows is None else found
+    if rows.way != "classes":
+        found = fitted(o, table, y, p)
+        rows.calibrator = found.calibrator
+        rows.reference = None if found.rows is None else found
 
 
 def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
@@ -49,59 +46,35 @@ def read_reference(
 ) -> tuple[files.Table, Any, Floats]:
     """Read labels and scores of --reference.
 
-    Parameters
-    ----------
-    o : Given
-        The options.
-    score : str
-        The column of scores of the rows, looked for in the reference too.
-    columns : dict of str to str, optional
-        Of several labels or classes, the columns of scores of the rows.
+    `score` is the column of scores of the rows, looked for in the reference too, and
+    `columns` are those of several labels or classes.
     """
     how = o.only("encoding", "max_line", "decimal")
-    table = load.read_rows(o.reference, **{k: v for k, v in how.items() if v})
-    way, logits = way_of(o), bool(o.logits)
-    if way == "wide":
-        if o.labels is None:
-            raise UsageError("--reference needs its labels: pass --labels 'y_*'")
-        assert columns is not None
-        same = load.partners(table, o.scores, "--scores", columns, o.scores)
-        true = load.partners(table, o.labels, "--labels", columns, o.scores)
-        y: Any = load.label_matrix(table, true, o.pos_label)
-        return table, y, load.score_matrix(table, same, logits=logits)
-    label = o.reference_label
-    if label is None and o.label in table.names:
-        label = o.label
-    if way == "classes":
-        assert columns is not None
-        label = load.find_label(table, label, role="reference_label")
-        same = load.partners(table, o.scores, "--scores", columns, o.scores)
-        p = load.class_scores(table, o.scores, same, logits=logits)
-        return table, load.class_labels(table, label, list(columns)), p
-    wanted = o.reference_score
-    if wanted is None and score in table.names:
-        wanted = score
-    found = load.find_score(
-        table, wanted, logits=logits, taken=[label], role="reference_score"
-    )
-    load.refuse_shared(reference_score=found, reference_label=label)
-    p = files.probabilities(table, found, logits=logits)
-    label = load.find_label(table, label, taken=[found], role="reference_label")
-    y = files.labels(table, label, pos_label=o.pos_label).astype(np.int64)
-    return table, y, p
+    table = read_rows(o.reference, **{k: v for k, v in how.items() if v})
+    way = way_of(o)
+    if way == "wide" and o.labels is None:
+        raise UsageError("--reference needs its labels: pass --labels 'y_*'")
+    named = {"score": o.reference_score, "label": o.reference_label}
+    for role, same in (("score", score), ("label", o.label)):
+        if named[role] is None and same in table.names:
+            named[role] = same
+    none = dict.fromkeys(("group", "weight", "known", "decision_column"))
+    o = o.but(**named, **none)
+    rows = Rows(table, way, None, logits=bool(o.logits), prefix="reference_")
+    rows.columns = columns or {}
+    rows.read_scores(o, None, "probabilities")
+    rows.read_labels(o, None, "required")
+    return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p
 
 
-def read_calibrator(path: str) -> Calibrator:
+def read_calibrator(path: str) -> am.Calibrator:
     """Read a map that `argmetric calibrate` wrote."""
-    from argmetric import Calibrator
-
     if path == "-":
         raise UsageError("a map is read from a file, not from standard input")
     try:
-        return Calibrator.load(path)
+        return am.Calibrator.load(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, UnicodeDecodeError) as error:
-        raise files.DataError(
-            f"{path} is not a map of argmetric calibrate: {error}"
-        ) from (error)
+        said = f"{path} is not a map of argmetric calibrate: {error}"
+        raise files.DataError(said) from error

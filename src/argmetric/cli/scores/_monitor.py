@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from cyclopts import Parameter
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -18,26 +18,64 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
+from argmetric.cli.scores._layout import is_named
 from argmetric.cli.scores._maps import read_reference
-from argmetric.cli.scores._monitor_rows import RowReader, files_of
-from argmetric.cli.scores._monitor_state import (
+from argmetric.cli.scores._monitor_rows import (
+    RowReader,
     State,
     check_state_file,
-    digest_of_rows,
-    load_state,
     only_run,
+    with_labels,
 )
 from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write
+from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
-from argmetric.cli.scores._rows import gathered, shown_input
+from argmetric.cli.scores._rows import gathered, listed, shown_input
 from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
-from argmetric.metrics import Metric
 
-if TYPE_CHECKING:
-    from argmetric import Monitoring
-
-_WATCHED = Parameter(group=opt.FORECAST)
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
+_OWN = {
+    **opt.table(
+        opt.COLUMNS,
+        """
+        time: The column of times: dates, times or ISO text, in any order.
+        by: A column of segments, such as countries: each is monitored by itself, too.
+        late_labels: A file or a pattern of rows that were counted before without
+            labels, and have them now: score, time, label, and the other columns that
+            are used.
+        """,
+        time=opt.ColumnName | None,
+        by=opt.ColumnName | None,
+        late_labels=opt.FilePath | None,
+    ),
+    **opt.table(
+        opt.FORECAST,
+        """
+        every: The length of a period: day, week, month, quarter, 2w, or a number of
+            rows. [default: week]
+        shift: What may have happened: "auto" weighs all readings, "none" adjusts
+            nothing, "prior" takes it that only the share of positives moved.
+        floor: A score that is still good enough: an alarm is raised below it.
+        false_alarms: The probability of an alarm of each kind in a year in which
+            nothing happens.
+        """,
+        every=Annotated[str | None, Parameter(metavar="LENGTH")],
+        shift=(Literal["auto", "none", "prior"], "auto"),
+        floor=Annotated[float | None, Parameter(validator=opt.FINITE)],
+        false_alarms=(Annotated[float, Parameter(validator=opt.INNER_FRACTION)], 0.05),
+    ),
+    **opt.table(
+        opt.OUTPUT,
+        """
+        append: A file that keeps what was counted: files in it are not read again, and
+            those that are new are added. It is made if it is not there.
+        output: Also write a page (.html), Markdown (.md), text (.txt), all numbers
+            (.json, which `Monitoring.load` reads) or a row per period (.csv).
+        """,
+        append=opt.WrittenPath | None,
+        output=opt.Target,
+    ),
+}
 
 
 @command(
@@ -45,27 +83,7 @@ _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
     "average zero_division rule threshold reference reference_score reference_label "
     "every shift coverage floor false_alarms append output json format encoding "
     "max_line decimal",
-    changed={
-        "time": (opt.Column, None),
-        "by": (opt.Column, None),
-        "late_labels": (Annotated[opt.FilePath | None, opt.IN_FILE], None),
-        "average": (opt.AverageOver, None),
-        "every": (Annotated[str | None, _WATCHED, Parameter(metavar="LENGTH")], None),
-        "shift": (Annotated[Literal["auto", "none", "prior"], _WATCHED], "auto"),
-        "floor": (
-            Annotated[float | None, _WATCHED, Parameter(validator=opt.FINITE)],
-            None,
-        ),
-        "false_alarms": (
-            Annotated[float, _WATCHED, Parameter(validator=opt.INNER_FRACTION)],
-            0.05,
-        ),
-        "append": (
-            Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)],
-            None,
-        ),
-        "output": (opt.Target, None),
-    },
+    changed={"average": (opt.AverageOver, None), **_OWN},
 )
 def monitor(o: Given) -> int:
     """Say whether the model is still good, period by period, before the labels come.
@@ -77,36 +95,13 @@ def monitor(o: Given) -> int:
 
     Parameters
     ----------
-    time
-        The column of times: dates, times or ISO text, in any order.
-    by
-        A column of segments, such as countries: each is monitored by itself, too.
     label
         The column of true labels, empty where they have not come. By default the one
         called label, y, y_true or target.
-    late_labels
-        A file or a pattern of rows that were counted before without labels, and have
-        them now: score, time, label, and the other columns that are used.
     threshold
         Rows of this score and above are predicted positive.
     reference
         Labelled rows that the model was not trained on, such as the validation set.
-    every
-        The length of a period: day, week, month, quarter, 2w, or a number of rows.
-        [default: week]
-    shift
-        What may have happened: "auto" weighs all readings, "none" adjusts nothing,
-        "prior" takes it that only the share of positives moved.
-    floor
-        A score that is still good enough: an alarm is raised below it.
-    false_alarms
-        The probability of an alarm of each kind in a year in which nothing happens.
-    append
-        A file that keeps what was counted: files in it are not read again, and those
-        that are new are added. It is made if it is not there.
-    output
-        Also write a page (.html), Markdown (.md), text (.txt), all numbers (.json,
-        which `Monitoring.load` reads) or a row per period (.csv).
     """
     source = gathered(o.file, o.more)
     if o.output is not None:
@@ -114,22 +109,20 @@ def monitor(o: Given) -> int:
     if o.append is not None:
         check_state_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
-    chosen = o.threshold if o.rule is None else load_rule(o.rule)
-    by_rule = o.rule is not None
-    if by_rule and chosen.probabilities == o.logits:
-        was, way_out = "scores, not on probabilities", "pass --logits if they are"
-        if o.logits:
-            was, way_out = "probabilities", "leave out --logits if they are not"
-        raise files.DataError(
-            f"{o.rule} was tuned on {was}: {way_out} log-odds, here and in the "
-            "reference"
-        )
-    judged = metric_named(o.metric, o.zero_division)
-    if by_rule and o.metric is None:
-        judged = chosen.metric
-    named = by_rule and (chosen.neg_label, chosen.pos_label) != (0, 1)
-    if named and o.pos_label is None:  # the rule has seen both classes
-        o = o.but(pos_label=str(chosen.pos_label))
+    chosen, metric = o.threshold, metric_named(o.metric, o.zero_division)
+    if o.rule is not None:
+        chosen = load_rule(o.rule)
+        if chosen.probabilities == o.logits:
+            was, way_out = "scores, not on probabilities", "pass --logits if they are"
+            if o.logits:
+                was, way_out = "probabilities", "leave out --logits if they are not"
+            raise files.DataError(
+                f"{o.rule} was tuned on {was}: {way_out} log-odds, here and in the "
+                "reference"
+            )
+        metric = chosen.metric if o.metric is None else metric
+        if is_named(chosen) and o.pos_label is None:  # it has seen both classes
+            o = o.but(pos_label=str(chosen.pos_label))
     options: dict[str, Any] = {
         "every": _length(o.every, o.time),
         **o.only("shift", "coverage", "floor", "false_alarms", "logits", "average"),
@@ -140,38 +133,29 @@ def monitor(o: Given) -> int:
         raise UsageError("pass --reference FILE: labelled rows to compare with")
     labelled = True if o.decision_column else None if chosen is None else False
     reader = RowReader(o, labelled)
-    rows = None if o.reference is None else _reference(o)
-    late = [] if o.late_labels is None else files_of(o.late_labels)
-    ask = partial(_watched, reader=reader, metric=judged, chosen=chosen, reference=rows)
+    watch = _Watch(reader, metric, chosen, _reference(o), options)
+    late = [] if o.late_labels is None else listed(o.late_labels, remote=True)
     before, notes = None, reader.notes
     with only_run(o.append) if o.append else nullcontext(), warnings_in(notes):
+        paths = listed(source, remote=True)
         if o.append is None:
-            paths = files_of(source)
-            found = ask(None, paths, late, options=options)
+            found = watch.over(None, paths, late)
         else:
-            asked = {
-                **{f"--{k.replace('_', '-')}": v for k, v in options.items()},
-                "--metric": judged.name,
-                "--zero-division": o.zero_division,
-                "--rule": chosen.to_dict() if by_rule else None,
-                "--threshold": o.threshold,
-                "--decision-column": o.decision_column,
-                "--time": o.time,
-                "--by": o.by,
-                "--group": o.group,
-                "--reference": rows and digest_of_rows(*rows),
-            }
-            state = load_state(o.append, asked)
-            fresh = state.new_files([*files_of(source), *late], notes)
+            same = o.only("zero_division", "threshold", "decision_column")
+            same |= {**options, **o.only("time", "by", "group")}
+            asked = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
+            asked["--metric"] = metric.name
+            asked["--rule"] = chosen.to_dict() if o.rule is not None else None
+            state = State.load(o.append, asked, watch.reference)
+            fresh = state.new_files([*paths, *late], notes)
             names = [os.path.relpath(one[0]) for one in fresh]
             labelled_now = {os.path.relpath(one) for one in late}
             paths = [one for one in names if one not in labelled_now]
             late = [one for one in names if one in labelled_now]
             before, reader.zoned = state.monitoring, state.zoned
-            found = ask(before, paths, late, options=options)
+            found = watch.over(before, paths, late)
             if names and found is not None:
-                counted = [*state.files, *fresh]
-                State(state.asked, found, counted, reader.zoned).save(o.append)
+                state.save(o.append, found, fresh, reader.zoned)
     if found is None:
         raise files.DataError(f"{shown_input(source)} has no rows")
     summary = summary_of(found, reader, shown_input(source), len(paths))
@@ -180,8 +164,8 @@ def monitor(o: Given) -> int:
         write(found, o.output)
     tell(summary, found, json=o.json)
     alarms = alarms_of(found, before)
-    for where, fresh_alarms in alarms.items():
-        last, many = fresh_alarms[-1], _report.count(len(fresh_alarms), "period")
+    for where, raised in alarms.items():
+        last, many = raised[-1], _report.count(len(raised), "period")
         say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
     return GATE_NOT_MET if alarms else DONE
 
@@ -192,8 +176,6 @@ def _check_output(path: str) -> None:
         known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
         raise UsageError(f"-o {path}: the name of the file must end in {known}")
     if path.lower().endswith(".html"):
-        from argmetric.cli.scores._page import require
-
         require(path)
 
 
@@ -216,8 +198,10 @@ def _length(every: str | None, time: str | None) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def _reference(o: Given) -> tuple[Any, ...]:
+def _reference(o: Given) -> tuple[Any, ...] | None:
     """Labels and scores of --reference, and segments where it has the column."""
+    if o.reference is None:
+        return None
     table, y, p = read_reference(o, o.score or "")
     if y.min() == y.max():
         raise files.DataError(
@@ -229,75 +213,61 @@ def _reference(o: Given) -> tuple[Any, ...]:
     return y, p, np.array([str(one) for one in ids], dtype=object)[codes]
 
 
-def _watched(
-    found: Monitoring | None,
-    paths: list[str],
-    late: list[str],
-    *,
-    reader: RowReader,
-    metric: Metric,
-    chosen: Any,
-    reference: tuple[Any, ...] | None,
-    options: dict[str, Any],
-) -> Monitoring | None:
-    """What was counted before, with the rows of the files."""
-    from argmetric import monitor as watch
-    from argmetric._monitor import Overlap
+class _Watch(NamedTuple):
+    """What rows are compared with, and how."""
 
-    if found is not None and reader.labelled is None:  # as when the state was begun
-        reader.labelled = found.watch.rule is None
-    overlap = None if reference is None else Overlap(reference[1])
-    blocks = ((path, block) for path in paths for block in reader.blocks(path))
-    with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+    reader: RowReader
+    metric: Any
+    chosen: Any
+    reference: tuple[Any, ...] | None
+    options: dict[str, Any]
+
+    def over(
+        self, found: am.Monitoring | None, paths: list[str], late: list[str]
+    ) -> am.Monitoring | None:
+        """What was counted before, with the rows of the files."""
+        from argmetric._monitor import Overlap
+
+        reader, notes = self.reader, self.reader.notes
+        if found is not None and reader.labelled is None:  # as when the state was begun
+            reader.labelled = found.watch.rule is None
+        overlap = None if self.reference is None else Overlap(self.reference[1])
+        blocks = ((path, block) for path in paths for block in reader.blocks(path))
+        with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+            for path, block in blocks:
+                if overlap is not None:
+                    overlap.look(block["p"])
+                try:
+                    found = self._begun(block) if found is None else found.add(**block)
+                except (ValueError, TypeError) as error:
+                    raise files.DataError(f"{path}: {error}") from error
+        blocks = ((path, block) for path in late for block in reader.blocks(path))
         for path, block in blocks:
-            if overlap is not None:
-                overlap.look(block.p)
+            if found is None:
+                break
+            some = with_labels(block, path)
             try:
-                if found is None:
-                    assert reference is not None
-                    labels = block.labels
-                    if not reader.labelled:
-                        labels = _rule(chosen, reference, metric, reader)
-                    how = {**options, **block.added}
-                    del how["labels"]
-                    how["reference"] = reference
-                    found = watch(block.p, labels, metric, **how)
-                else:
-                    found = found.add(block.p, **block.added)
+                found = found.add_labels(**some) if some["p"].size else found
             except (ValueError, TypeError) as error:
-                raise files.DataError(f"{path}: {error}") from error
-    blocks = ((path, block) for path in late for block in reader.blocks(path))
-    for path, block in blocks:
-        if found is None:
-            break
-        some = block.with_labels(path)
-        how = {**some.added, "y": some.known}
-        del how["known"]
-        try:
-            found = found.add_labels(p=some.p, **how) if some.p.size else found
-        except (ValueError, TypeError) as error:
-            said = str(error).replace("y has", "it has").partition(": rows are added")
-            more = "; rows are counted first, with the same score and time" * bool(
-                said[1]
+                said, cut, _ = str(error).partition(": rows are added")
+                said = said.replace("y has", "it has")
+                more = "; rows are counted first, with the same score and time"
+                raise files.DataError(f"{path}: {said}{more * bool(cut)}") from error
+        reader.check()
+        if overlap is not None and overlap.message and overlap.message not in notes:
+            notes.append(overlap.message)
+        return found
+
+    def _begun(self, block: dict[str, Any]) -> am.Monitoring:
+        """The first rows, with what predicts labels where no column has them."""
+        assert self.reference is not None
+        how, rule = {**self.options, **block, "reference": self.reference}, self.chosen
+        p, labels = how.pop("p"), how.pop("labels")
+        if not self.reader.labelled and rule is None:
+            rule = am.tune(self.reference[0], self.reference[1], self.metric)
+            self.reader.notes.append(
+                f"rows are predicted by {rule_text(rule, 'score')}, the best threshold "
+                "on the reference: --rule or --threshold names another"
             )
-            raise files.DataError(f"{path}: {said[0]}{more}") from error
-    reader.check()
-    if overlap is not None and overlap.message and overlap.message not in reader.notes:
-        reader.notes.append(overlap.message)
-    return found
-
-
-def _rule(
-    chosen: Any, reference: tuple[Any, ...], metric: Metric, reader: RowReader
-) -> Any:
-    """What predicts labels, where no column has them."""
-    if chosen is not None:
-        return chosen
-    from argmetric import tune
-
-    rule: Any = tune(reference[0], reference[1], metric)
-    reader.notes.append(
-        f"rows are predicted by {rule_text(rule, 'score')}, the best threshold on the "
-        "reference: --rule or --threshold names another"
-    )
-    return rule
+        decided = labels if self.reader.labelled else rule
+        return am.monitor(p, decided, self.metric, **how)

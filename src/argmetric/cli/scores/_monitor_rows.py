@@ -1,8 +1,17 @@
-"""Rows that `argmetric monitor` reads: file by file, in blocks of flat memory."""
+"""Rows that `argmetric monitor` reads, and what it keeps with ``--append``.
+
+Rows are read file by file, in blocks of flat memory. The state is one JSON file: the
+counts, the options it was begun with, the files that were counted, and a digest of all
+that. It is replaced in one step when all new rows are counted, so a run that is killed
+has changed nothing.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import glob
+import hashlib
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,59 +19,30 @@ from typing import Any
 
 import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
+from argmetric._input.arguments import check_bytes
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
+from argmetric._results.saving import check_version, parsed
+from argmetric._results.whole_files import (
+    held_alone,
+    is_special,
+    read_whole,
+    written_whole,
+)
 from argmetric.cli._command import Given
-from argmetric.cli._errors import with_flags
-from argmetric.cli.scores._load import find_score, refuse_shared
-from argmetric.cli.scores._rows import Input, in_pieces, listed
+from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli.scores import _load as load
+from argmetric.cli.scores._rows import in_pieces
+from argmetric.cli.scores._rules import refuse_bad_target
 
+NAME, FORMAT = "argmetric monitor state", 1
+_ANEW = "pass another --append file to begin anew"
 ZONES = (
     "some times have a time zone and some have none: give all of them a zone, or none"
 )
-
-
-@dataclass(frozen=True)
-class RowBlock:
-    """Some rows: scores, and what else is read of them."""
-
-    p: Floats
-    labels: AnyArray | None
-    known: Floats | None
-    time: AnyArray | None
-    by: Groups | None
-    groups: Groups | None
-
-    @property
-    def added(self) -> dict[str, Any]:
-        """As `Monitoring.add` takes them, beside the scores."""
-        return {
-            "labels": self.labels,
-            "known": self.known,
-            "time": self.time,
-            "by": self.by,
-            "groups": self.groups,
-        }
-
-    def with_labels(self, place: str) -> RowBlock:
-        """The rows whose labels are known."""
-        if self.known is None:
-            raise files.DataError(f"{place} has no column of labels: pass --label")
-        rows = ~np.isnan(self.known)
-        by, groups = (
-            None if one is None else Groups(one.codes[rows], one.ids)
-            for one in (self.by, self.groups)
-        )
-        return RowBlock(
-            self.p[rows],
-            None if self.labels is None else self.labels[rows],
-            self.known[rows],
-            None if self.time is None else self.time[rows],
-            by,
-            groups,
-        )
 
 
 @dataclass
@@ -71,8 +51,6 @@ class RowReader:
 
     Attributes
     ----------
-    o : Given
-        The options.
     labelled : bool or None
         Whether predicted labels are read; None: where the first file has them.
     names : dict of str to str
@@ -94,14 +72,25 @@ class RowReader:
     _without_label: files.Table | None = None
     _bad_label: bool = False
 
-    def blocks(self, path: str) -> Iterator[RowBlock]:
-        """Rows of one file."""
-        found = False
+    def blocks(self, path: str) -> Iterator[dict[str, Any]]:
+        """Rows of one file, as `Monitoring.add` takes them."""
+        before = self.rows
         for table in self._tables(path):
-            found = True
             self.rows += table.n_rows
-            yield self._block(table)
-        if not found:
+            names, logits = self._found, self.o.logits
+            labels = None
+            if self.labelled:
+                name = names["decision_column"]
+                labels = load.load_decisions(table, name, self.o.pos_label)
+            yield {
+                "p": files.probabilities(table, names["score"], logits=logits),
+                "labels": labels,
+                "known": self._known(table),
+                "time": self._times(table),
+                "by": self._named_groups(table, "by"),
+                "groups": self._named_groups(table, "group"),
+            }
+        if self.rows == before:
             self.notes.append(f"{path} has no rows")
 
     def check(self) -> None:
@@ -113,8 +102,6 @@ class RowReader:
     def _tables(self, path: str) -> Iterator[files.Table]:
         how = self.o.only("format", "encoding", "max_line", "decimal")
         if how["format"] is not None or not in_pieces(path):
-            from argmetric._input.arguments import check_bytes
-
             how["max_line"] = check_bytes(how["max_line"], "--max-line")
             yield from files.read_blocks(path, self._choose, **how)
             return
@@ -134,28 +121,21 @@ class RowReader:
 
     def _choose(self, table: files.Table) -> list[str]:
         """The columns of a file that are read."""
-        label = self.o.label
-        named = {"time": self.o.time, "by": self.o.by, "group": self.o.group}
-        taken = [one for one in (*named.values(), label) if one is not None]
-        score = find_score(table, self.o.score, logits=self.o.logits, taken=taken)
+        o, label = self.o, self.o.label
+        named = {
+            k: v for k, v in o.only("time", "by", "group").items() if v is not None
+        }
+        taken = [*named.values(), *([] if label is None else [label])]
+        score = load.find_score(table, o.score, logits=o.logits, taken=taken)
         found = {"score": score}
-        for role, name in named.items():
-            if name is not None:
-                found[role] = files.named_column(table, name)
-        taken = [*taken, found["score"]]
+        found |= {role: files.named_column(table, x) for role, x in named.items()}
+        taken.append(score)
         if self.labelled is None:
-            self.labelled = bool(
-                files.default_columns(table, files.DECISION_NAMES, taken=taken)
-            )
+            usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
+            self.labelled = bool(usual)
         if self.labelled:
-            found["decision_column"] = files.find_column(
-                table,
-                self.o.decision_column,
-                files.DECISION_NAMES,
-                what="decision",
-                role="decision_column",
-                taken=taken,
-            )
+            decision = load.find_decisions(table, o.decision_column, taken=taken)
+            found["decision_column"] = decision
         if label is None and not self._bad_label:
             taken = [*taken, *found.values()]
             some = files.default_columns(table, files.LABEL_NAMES, taken=taken)
@@ -164,21 +144,10 @@ class RowReader:
             found["label"] = files.named_column(table, label)
         elif label is not None:  # labels may not have come yet
             self._without_label = table
-        refuse_shared(**found)
-        self.names = {**self.names, **found}
+        load.refuse_shared(**found)
+        self.names |= found
         self._found = found
         return list(found.values())
-
-    def _block(self, table: files.Table) -> RowBlock:
-        names = self._found
-        return RowBlock(
-            files.probabilities(table, names["score"], logits=self.o.logits),
-            self._decisions(table),
-            self._known(table),
-            self._times(table),
-            self._named_groups(table, "by"),
-            self._named_groups(table, "group"),
-        )
 
     def _named_groups(self, table: files.Table, role: str) -> Groups | None:
         """A column of segments or groups, by their names as text."""
@@ -189,22 +158,10 @@ class RowReader:
         texts[:] = [str(one) for one in ids]
         return Groups(codes, texts)
 
-    def _decisions(self, table: files.Table) -> AnyArray | None:
-        if not self.labelled:
-            return None
-        name = self._found["decision_column"]
-        try:
-            return files.labels(table, name)
-        except files.DataError:
-            if self.o.pos_label is None:
-                raise
-            return files.labels(table, name, pos_label=self.o.pos_label)
-
     def _known(self, table: files.Table) -> Floats | None:
-        name = self._found.get("label")
+        name, pos_label = self._found.get("label"), self.o.pos_label
         if name is None or self._bad_label:
             return None
-        pos_label = self.o.pos_label
         try:
             return files.labels(table, name, pos_label=pos_label, missing=True)
         except files.DataError as error:
@@ -223,12 +180,25 @@ class RowReader:
             found, zone = read_times(_parsed(column), table.n_rows, table.first + 1)
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{place}: {error}") from None
-        zoned = bool(zone)
-        if self.zoned is not None and zoned != self.zoned:
+        if self.zoned not in (None, bool(zone)):
             raise files.DataError(f"{place}: {ZONES}")
-        self.zoned = zoned
+        self.zoned = bool(zone)
         self.notes += [one for one in zone if one not in self.notes]
         return found
+
+
+def with_labels(block: dict[str, Any], place: str) -> dict[str, Any]:
+    """The rows whose labels are known, as `Monitoring.add_labels` takes them."""
+    if block["known"] is None:
+        raise files.DataError(f"{place} has no column of labels: pass --label")
+    rows = ~np.isnan(block["known"])
+    some = {"y" if name == "known" else name: x for name, x in block.items()}
+    for name, x in some.items():
+        if isinstance(x, Groups):
+            some[name] = Groups(x.codes[rows], x.ids)
+        elif x is not None:
+            some[name] = x[rows]
+    return some
 
 
 def _parsed(column: Any) -> Any:
@@ -251,14 +221,166 @@ def _parsed(column: Any) -> Any:
     return column  # `read_times` says which row is wrong
 
 
-def files_of(source: Input) -> list[str]:
-    """All files of an input, folders and addresses included, in order."""
-    found: list[str] = []
-    for path in listed(source):
-        if os.path.isdir(path) or "://" in path:
-            from argmetric.scale import find_files
+@dataclass(frozen=True)
+class State:
+    """What was counted so far.
 
-            found += [one for one, _ in find_files(path)]
-        else:
-            found.append(path)
-    return found
+    Attributes
+    ----------
+    asked : dict
+        Options that must stay the same, by their names.
+    monitoring : Monitoring or None
+        None before the first row.
+    files : list of [path, size, modified, digest]
+        Files that were counted.
+    zoned : bool or None
+        Whether their times have a zone.
+    """
+
+    asked: dict[str, Any]
+    monitoring: am.Monitoring | None = None
+    files: list[list[Any]] = field(default_factory=list)
+    zoned: bool | None = None
+
+    @classmethod
+    def load(
+        cls, path: str, asked: dict[str, Any], reference: tuple[Any, ...] | None
+    ) -> State:
+        """Read a state, or begin one; what does not fit the options is refused."""
+        asked["--reference"] = reference and _digest_of_rows(reference)
+        if not os.path.exists(path):
+            refuse_bad_target(path)
+            if reference is None:
+                raise UsageError("--reference FILE is needed to begin a state")
+            return State(asked)
+        content = read_whole(path)
+        try:
+            values = parsed(content.decode())
+            if not isinstance(values, dict) or values.get("file") != NAME:
+                raise files.DataError(
+                    f"{path} is no state of argmetric monitor: {_ANEW}, or name the "
+                    "right one"
+                )
+            check_version(values.get("format"), FORMAT, path)
+            if values.pop("digest", None) != _digest(values):
+                raise ValueError("it does not match its digest")
+            made = am.Monitoring.from_dict(values["monitoring"])
+            begun, read, zoned = (values[k] for k in ("asked", "files", "zoned"))
+        except files.DataError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
+            raise files.DataError(
+                f"{path} is damaged ({error}): restore it, or {_ANEW}, over all files"
+            ) from None
+        for option, now in asked.items():
+            before = begun.get(option)
+            if now == before or (option == "--reference" and now is None):
+                continue
+            if option in ("--reference", "--rule") and None not in (now, before):
+                raise files.DataError(
+                    f"{path} was begun with another {option}: pass that one, or {_ANEW}"
+                )
+            was, is_ = (
+                f"with {option} {one:g}"
+                if isinstance(one, float)
+                else "without it"
+                if one is None
+                else f"with {option} {one}"
+                for one in (before, now)
+            )
+            raise files.DataError(
+                f"{option}: {path} was begun {was} and not {is_}: pass the same "
+                f"options, or {_ANEW}"
+            )
+        return State({**asked, "--reference": begun["--reference"]}, made, read, zoned)
+
+    def new_files(self, paths: list[str], notes: list[str]) -> list[list[Any]]:
+        """Files that were not counted yet; notes tell which are left out.
+
+        A file is known by its path, size and time of change, or by its content.
+        """
+        by_path = {one[0]: one for one in self.files}
+        by_content = {one[3]: one[0] for one in self.files}
+        found, n_known = [], 0
+        for path in paths:
+            whole, status = os.path.abspath(path), os.stat(path)
+            stamp = [status.st_size, status.st_mtime_ns]
+            known = by_path.get(whole)
+            if known is not None and known[1:3] == stamp:
+                n_known += 1
+                continue
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if known is not None and known[3] != digest:
+                raise files.DataError(
+                    f"{path} has changed since its rows were counted, and they cannot "
+                    f"be taken out: {_ANEW}, over all files"
+                )
+            if known is not None:
+                n_known += 1
+            elif digest in by_content:
+                twin = os.path.relpath(by_content[digest])
+                notes.append(f"{path} has the content of {twin}, and is left out")
+            else:
+                found.append([whole, *stamp, digest])
+                by_content[digest] = whole
+        if n_known:
+            were = "1 file was" if n_known == 1 else f"{n_known:,} files were"
+            notes.append(f"{were} counted before and not read again")
+        return found
+
+    def save(
+        self,
+        path: str,
+        found: am.Monitoring,
+        fresh: list[list[Any]],
+        zoned: bool | None,
+    ) -> None:
+        """Replace the file in one step, with what was found in new files."""
+        values = {
+            "file": NAME,
+            "format": FORMAT,
+            "asked": self.asked,
+            "files": [*self.files, *fresh],
+            "zoned": zoned,
+            "monitoring": found.to_dict(),
+        }
+        text = json.dumps({**values, "digest": _digest(values)}, allow_nan=False)
+        with written_whole(path) as file:
+            file.write(text.encode())
+
+
+def check_state_file(path: str) -> None:
+    """Refuse what can keep no state: a folder, a pipe, a device."""
+    if os.path.isdir(path) or is_special(path):
+        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+        raise UsageError(f"--append {path} is {kind}: name a file, which may be new")
+
+
+@contextlib.contextmanager
+def only_run(path: str) -> Iterator[None]:
+    """Refuse a second run with the same state; remove what a killed one left."""
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise files.DataError(f"cannot write {path}: there is no folder {folder}")
+    lock = os.path.join(folder, f".{name}.lock")
+    with held_alone(lock, f"another run writes to {path}: wait until it has ended"):
+        left = os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.tmp")
+        for one in glob.glob(left):
+            with contextlib.suppress(OSError):
+                os.unlink(one)
+        yield
+
+
+def _digest_of_rows(columns: tuple[Any, ...]) -> str:
+    """Digest of the columns of a reference."""
+    found = hashlib.sha256()
+    for one in columns:
+        as_text = one.dtype.kind == "O"
+        found.update(repr(one.tolist()).encode() if as_text else one.tobytes())
+    return found.hexdigest()
+
+
+def _digest(values: dict[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

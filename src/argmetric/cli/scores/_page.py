@@ -66,9 +66,9 @@ def report(o: Given) -> int:
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         maps.recalibrate(rows, o)
-        known = rows.labelled
-        calibrator = None if known is not None else rows.calibrator
-        page = _summarized(rows, o, calibrator=calibrator, reference=known, **limits)
+        limits["reference"] = rows.labelled
+        limits["calibrator"] = rows.calibrator if rows.labelled is None else None
+        page = _summarized(rows, o, **limits)
         if target is not None:
             save(page, target, form)
     for note in rows.notes:
@@ -86,13 +86,12 @@ def require(path: str | None, form: Form | None = None) -> Form:
         refuse_bad_target(path)
     try:
         form = form or ("text" if path is None else format_of(path))
+        if form == "html":
+            require_page()
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if form == "html":
-        try:
-            require_page()
-        except ModuleNotFoundError as error:
-            raise files.DataError(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise files.DataError(str(error)) from error
     return form
 
 
@@ -102,6 +101,23 @@ def save(page: Report, path: str, form: Form | None = None) -> None:
     say(f"written: {path}")
 
 
+def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
+    """Write the report of a decision, or of labels that were found in another way."""
+    from argmetric import _report as pages
+
+    known: Any = {"coverage": o.coverage, "reference": rows.labelled}
+    with progress("reporting"):
+        if rows.way == "classes":
+            names = {"file": rows.table.source}
+            page = pages.report_class_decision(decision, rows.y, names=names, **known)
+        elif decision is not None:
+            page = pages.report_decision(decision, rows.y, **known, **_names(rows))
+        else:
+            how = {"checked_on": rows.labelled, **rows.scoring}
+            page = _summarized(rows, o, labels=labels, **how)
+        save(page, o.report)
+
+
 def _names(rows: Rows) -> dict[str, Any]:
     """The file, the columns that were used, and the groups by their names."""
     named = {"file": rows.table.source, **rows.used}
@@ -109,41 +125,13 @@ def _names(rows: Rows) -> dict[str, Any]:
     ids = None
     if rows.groups is not None:
         ids = np.fromiter(rows.groups.ids, dtype=object, count=len(rows.groups.ids))
-    names = {role: named[role] for role in roles if role in named}
-    return {"names": names, "group_names": ids}
-
-
-def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
-    """Write the report of a decision, or of labels that were found in another way."""
-    from argmetric import _report as pages
-
-    known, names = rows.labelled, _names(rows)
-    with progress("reporting"):
-        if rows.way == "classes":
-            page = pages.report_class_decision(
-                decision,
-                rows.y,
-                coverage=o.coverage,
-                reference=known,
-                names={"file": rows.table.source},
-            )
-        elif decision is not None:
-            page = pages.report_decision(
-                decision, rows.y, coverage=o.coverage, reference=known, **names
-            )
-        else:
-            page = _summarized(rows, o, labels=labels, checked_on=known, **rows.scoring)
-        save(page, o.report)
+    return {"names": {k: named[k] for k in roles if k in named}, "group_names": ids}
 
 
 def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
     from argmetric import _report as pages
 
-    if o.prior is not None:
-        how["prior"] = o.prior
-    how = {"logits": rows.logits, **how, **rows.how, **_names(rows)}
-    return pages.Report(
-        pages.summarize_file(
-            rows.checked, rows.metric, y=rows.y, coverage=o.coverage, **how
-        )
-    )
+    how = {"logits": rows.logits, "coverage": o.coverage, **how, **rows.how}
+    how |= {} if o.prior is None else {"prior": o.prior}
+    how |= {"y": rows.y, **_names(rows)}
+    return pages.Report(pages.summarize_file(rows.checked, rows.metric, **how))

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
-from argmetric.cli import _report
+from argmetric import _files as files
+from argmetric._input.label_words import Spelled
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import stages
+from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._load import DEFAULTS
 from argmetric.cli.scores._refusals import check
 from argmetric.cli.scores._rows import (
     COLUMNAR,
@@ -24,22 +30,16 @@ from argmetric.cli.scores._rows import (
 
 RUNNING = "engine scheduler memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
-# Options that each command takes in pieces, besides those above
-TAKEN = {
-    "decide": "score group average metric zero_division logits calibrator reference "
-    "reference_score reference_label min_positives max_positives min_precision "
-    "min_recall coverage new_decisions jobs",
-    "forecast": "score decision_column group average metric zero_division pos_label "
-    "coverage fail_under fail_on jobs",
-    "evaluate": "label decision_column group average metric zero_division pos_label "
-    "fail_under",
-    "tune": "score label metric zero_division cost_fp cost_fn pos_label choice "
-    "min_precision min_recall max_positives coverage seed",
-    "calibrate": "score label weight group average metric zero_division pos_label "
-    "logits method seed",
+# Options by the parameters of verbs over files; the others have the same names
+_PARAMETERS = {
+    **dict.fromkeys(("cost_fp", "cost_fn"), "cost"),
+    **dict.fromkeys(("reference_score", "reference_label"), "reference"),
+    "new_decisions": "decision_column",
+    "seed": "random_state",
 }
 _FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
-_ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more".split()
+_ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more jobs"
+_TOLD = "coverage fail_under fail_on"  # about the answer
 
 
 def asked(verb: str, o: Given, source: Input) -> bool:
@@ -54,33 +54,40 @@ def asked(verb: str, o: Given, source: Input) -> bool:
         raise UsageError("--scheduler is about Dask: pass --engine dask too")
     if o.memory is not None:
         _limit(o)
-    forced = any(map(o.has, _FORCING))
     if isinstance(source, tuple):
         many = in_pieces(source[0])
     else:
-        many = is_many(source) or _too_large(source, o)
-    if not (forced or many):
+        large = os.path.isfile(source) and source.lower().endswith(COLUMNAR)
+        many = os.path.isdir(source) or "://" in source or is_pattern(source)
+        many = many or (large and os.path.getsize(source) > _limit(o))
+    if not (many or any(map(o.has, _FORCING))):
         return False
-    taken = {*TAKEN[verb].split(), *_ALWAYS}
-    beyond = [name for name in o.names if o.has(name) and name not in taken]
+    from argmetric import scale
+
+    taken = {
+        *_ALWAYS.split(),
+        *_TOLD.split(),
+        *signature(getattr(scale, verb)).parameters,
+    }
+    if verb == "calibrate":
+        taken |= {*signature(scale.calibration_check).parameters}
+    given = [name for name in o.names if o.has(name) and name not in taken]
+    beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if verb == "decide" and isinstance(o.max_positives, float):
         beyond.append("max_positives")
     if not beyond:
         return True
     check(verb, {"whole"}, o)
-    _refuse_too_large(f"--{beyond[0].replace('_', '-')}", source, o)
+    option, name = f"--{beyond[0].replace('_', '-')}", shown_input(source)
+    if "://" in name:
+        raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")
+    size, most = sum(map(os.path.getsize, listed(source))), _limit(o)
+    if size > most:
+        raise UsageError(
+            f"{option} needs all rows at once, and {name} has {size / 1e6:,.0f} MB: "
+            f"more than the {most / 1e6:,.0f} MB of --memory"
+        )
     return False
-
-
-def is_many(file: str) -> bool:
-    """Whether this is a folder, a pattern or an address."""
-    return os.path.isdir(file) or "://" in file or is_pattern(file)
-
-
-def _too_large(file: str, o: Given) -> bool:
-    if not (os.path.isfile(file) and file.lower().endswith(COLUMNAR)):
-        return False
-    return os.path.getsize(file) > _limit(o)
 
 
 def _limit(o: Given) -> int:
@@ -92,51 +99,55 @@ def _limit(o: Given) -> int:
         raise UsageError(str(error)) from error
 
 
-def _refuse_too_large(option: str, source: Input, o: Given) -> None:
-    """Refuse rows that cannot be read at once."""
-    name = shown_input(source)
-    if "://" in name:
-        raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")
-    size, most = sum(map(os.path.getsize, listed(source))), _limit(o)
-    if size > most:
-        raise UsageError(
-            f"{option} needs all rows at once, and {name} has {size / 1e6:,.0f} MB: "
-            f"more than the {most / 1e6:,.0f} MB of --memory"
-        )
+def columns(o: Given, source: Input, *names: str, logits: bool = False) -> Any:
+    """Return the columns of files by the options that name them."""
+    from argmetric.scale import columns_of
+
+    more = {"score": files.LOGIT_NAMES} if logits else {}
+    wanted = {k: (getattr(o, k), DEFAULTS[k] + more.get(k, ())) for k in names}
+    return dict(zip(names, columns_of(source, **wanted), strict=True))
 
 
 @contextmanager
-def running(o: Given) -> Iterator[dict[str, Any]]:
-    """What every verb over files takes: where and how it runs."""
-    from argmetric.scale import Dask, Threads
+def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
+    """Start workers, and yield what calls a verb with the options that it takes."""
+    from argmetric import scale
 
-    jobs = -1 if o.jobs is None else o.jobs
-    dask = o.engine == "dask"
-    with (
-        stages() as report,
-        _quiet() if dask else nullcontext(),
-        Dask(o.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor,
-    ):
-        how = {"executor": executor, "progress": report}
-        yield {**o.only("on_error", "memory"), **how}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the log of Dask: what ends the run is told once, by its message."""
+    jobs, dask = -1 if o.jobs is None else o.jobs, o.engine == "dask"
+    kind = partial(scale.Dask, o.scheduler, n_jobs=jobs)
     before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
+    if dask:  # what ends the run is told once, by its message
+        logging.disable(logging.CRITICAL)
     try:
-        yield
+        with stages() as report, kind() if dask else scale.Threads(jobs) as executor:
+            given = o.only(*o.names)
+            given |= {"pos_label": Spelled(o.pos_label), "random_state": o.seed}
+            given |= {"executor": executor, "progress": report}
+            given |= {"zero_division": None, "reference": None}  # made use of
+
+            def run(verb: str, metric: Any = None, **more: Any) -> Any:
+                function = getattr(scale, verb)
+                known, how = signature(function).parameters, {**given, **more}
+                how |= {} if metric is None else {"metric": metric}
+                return function(source, **{k: how[k] for k in known if k in how})
+
+            yield run
     finally:
         logging.disable(before)
 
 
-def described(file: Input, rows: int, **columns: str | None) -> _report.Values:
-    """Return which rows of files that were read in pieces, and the columns used."""
-    return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": rows,
-        "columns": {role: name for role, name in columns.items() if name is not None},
-    }
+def rows_of(
+    source: Input,
+    n: int,
+    metric: Any,
+    average: Any = None,
+    groups: int | None = None,
+    **used: str | None,
+) -> Rows:
+    """Return rows of files that were read in pieces, to be told as others are."""
+    table = SimpleNamespace(source=shown_input(source), format="parquet", n_rows=n)
+    ids = None if groups is None else SimpleNamespace(ids=range(groups))
+    rows = Rows(table, "one", metric, average, groups=ids)
+    for role, name in used.items():
+        rows.use(role, name)
+    return rows

@@ -5,8 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
@@ -22,26 +21,21 @@ Input = str | tuple[str, ...]
 
 
 def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
-    """Return what was given as one input.
+    """Return what was given as one input; `writes` says whether there is a ``-o``.
 
     Files of text are listed, those of a pattern in the order of their names. What is
     columnar stays as it was given: it is read in pieces.
-
-    Parameters
-    ----------
-    file : str
-        A file, a pattern, a folder, an address, or ``"-"``.
-    more : sequence of str
-        Others of them.
-    writes : bool, optional
-        Whether the command has an option ``-o``.
     """
     given = (file, *more)
-    for path in more:
-        if writes and not (in_pieces(path) or "-" in given or glob.has_magic(path)):
-            _refuse_output_among_inputs(path)
-    if "-" in given and more:
+    if more and "-" in given:
         raise UsageError("- is standard input, which goes alone: leave the files out")
+    for path in more if writes else ():  # one that is not there may be the output
+        if in_pieces(path) or glob.has_magic(path) or os.path.lexists(path):
+            continue
+        hint = f"every file named is read: to write to it, pass -o {path}"
+        if not os.path.splitext(path)[1]:
+            hint = "a value with a space needs quotes, as in --metric 'F1 score'"
+        raise files.DataError(f"{path}: no such file; {hint}")
     found = [path for one in given for path in _expanded(one)]
     columnar = [one for one in found if in_pieces(one)]
     if not columnar:
@@ -54,33 +48,17 @@ def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
     return file if not more else given
 
 
-def _refuse_output_among_inputs(path: str) -> None:
-    """Refuse a second file that is not there: it may be meant as the output."""
-    if not os.path.lexists(path):
-        if not os.path.splitext(path)[1]:
-            raise files.DataError(
-                f"{path}: no such file; a value with a space needs quotes, as in "
-                "--metric 'F1 score'"
-            )
-        raise files.DataError(
-            f"{path}: no such file; every file named is read: to write to it, pass "
-            f"-o {path}"
-        )
+def listed(source: Input, *, remote: bool = False) -> list[str]:
+    """Return the files of an input, of folders too, and if asked for of addresses."""
+    found: list[str] = []
+    for path in (source,) if isinstance(source, str) else source:
+        if os.path.isdir(path) or (remote and "://" in path):
+            from argmetric.scale import find_files
 
-
-def listed(source: Input) -> tuple[str, ...]:
-    """Return the files of an input that is read into memory."""
-    given = (source,) if isinstance(source, str) else source
-    return tuple(path for one in given for path in _in_folder(one))
-
-
-def _in_folder(path: str) -> list[str]:
-    """Return the files of a folder or a pattern, or the path itself."""
-    if not os.path.isdir(path):
-        return _expanded(path)
-    from argmetric.scale import find_files
-
-    return [one for one, _ in find_files(path)]
+            found += [one for one, _ in find_files(path)]
+        else:
+            found += _expanded(path)
+    return found
 
 
 def shown_input(source: Input) -> str:
@@ -106,25 +84,14 @@ def _expanded(path: str) -> list[str]:
     """Return the files that match a pattern, or the path itself."""
     if not is_pattern(path):
         return [path]
-    found = sorted(
-        one for one in glob.glob(path, recursive=True) if os.path.isfile(one)
-    )
+    found = [one for one in glob.glob(path, recursive=True) if os.path.isfile(one)]
     if not found:
         raise files.DataError(f"no file matches {path!r}")
-    return found
+    return sorted(found)
 
 
-@dataclass(frozen=True)
-class RowsOut:
-    """Where rows go, known to be possible before any work is done.
-
-    Attributes
-    ----------
-    target : str or None
-        A file, ``"-"``, or None where the rows are not wanted.
-    format : str
-        The format to write.
-    """
+class RowsOut(NamedTuple):
+    """Where rows go: a file, ``"-"``, or None where they are not wanted."""
 
     target: str | None
     format: Format
@@ -145,15 +112,6 @@ class RowsOut:
             files.write_table(table, self.target, self.format, numeric=numeric)
 
 
-def _refuse_repeated_names(table: files.Table, format: Format) -> None:
-    """Refuse a name twice, where readers would see one column of the two."""
-    for name in table.names:
-        if table.names.count(name) > 1:
-            raise files.DataError(
-                f"cannot write {format}: {files.repeated(table, name)}"
-            )
-
-
 def refuse_shared_output(output: str | None, *, json: bool) -> None:
     """Refuse a summary and rows in one stream; before a file is read."""
     if json and output == "-":
@@ -168,18 +126,9 @@ def rows_out(
     json: bool,
     new: dict[str, str],
 ) -> RowsOut:
-    """Settle where the rows go; what cannot be is refused here.
+    """Settle where rows go; what cannot be is refused before the work.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    output, format
-        What was asked for.
-    json : bool
-        Whether standard output is for the summary.
-    new : dict
-        Names of the columns that will be added, each with the option that names it.
+    `new` has the names of the columns that will be added, each with its option.
     """
     for name, option in new.items():
         if name in table.names:
@@ -190,7 +139,11 @@ def rows_out(
     target = output if output is not None else "-"
     format = format or files.output_format(table, target)
     if format != table.format and format not in files.DELIMITERS:
-        _refuse_repeated_names(table, format)
+        for name in table.names:  # readers would see one column of two
+            if table.names.count(name) > 1:
+                raise files.DataError(
+                    f"cannot write {format}: {files.repeated(table, name)}"
+                )
     wanted = output is not None or not json
     if wanted and target == "-":
         files.refuse_terminal(format)

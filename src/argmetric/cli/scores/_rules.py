@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import Facts, count, number, short_threshold
 
-if TYPE_CHECKING:
-    from argmetric import Rule
-
 _SHOWN_OPTIMA = 5
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
-_KINDS = {"MultiClassRule": "several classes", "MultiLabelRule": "several labels"}
-_HINTS = {"MultiClassRule": "", "MultiLabelRule": ": pass --scores"}
+_KINDS = {"wide": "several labels", "classes": "several classes"}
 
 
 def refuse_bad_target(path: str) -> None:
@@ -35,74 +32,54 @@ def refuse_bad_target(path: str) -> None:
 def load_rule(path: str, way: str = "one") -> Any:
     """Read a rule for rows of a layout."""
     rule = load_any_rule(path)
-    kind = type(rule).__name__
-    if _WAYS.get(kind) == way:
+    kind = _WAYS.get(type(rule).__name__, "")
+    if kind == way:
         return rule
-    if way == "one":
-        what = _KINDS.get(kind, "something else")
-        raise files.DataError(
-            f"{path} is a rule for {what}; here there is one column of scores"
-            f"{_HINTS.get(kind, '')}"
-        )
-    named = {"wide": "several labels", "classes": "several classes"}[way]
-    raise files.DataError(f"{path} is not a rule for {named}")
+    if way != "one":
+        raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
+    hint = ": pass --scores" if kind == "wide" else ""
+    raise files.DataError(
+        f"{path} is a rule for {_KINDS.get(kind, 'something else')}; here there is one "
+        f"column of scores{hint}"
+    )
 
 
 def load_any_rule(path: str) -> Any:
     """Read a rule of any kind."""
-    from argmetric import Rule
-
     if path == "-":
         raise UsageError("a rule is read from a file, not from standard input")
     try:
-        return Rule.load(path)
+        return am.Rule.load(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
-        reason = str(error).removeprefix(f"{path}: ")
-        for said in (f"{path} is no rule: ", f"{path} is no rule, or "):
-            reason = reason.removeprefix(said)
+        reason = str(error)
+        for said in (": ", " is no rule: ", " is no rule, or "):
+            reason = reason.removeprefix(f"{path}{said}")
         reason = reason.removeprefix("this is no saved rule: ")
         raise files.DataError(
             f"{path} is not a rule: {reason}; argmetric tune -o rule.json writes rules"
         ) from None
 
 
-def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
-    """Return a rule as people write it down.
+def rule_text(rule: am.Rule, score: str, p: Floats | None = None) -> str:
+    """Return a rule as people write it down; `score` is what the cut is compared with.
 
-    Parameters
-    ----------
-    rule : Rule
-        The rule.
-    score : str
-        What the threshold is compared with.
-    p : ndarray, optional
-        The scores it was tuned on, so that the threshold can be shown with no more
-        digits than cut them in the same place.
+    With `p`, the scores it was tuned on, the threshold has no more digits than cut
+    them in the same place.
     """
-    everything, nothing = "every row", "no row"
-    if not math.isfinite(rule.threshold):
-        above = rule.threshold < 0
-        return everything if above == (rule.operator == ">=") else nothing
     cut = rule.threshold
+    if not math.isfinite(cut):
+        return "every row" if (cut < 0) == (rule.operator == ">=") else "no row"
     shown = f"{cut:.6g}" if p is None else short_threshold(p, cut)
     what = score if rule.calibrator is None else f"calibrated {score}"
     return f"{what} {rule.operator} {shown}"
 
 
 def rule_facts(
-    rule: Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
+    rule: am.Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
 ) -> Facts:
-    """Return the lines that tell of a rule.
-
-    Parameters
-    ----------
-    rule, score, p
-        As for `rule_text`.
-    rows : str, optional
-        What the rows are called that it was tuned on.
-    """
+    """Return the lines that tell of a rule; `rows` are those that it was tuned on."""
     names = rule.pos_label, rule.neg_label
     labels = "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
     facts = [("rule", f"{rule_text(rule, score, p)} is positive{labels}")]
@@ -110,9 +87,14 @@ def rule_facts(
     chosen = f", {100 * part:.1f} % of them chosen" if _is_known(part) else ""
     facts.append(("score", f"{number(rule.score)} on {rows}{chosen}"))
     if _is_known(rule.out_of_fold_score):
-        facts.append(("new rows", _new_rows(rule)))
+        gap = rule.optimism if rule.metric.greater_is_better else -rule.optimism
+        text = f"{number(rule.out_of_fold_score)} on {rule.n:,} such rows"
+        if rule.score_interval is not None:
+            text += f", {_interval(rule, rule.score_interval, number)}"
+        facts.append(("new rows", f"{text} (optimism {number(gap)})"))
     if rule.threshold_interval is not None:
-        facts.append(("best cut", _interval(rule, rule.threshold_interval, _digits)))
+        told = _interval(rule, rule.threshold_interval, "{:.4g}".format)
+        facts.append(("best cut", told))
     if rule.plateau is not None:
         same = {"best": "scores the same", "one_se": "is within one standard error"}
         where = f"any threshold in {_half_open(rule.plateau)}"
@@ -129,7 +111,7 @@ def rule_facts(
     return facts
 
 
-def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
+def rule_row(rule: am.Rule, score: str, p: Floats | None) -> list[str]:
     """Return a rule as a row: metric, rule, positives, score, new rows, interval."""
     interval = rule.score_interval
     return [
@@ -142,25 +124,15 @@ def rule_row(rule: Rule, score: str, p: Floats | None) -> list[str]:
     ]
 
 
-def _new_rows(rule: Rule) -> str:
-    gap = rule.optimism if rule.metric.greater_is_better else -rule.optimism
-    text = f"{number(rule.out_of_fold_score)} on {rule.n:,} such rows"
-    if rule.score_interval is not None:
-        text += f", {_interval(rule, rule.score_interval, number)}"
-    return f"{text} (optimism {number(gap)})"
-
-
-def _interval(rule: Rule, pair: Sequence[float], shown: Callable[[float], str]) -> str:
+def _interval(
+    rule: am.Rule, pair: Sequence[float], shown: Callable[[float], str]
+) -> str:
     low, high = map(shown, pair)
     return f"{100 * rule.coverage:g} % interval {low} to {high}"
 
 
 def _half_open(pair: Sequence[float]) -> str:
-    return f"({_digits(pair[0])}, {_digits(pair[1])}]"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.4g}"
+    return f"({pair[0]:.4g}, {pair[1]:.4g}]"
 
 
 def _is_known(value: float | None) -> bool:
@@ -169,7 +141,6 @@ def _is_known(value: float | None) -> bool:
 
 def tuned_on(rule: Any) -> str:
     """Return where a rule comes from, in a few words."""
-    known = (
-        f", {rule.metric.name} {number(rule.score)}" if _is_known(rule.score) else ""
-    )
+    score = rule.score
+    known = f", {rule.metric.name} {number(score)}" if _is_known(score) else ""
     return f"tuned on {count(rule.n, 'row')}{known}" if rule.n else "not tuned"
