@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from argmetric._jit import inner, kernel
+from argmetric._jit.lanes import eight, put
 
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
@@ -126,7 +127,7 @@ def pruned(s, first, last, mean, rate, limit):
     return last
 
 
-@kernel
+@inner
 def dot(a, b):
     """Σ a·b over the lanes, in two chains that run side by side."""
     even, odd = a[0] * b[0], a[1] * b[1]
@@ -222,6 +223,32 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
             node += LANES
 
 
+@inner
+def lane_sum(lanes):
+    """Σ over the lanes, pair by pair."""
+    first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    return first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+
+
+@inner
+def add_products(p, q, first, last, u, growth, lanes, out):
+    """out[k] += Σ_q current·Π_{k<j≤last} phi_j(u)·growth, backwards from `lanes`.
+
+    Without quotients. `out` begins at the first item.
+    """
+    odds, more, current = eight(u, 0), eight(growth, 0), eight(lanes, 0)
+    for i in range(last - 1, first - 1, -1):
+        current = current * ((p[i] * odds + q[i]) * more)
+        put(lanes, 0, current)
+        out[i - first] += lane_sum(lanes)
+
+
+@inner
+def block_width(steepest):
+    """Items over which a product that changes so much by each cannot overflow."""
+    return max(1, min(BLOCK, int(600.0 / max(steepest, 1e-300))))
+
+
 @kernel
 def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     """E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k of every segment.
@@ -237,7 +264,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     shrinking = d[2] >= 0 and d[1] + d[2] >= 0  # the terms fall as k grows
     turn = abs(d[2]) + abs(hit) + abs(miss)
     u1, u2, decay = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    scaled = np.empty(LANES)
+    scaled, drop, growth = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     log_w, logs = np.empty(LANES), np.empty(LANES)
     current, hits, term = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     misses = np.empty((BLOCK + 1, LANES))
@@ -252,19 +279,36 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
         last_node = pruned(s, first_node, last_node, mean, unit * rate, limit)
-        steepest = max(s[last_node - 1] * unit * turn, 1e-300)
-        width = max(1, min(BLOCK, int(600.0 / steepest)))
+        # Whether the numerator is the same for all nodes, and no step back too large
+        apart = hit == 0.0 and c[3] == 0.0
+        apart &= s[last_node - 1] * unit * abs(d[2]) < 300.0
+        width = block_width(s[last_node - 1] * unit * turn)  # the least
         blocks = (m + width - 1) // width
         log_hit = np.zeros((blocks + 1, LANES))
         log_miss = np.zeros((blocks + 1, LANES))
         rho_miss = np.zeros((blocks + 1, LANES))
-        node = first_node
+        # Of a block of low p few sums of powers tell all: see `log_series`.
+        powers, terms = np.empty((blocks, SERIES)), np.zeros(blocks, np.int64)
+        largest = -math.expm1(-s[last_node - 1] * unit * miss)
+        node, width = first_node, 0
         while node < last_node:
+            steepest = s[min(node + LANES, last_node) - 1] * unit * turn
+            if block_width(steepest) != width:
+                width = block_width(steepest)
+                blocks = (m + width - 1) // width
+                log_miss[blocks], rho_miss[blocks] = 0.0, 0.0
+                for b in range(blocks if miss > 0.0 else 0):
+                    first = start + b * width
+                    terms[b] = series_length(largest * p[first])
+                    own = powers[b, : terms[b]]
+                    power_sums(p, first, min(first + width, stop), own)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
                 scaled[j] = s[source] * unit
                 u1[j] = math.exp(-scaled[j] * hit)
                 u2[j] = math.exp(-scaled[j] * miss)
+                drop[j] = -math.expm1(-scaled[j] * miss)
+                growth[j] = math.exp(scaled[j] * d[2])
                 decay[j] = math.exp(-scaled[j] * d[2])
                 log_w[j] = math.log(w[source] * unit) - scaled[j] * d[0] * n
                 if node + j >= last_node:
@@ -280,7 +324,12 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
             for b in range(blocks - 1, -1, -1):
                 first = start + b * width
                 last = min(first + width, stop)
-                if miss != 0.0:
+                if terms[b] > 0:
+                    own = powers[b, : terms[b]]
+                    for j in range(LANES):
+                        more = log_series(own, drop[j])
+                        log_miss[b, j] = log_miss[b + 1, j] + more
+                elif miss != 0.0:
                     log_generating(p, q, first, last, u2, logs)
                     for j in range(LANES):
                         log_miss[b, j] = log_miss[b + 1, j] + logs[j]
@@ -292,6 +341,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                             rho_miss[b, j] += p[i] * u2[j] / (q[i] + p[i] * u2[j])
                     for j in range(LANES):
                         rho_miss[b, j] += rho_miss[b + 1, j]
+            least = -(limit + PRUNE) - math.log(high[g]) if shrinking else -np.inf
             for b in range(blocks):
                 first = start + b * width
                 last = min(first + width, stop)
@@ -301,8 +351,15 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     level -= scaled[j] * d[2] * (first - start)
                     highest = max(highest, level)
                     current[j] = math.exp(level)
-                if shrinking and highest < -(limit + PRUNE) - math.log(high[g]):
+                if highest < least:
                     break
+                if apart:
+                    for j in range(LANES):
+                        level = log_w[j] + log_miss[b + 1, j]
+                        current[j] = math.exp(level - scaled[j] * d[2] * (last - start))
+                    here = out[offset + first - start : offset + last - start]
+                    add_products(p, q, first, last, u2, growth, current, here)
+                    continue
                 if c[3] != 0.0:
                     for j in range(LANES):
                         misses[last - first, j] = rho_miss[b + 1, j]
@@ -320,18 +377,21 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                         for j in range(LANES):
                             term[j] += c[3] * misses[i - first, j]
                     out[offset + i - start] += dot(current, term)
-                    if hit == 0.0:
-                        for j in range(LANES):
-                            hits[j] += pi
-                            current[j] *= decay[j] / (qi + pi * u2[j])
-                    else:
-                        for j in range(LANES):
-                            phi = qi + pi * u1[j]
-                            hits[j] += pi * u1[j] / phi
-                            current[j] *= decay[j] * phi / (qi + pi * u2[j])
+                    for j in range(LANES):
+                        phi = qi + pi * u1[j]
+                        hits[j] += pi * u1[j] / phi
+                        current[j] *= decay[j] * phi / (qi + pi * u2[j])
             for j in range(LANES):
                 level = log_w[j] + log_hit[blocks, j] - scaled[j] * d[2] * m
                 current[j] = math.exp(level)
                 term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * hits[j]
-            out[offset + m] += dot(current, term)
+            out[offset + m] += lane_sum(current) if apart else dot(current, term)
             node += LANES
+        if apart:
+            total, partial = 0.0, 0.0
+            for k in range(m + 1):
+                out[offset + k] *= c[0] * n + c[2] * k + c[1] * (total + partial)
+                if k < m:
+                    partial += p[start + k]
+                if k % BLOCK == BLOCK - 1:
+                    total, partial = total + partial, 0.0
