@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from argmetric._jit import inner, kernel
-from argmetric._jit.lanes import eight, put
+from argmetric._jit.lanes import alike, eight, put
 
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
@@ -20,39 +20,37 @@ SERIES = 12  # a power series in p longer than this is slower than the products
 LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot underflow
 
 
-@kernel
-def log_generating(p, q, start, stop, u, result):
+@inner
+def log_generating(p, q, start, stop, u, lanes, result):
     """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p descending.
 
     Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
     numbers near 1 loses a rounding error per item, of the same sign when p repeats.
     """
-    lanes = u.shape[0]
-    product = np.empty(LANES)
     largest = 0.0
-    for j in range(lanes):
+    for j in range(LANES):
         result[j] = 0.0
         largest = max(largest, 1.0 - u[j])
-    first = start
+    odds = eight(u, 0)
+    one = alike(odds, 1.0)
+    drop, first = one - odds, start
     while first < stop:
         last = min(first + LOG_BLOCK, stop)
         if p[first] * largest <= 0.5:
-            for j in range(lanes):
-                product[j] = 0.0
+            product = alike(odds, 0.0)
             for i in range(first, last):
-                for j in range(lanes):
-                    a = -p[i] * (1.0 - u[j])
-                    product[j] += a + a * product[j]
-            for j in range(lanes):
-                result[j] += math.log1p(product[j])
+                a = -p[i] * drop
+                product = product + (a + a * product)
+            put(lanes, 0, product)
+            for j in range(LANES):
+                result[j] += math.log1p(lanes[j])
         else:
-            for j in range(lanes):
-                product[j] = 1.0
+            product = one
             for i in range(first, last):
-                for j in range(lanes):
-                    product[j] *= q[i] + p[i] * u[j]
-            for j in range(lanes):
-                result[j] += math.log(product[j])
+                product = product * (p[i] * odds + q[i])
+            put(lanes, 0, product)
+            for j in range(LANES):
+                result[j] += math.log(lanes[j])
         first = last
 
 
@@ -137,6 +135,30 @@ def dot(a, b):
     return even + odd
 
 
+@inner
+def lane_sum(lanes):
+    """Σ over the lanes, pair by pair."""
+    first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    return first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+
+
+@inner
+def add_hits(p, q, first, last, u, decay, lanes, total, out):
+    """out[k] += Σ_q current·decay^k·(total + Σ_{i≤k} p_i/phi_i(u)), from item `first`.
+
+    `lanes` holds what is current, and `total` gains the sums over all items.
+    """
+    odds, less, current = eight(u, 0), eight(decay, 0), eight(lanes, 0)
+    before = eight(total, 0)
+    hits = alike(before, 0.0)
+    for i in range(first, last):
+        hits = hits + alike(hits, p[i]) / (p[i] * odds + q[i])
+        current = current * less
+        put(lanes, 0, current * (before + hits))
+        out[i - first] += lane_sum(lanes)
+    put(total, 0, before + hits)
+
+
 @kernel
 def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, out):
     """E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment.
@@ -151,8 +173,6 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
     decay = np.empty(LANES)
     current = np.empty(LANES)
     total = np.empty(LANES)
-    partial = np.empty(LANES)
-    term = np.empty(LANES)
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
         offset, unit = start + g, 1.0 / low[g]
@@ -166,10 +186,14 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
         last_node = pruned(s, first_node, last_node, mean, unit * dt, limit)
-        largest = -math.expm1(-s[last_node - 1] * unit * dt) * p[start]
-        sums = np.empty(series_length(largest))
-        power_sums(p, start, stop, sums)
-        if dk == 0.0 and sums.shape[0] > 0:
+        # Of items of low p, from `tail` on, few sums of powers tell all.
+        largest, tail, terms = -math.expm1(-s[last_node - 1] * unit * dt), start, 0
+        while tail < stop and terms == 0:
+            terms = series_length(largest * p[tail])
+            tail += terms == 0
+        sums = np.empty(terms)
+        power_sums(p, tail, stop, sums)
+        if dk == 0.0 and tail == start:
             # The weight of an item is then a polynomial in p: Σ_q W_q·p/(1-p(1-u_q)).
             coefficients = np.zeros(sums.shape[0])
             for node in range(first_node, last_node):
@@ -189,14 +213,10 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                 u[j] = math.exp(-scaled[j] * dt)
                 decay[j] = math.exp(-scaled[j] * dk)
                 total[j] = 0.0
-                partial[j] = 0.0
-            if sums.shape[0] > 0:
-                for j in range(LANES):
-                    log_scale[j] = log_series(sums, -math.expm1(-scaled[j] * dt))
-            else:
-                log_generating(p, q, start, stop, u, log_scale)
+            log_generating(p, q, start, tail, u, current, log_scale)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
+                log_scale[j] += log_series(sums, -math.expm1(-scaled[j] * dt))
                 log_scale[j] += math.log(w[source] * unit**alpha)
                 log_scale[j] -= scaled[j] * (base[g] + dt)
                 if node + j >= last_node:
@@ -210,24 +230,10 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                     break  # e^(-s·dk·k) has fallen below the tolerance for good
                 for j in range(LANES):
                     current[j] = math.exp(log_scale[j] - scaled[j] * dk * done)
-                    total[j] += partial[j]
-                    partial[j] = 0.0
-                for i in range(first, last):
-                    pi, qi = p[i], q[i]
-                    for j in range(LANES):
-                        partial[j] += pi / (qi + pi * u[j])
-                        current[j] *= decay[j]
-                        term[j] = total[j] + partial[j]
-                    out[offset + i - start + 1] += dot(current, term)
+                here = out[offset + done + 1 : offset + last - start + 1]
+                add_hits(p, q, first, last, u, decay, current, total, here)
                 first = last
             node += LANES
-
-
-@inner
-def lane_sum(lanes):
-    """Σ over the lanes, pair by pair."""
-    first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-    return first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 
 
 @inner
@@ -318,7 +324,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                 first = start + b * width
                 last = min(first + width, stop)
                 if hit != 0.0:
-                    log_generating(p, q, first, last, u1, logs)
+                    log_generating(p, q, first, last, u1, term, logs)
                     for j in range(LANES):
                         log_hit[b + 1, j] = log_hit[b, j] + logs[j]
             for b in range(blocks - 1, -1, -1):
@@ -330,7 +336,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                         more = log_series(own, drop[j])
                         log_miss[b, j] = log_miss[b + 1, j] + more
                 elif miss != 0.0:
-                    log_generating(p, q, first, last, u2, logs)
+                    log_generating(p, q, first, last, u2, term, logs)
                     for j in range(LANES):
                         log_miss[b, j] = log_miss[b + 1, j] + logs[j]
                 if c[3] != 0.0:
