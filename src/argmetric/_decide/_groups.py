@@ -3,46 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
-from argmetric._decide._one import cut_at_half
+from argmetric._decide._one import best_single_cut, cut_at_half
 from argmetric._decide._question import (
     OFTEN_EMPTY,
     Question,
     allowed_range,
-    choose,
     convention_note,
     error_note,
     refuse_empty_range,
-    threshold_between,
 )
-from argmetric._decide._result import Cut, Decision
+from argmetric._decide._result import Decision
 from argmetric._expected import Plan, kernels, plan_of
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 
 BLOCK = 1 << 18  # rows worked on at a time: they stay in the cache
-
-
-@dataclass
-class Totals:
-    """Per segment: what the pass over the blocks leaves behind."""
-
-    best: Integers
-    expected: Floats
-    at_half: Floats
-    n_half: Integers
-    none: Floats
-    error: Floats
-
-    @classmethod
-    def empty(cls, count: int) -> Totals:
-        whole = [np.zeros(count, dtype=np.int64) for _ in range(2)]
-        real = [np.zeros(count) for _ in range(4)]
-        return cls(whole[0], real[0], real[1], whole[1], real[2], real[3])
 
 
 def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
@@ -89,7 +68,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
     layout = question.layout
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)
-    totals = Totals.empty(count)
+    best, n_half = np.zeros((2, count), dtype=np.int64)
+    expected, at_half, none, errors = np.zeros((4, count))
     from_half = None if question.raw is None else question.from_half
 
     def work(block: tuple[int, int]) -> None:
@@ -98,17 +78,15 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         low, high = allowed_range(question, segments)
         refuse_empty_range(question, low, high, segments, first)
         part = slice(first, last)
-        n_half = totals.n_half[part]
-        none = totals.none[part]
         bounds = segments.indptr, question.half
-        kernels.count_and_chance(key, segments.q, *bounds, n_half, none)
+        kernels.count_and_chance(key, segments.q, *bounds, n_half[part], none[part])
         if from_half is not None:
             reached = np.concatenate([[0], np.cumsum(from_half[order])])
-            n_half[:] = np.diff(reached[segments.indptr])
-        choice, _ = question.choose(segments, low, high, n_half)
+            n_half[part] = np.diff(reached[segments.indptr])
+        choice, _ = question.choose(segments, low, high, n_half[part])
         kernels.mark(order, segments.indptr, choice.best, labels)
-        totals.best[part], totals.expected[part] = choice.best, choice.expected
-        totals.at_half[part], totals.error[part] = choice.at_extra, choice.errors
+        best[part], expected[part] = choice.best, choice.expected
+        at_half[part], errors[part] = choice.at_extra, choice.errors
 
     ranges = list(block_ranges(layout.indptr))
     if n_threads == 1 or len(ranges) == 1:
@@ -119,29 +97,26 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
 
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(work, ranges))
-    error = float(totals.error.mean())
-    often = float((totals.none >= OFTEN_EMPTY).mean())
-    notes = convention_note(question, float(totals.none.mean()), often)
-    notes += error_note(error)
-    half = int(totals.n_half.sum()), mean_defined(totals.at_half)
+    error, often = float(errors.mean()), float((none >= OFTEN_EMPTY).mean())
+    notes = convention_note(question, float(none.mean()), often) + error_note(error)
     return Decision(
         labels=layout.restore(labels),
-        n_positives=int(totals.best.sum()),
+        n_positives=int(best.sum()),
         threshold=None,
         threshold_raw=None,
         scale=question.scale,
-        expected=mean_defined(totals.expected),
+        expected=mean_defined(expected),
         error=error,
         metric=question.metric,
         n=int(layout.sizes.sum()),
         average=layout.average,
         group_ids=layout.ids,
-        group_n_positives=totals.best,
-        group_expected=totals.expected,
+        group_n_positives=best,
+        group_expected=expected,
         notes=tuple(notes),
-        _cut_half=cut_at_half(question, *half),
-        _best_cut=lambda: _best_single_cut(question),
-        _curve_of=_curve_of(question),
+        _cut_half=cut_at_half(question, int(n_half.sum()), mean_defined(at_half)),
+        _best_cut=lambda: best_single_cut(question, *_single_cuts(question), 0.0),
+        _curve_of=lambda g: question.curves(sorted_block(question, g, g + 1)[0])[0],
         _cuts=lambda: _single_cuts(question),
         _plan=lambda: _planned(question),
         _asked=question.asked,
@@ -173,23 +148,6 @@ def _planned(question: Question) -> Plan:
     if last.name != name:
         name += f"; the longest by {last.name}"
     return Plan(name, first.why.replace(" rows", f" to {lengths[ends[1]]:,} rows"))
-
-
-def _curve_of(question: Question) -> Callable[[int], Floats]:
-    def curve_of(g: int) -> Floats:
-        return question.curves(sorted_block(question, g, g + 1)[0])[0]
-
-    return curve_of
-
-
-def _best_single_cut(question: Question) -> Cut:
-    """Best cut on all rows at once."""
-    scores, mean = _single_cuts(question)
-    whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
-    k = choose(question, mean, 0, scores.size, 0.0, whole)
-    threshold = threshold_between(scores, k)
-    assert threshold is not None
-    return Cut(threshold, k, float(mean[k]))
 
 
 def _single_cuts(question: Question) -> tuple[Floats, Floats]:

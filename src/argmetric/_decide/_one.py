@@ -69,7 +69,8 @@ def decide_one(question: Question) -> Decision:
     def best_cut() -> Cut:
         if threshold is not None and question.limits.none:
             return Cut(threshold, count.best, count.expected)
-        return best_single_cut(question, found)
+        floor = float(question.tie_floor(sorted_segment(question)[1])[0])
+        return best_single_cut(question, found.key(), found.curve(), floor)
 
     notes = []
     if threshold is not None:
@@ -278,11 +279,11 @@ def split_tie(question: Question, count: BestCount) -> tuple[Integers, int]:
     return labels, tied.size
 
 
-def best_single_cut(question: Question, found: Found) -> Cut:
+def best_single_cut(
+    question: Question, key: Floats, curve: Floats, floor: float
+) -> Cut:
     """The best of the cuts between distinct scores, and of none and all."""
-    key, curve = found.key(), found.curve()
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    floor = float(question.tie_floor(sorted_segment(question)[1])[0])
     best = choose(question, curve, 0, key.size, floor, whole)
     cut = threshold_between(key, best)
     assert cut is not None  # no tie is split at such a k

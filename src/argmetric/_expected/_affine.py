@@ -8,11 +8,17 @@ the misses instead: tp = T - fn, which keeps small values accurate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from argmetric._expected import kernels
-from argmetric._expected._hermite import cumulants_of, points_and_weights, without_one
+from argmetric._expected._hermite import (
+    bernoulli_cumulants,
+    cumulants_of,
+    points_and_weights,
+    without_one,
+)
 from argmetric._expected.plan import by_affine_quadrature
 from argmetric._input.segments import Segments, SizeCounts
 from argmetric._input.types import Floats
@@ -128,11 +134,16 @@ def smooth_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     )
 
 
+@cache
+def chebyshev_items() -> tuple[Floats, Floats]:
+    """Powers 0…DEGREE of the p at which weights are looked at, and their cumulants."""
+    p = (np.polynomial.chebyshev.chebpts1(DEGREE + 1) + 1) / 2
+    return np.vander(p, increasing=True), bernoulli_cumulants(p, 1.0 - p, NODES - 1)
+
+
 def weight_polynomials(cumulants: Floats) -> Floats:
     """Coefficients (sum, degree, node) in p of the weights of a sum without an item."""
-    chebyshev = np.polynomial.chebyshev.chebpts1(DEGREE + 1)
-    p = (chebyshev + 1) / 2
-    values = without_one(cumulants, p, NODES)
-    columns = values.transpose(2, 1, 0)
-    solved = np.linalg.solve(np.vander(p, increasing=True), columns.reshape(p.size, -1))
+    powers, items = chebyshev_items()
+    columns = without_one(cumulants, items, NODES).transpose(2, 1, 0)
+    solved = np.linalg.solve(powers, columns.reshape(DEGREE + 1, -1))
     return np.ascontiguousarray(solved.reshape(columns.shape).transpose(1, 0, 2))

@@ -30,7 +30,7 @@ from argmetric._expected.plan import (
     table_rows,
 )
 from argmetric._input.segments import Method, Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -139,7 +139,10 @@ def expected_curves(
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
     if form is None and method == "auto" and not alone:
-        tabled |= shared_table_curves(segments, metric, out)
+        for chosen in sharing_sizes(segments):
+            own = Tables(metric)  # large: gone before the next one is made
+            table_curves(segments, own, SHARED_TABLE_ROWS, out, chosen)
+            tabled[chosen] = True
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
         switch = math.inf if method == "windows" else QUADRATURE_VARIANCE
@@ -158,16 +161,6 @@ def expected_curves(
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
-
-
-def shared_table_curves(segments: Segments, metric: Metric, out: Floats) -> Booleans:
-    """Curves of longer segments by tables that some share; which those are."""
-    done = np.zeros(segments.n_segments, dtype=bool)
-    for chosen in sharing_sizes(segments):
-        tables = Tables(metric)  # large: gone before the next one is made
-        table_curves(segments, tables, SHARED_TABLE_ROWS, out, chosen)
-        done[chosen] = True
-    return done
 
 
 def regular_curves(segments: Segments, metric: Metric, form: Form) -> Floats:

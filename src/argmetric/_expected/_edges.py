@@ -97,15 +97,6 @@ class EdgeTerms:
             np.isnan(every),
         )
 
-    def of_places(
-        self, g: Integers, k: Floats, sizes: Integers
-    ) -> tuple[Floats, Floats, Booleans, Booleans]:
-        if self.shared is None:
-            return self.at(k, sizes[g].astype(np.float64))
-        place = self.starts[g] + k.astype(np.int64)
-        none, every, no_none, no_all = self.shared
-        return none[place], every[place], no_none[place], no_all[place]
-
 
 def settle_part(
     segments: Segments,
@@ -116,7 +107,12 @@ def settle_part(
 ) -> None:
     """Add to some places of the curves what T = 0 and T = n are worth."""
     g, k = segments.counts_at(part)
-    add_none, add_all, no_none, no_all = edges.of_places(g, k, segments.sizes)
+    if edges.shared is None:
+        terms = edges.at(k, segments.sizes[g].astype(np.float64))
+    else:
+        place = edges.starts[g] + k.astype(np.int64)
+        terms = tuple(one[place] for one in edges.shared)  # type: ignore[assignment]
+    add_none, add_all, no_none, no_all = terms
     none, every, some, not_every, inside = chances
     curve = out[part]
     curve += none[g] * add_none

@@ -51,44 +51,32 @@ def ratio_curves(segments: Segments, form: RatioForm, out: Floats) -> None:
 def weight_sums(segments: Segments, exponent: float) -> Floats:
     """E[tp / t^exponent] for every k, where the implicit members add to t.
 
-    The implicit members are certain positives here: see `item_curves`.
+    The implicit members are certain positives here: see `item_curves`. Of short groups
+    by the law of T without one item, else by exponential sums.
     """
-    out = segments.empty_curves()
-    base = segments.sizes - segments.lengths
-    short = by_item_law(segments.lengths) & (base == 0)
-    if segments.n_segments == 1 or not short.any():
-        exponential_weights(segments, exponent, out)
-        return out
-    for chosen, add in (
-        (np.flatnonzero(short), law_weights),
-        (np.flatnonzero(~short), exponential_weights),
-    ):
-        if chosen.size:
-            part = segments.take(chosen)
-            curves = part.empty_curves()
-            add(part, exponent, curves)
-            segments.put(chosen, curves, out)
+    out, base = segments.empty_curves(), segments.sizes - segments.lengths
+    short = by_item_law(segments.lengths) & (base == 0) & (segments.n_segments > 1)
+    for chosen in (np.flatnonzero(short), np.flatnonzero(~short)):
+        if not chosen.size:
+            continue
+        part = segments.take(chosen)
+        curves, common = part.empty_curves(), (part.p, part.q, part.indptr)
+        if short[chosen[0]]:
+            t = np.arange(float(part.lengths.max()) + 1.0)
+            worth = np.append(0.0, t[1:] ** -exponent)
+            one, nothing, absent = np.ones(t.size), np.zeros(t.size), np.zeros(0)
+            places = np.zeros(chosen.size, dtype=np.int64)  # all read the same powers
+            factors = one, worth, nothing, nothing, absent, absent
+            kernels.affine_curves(*common, places, *factors, curves)
+        else:
+            more = base[chosen].astype(np.float64)
+            low, high = more + 1.0, more + np.maximum(part.lengths, 1)
+            rule = choose_nodes(exponent, low, high)
+            kernels.hit_curves(
+                *common, *rule, exponent, more, 0.0, 1.0, low, high, curves
+            )
+        segments.put(chosen, curves, out)
     return out
-
-
-def law_weights(segments: Segments, exponent: float, out: Floats) -> None:
-    """E[tp / t^exponent] of short segments, by the law of T without one item."""
-    t = np.arange(float(segments.lengths.max()) + 1.0)
-    worth = np.append(0.0, t[1:] ** -exponent)
-    one, nothing, absent = np.ones(t.size), np.zeros(t.size), np.zeros(0)
-    places = np.zeros(segments.n_segments, dtype=np.int64)  # all read the same powers
-    common = segments.p, segments.q, segments.indptr, places
-    factors = one, worth, nothing, nothing, absent, absent
-    kernels.affine_curves(*common, *factors, out)
-
-
-def exponential_weights(segments: Segments, exponent: float, out: Floats) -> None:
-    """E[tp / t^exponent] by exponential sums."""
-    base = (segments.sizes - segments.lengths).astype(np.float64)
-    low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
-    chosen, ends, nodes, weights = choose_nodes(exponent, low, high)
-    common = (segments.p, segments.q, segments.indptr, chosen, ends, nodes, weights)
-    kernels.hit_curves(*common, exponent, base, 0.0, 1.0, low, high, out)
 
 
 def item_curves(segments: Segments, form: ItemForm, out: Floats) -> None:

@@ -79,10 +79,13 @@ def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
     """
     g = np.zeros((n_nodes, reduced.shape[1]))
     g[0] = 1.0
+    scale = [1.0 / math.factorial(j) for j in range(n_nodes - 1)]
+    c = reduced[: n_nodes - 1] * np.array(scale)[:, None]
     for order in range(lowest, n_nodes):
-        for j in range(lowest, order + 1):
-            if order - j == 0 or order - j >= lowest:
-                g[order] += reduced[j - 1] / math.factorial(j - 1) * g[order - j]
+        g[order] = c[order - 1]
+        if order >= 2 * lowest:  # g_1…g_{lowest-1} are 0
+            some = c[lowest - 1 : order - lowest] * g[order - lowest : lowest - 1 : -1]
+            g[order] += some.sum(axis=0)
         g[order] /= order
     return g
 
@@ -102,17 +105,15 @@ def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]
     return points, matrix @ hermite_moments(reduced, n_nodes, 3)
 
 
-def without_one(cumulants: Floats, p: Floats, n_nodes: int) -> Floats:
-    """Weights (node, sum, p) on the nodes of whole sums of the sums without an item.
+def without_one(cumulants: Floats, items: Floats, n_nodes: int) -> Floats:
+    """Weights (node, sum, item) on the nodes of whole sums of those without an item.
 
-    The cumulants of the sums stand in the columns.
+    The cumulants of the sums stand in the columns, as do those of the items.
     """
     orders, count = cumulants.shape
     deviation = np.sqrt(cumulants[1])[:, None]
-    rest = -bernoulli_cumulants(p, 1.0 - p, orders)[:, None, :]
-    rest = np.repeat(rest, count, axis=1)
+    rest = np.repeat(-items[:, None, :], count, axis=1)
     rest[2:] += cumulants[2:, :, None]
-    for order in range(orders):
-        rest[order] /= deviation ** (order + 1)
+    rest /= deviation ** np.arange(1.0, orders + 1.0)[:, None, None]
     moments = hermite_moments(rest.reshape(orders, -1), n_nodes, 1)
-    return (hermite_nodes(n_nodes)[1] @ moments).reshape(n_nodes, count, p.size)
+    return (hermite_nodes(n_nodes)[1] @ moments).reshape(n_nodes, count, -1)

@@ -143,22 +143,15 @@ def quadrature_errors(sums: Sums, curves: Floats, starts: Integers) -> Floats:
         return estimate
     segments = sums.segments.take(chosen)
     part = Sums.of(segments, sums.metric, sums.switch)
-    best = best_counts(sums, curves)[chosen]
-    place = probes(part, best)
+    best, low = np.zeros((2, starts.size), dtype=np.int64)
+    sign = 1.0 if sums.metric.greater_is_better else -1.0
+    whole, floor = sums.segments, np.zeros(starts.size)
+    kernels.choose(curves, whole.indptr, low, whole.lengths, sign, floor, best)
+    place = probes(part, best[chosen])
     pairs = Pairs.at(segments, place)
     _, _, change = part.probed_values(pairs)
     np.fmax.at(estimate, chosen[pairs.group], SAFETY * change)
     return estimate
-
-
-def best_counts(sums: Sums, curves: Floats) -> Integers:
-    segments, count = sums.segments, sums.segments.n_segments
-    best, low = np.zeros((2, count), dtype=np.int64)
-    sign = 1.0 if sums.metric.greater_is_better else -1.0
-    kernels.choose(
-        curves, segments.indptr, low, segments.lengths, sign, np.zeros(count), best
-    )
-    return best
 
 
 def probes(sums: Sums, best: Integers) -> Integers:

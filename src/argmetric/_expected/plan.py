@@ -169,18 +169,14 @@ def plan(
     if isinstance(metric.form, RatesForm):
         return Plan("bounds, and exact sums where the best can be", why)
     if form is None:
-        return _plan_of_function(metric, rows, variance, why)
+        if rows <= SHORT_ROWS:
+            return Plan("table of all counts", why)
+        if is_smooth(metric):
+            return Plan("rough curve, and exact sums at its top", why)
+        if variance < QUADRATURE_VARIANCE:
+            return Plan("exact curve by sums over whole laws", why)
+        return Plan("curve by quadrature over both laws, its error estimated", why)
     return Plan(_known_route(form, rows, variance, alone, harmonic), why)
-
-
-def _plan_of_function(metric: Metric, rows: int, variance: float, why: str) -> Plan:
-    if rows <= SHORT_ROWS:
-        return Plan("table of all counts", why)
-    if is_smooth(metric):
-        return Plan("rough curve, and exact sums at its top", why)
-    if variance < QUADRATURE_VARIANCE:
-        return Plan("exact curve by sums over whole laws", why)
-    return Plan("curve by quadrature over both laws, its error estimated", why)
 
 
 def _known_route(

@@ -51,7 +51,7 @@ GRID_OF_COUNTS = 1 << 17  # cells of all likely counts together
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
 # Cells per standard deviation: at 96 steps of .02 deviations are seen and are not taken
-# for a smooth law. Halves, thirds, quarters and fifths of a range fall on cells.
+# for a smooth law. Halves and thirds of a range fall on cells, of many its fifths too.
 FINE = 96.0
 FIRST = 128  # groups at least whose transforms are multiplied at once
 WORK = 1 << 23  # products of masses and roots of unity that are not too many
@@ -226,8 +226,8 @@ class _Sum(Moments):
                 sums = float(self.parts.low.sum()) + cells.step * steps + self.sure
                 return law_of_atoms(sums / self.weight, weights, self.undefined)
         enough = FINE * width / deviation
-        common = 12 if enough <= 120 else 60
-        count = common * math.ceil(enough / common)
+        common = 6 if enough < 120 else 60
+        count = max(common * int(enough / common), DIVISIONS[-1])
         cells = GroupCells(width / count, count + 1, self.mean)
         spectrum = self._spectrum(cells, self._range(width, support))
         if spectrum is None:

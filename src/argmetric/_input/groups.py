@@ -176,7 +176,7 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
 
 def _has_kernel(n: int) -> bool:
     """Whether a kernel pays for so many rows: loading one takes a second."""
-    loaded = "argmetric._expected.kernels.compiled" in sys.modules
+    loaded = "argmetric._jit" in sys.modules
     return n > (FEW_IDS if loaded else MANY_ROWS)
 
 

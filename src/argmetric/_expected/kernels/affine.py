@@ -13,15 +13,34 @@ counts 0…m of segment g begin at places[g], which segments of one size share.
 from __future__ import annotations
 
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 
 from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._jit import inner, kernel
+from argmetric._jit.lanes import alike, eight, put
 from argmetric._jit.laws import PAD, add_labels, law_room, no_labels
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.
-CHANCE, SCALE, RATIO, CARRY, TOTAL, JOINT = 0, 8, 16, 24, 32, 40
-HITS, REST, FLOOR, RATE, ROWS = 48, 56, 64, 72, 80
+CHANCE, SCALE, RATIO, TOTAL, JOINT = 0, 8, 16, 24, 32
+HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
+
+
+@intrinsic
+def running(typing, lanes):
+    """Sums of the lanes up to each of them."""
+
+    def generate(context, builder, signature, values):
+        total, place = values[0], ir.VectorType(ir.IntType(32), LANES)
+        zero = ir.Constant(total.type, [0.0] * LANES)
+        for shift in (1, 2, 4):
+            source = [LANES] * shift + list(range(LANES - shift))
+            moved = builder.shuffle_vector(total, zero, ir.Constant(place, source))
+            total = builder.fadd(total, moved)
+        return total
+
+    return lanes(lanes), generate
 
 
 @inner
@@ -47,18 +66,13 @@ def load_block(p, q, first, step, count, lanes):
 def item_weights(law, worth, rising, lanes):
     """TOTAL of lane j: p_j·Σ_t worth[t]·P(T without j = t-1)."""
     length = law.shape[0]
-    for j in range(LANES):
-        lanes[CARRY + j] = lanes[TOTAL + j] = 0.0
+    scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
+    carry, total = alike(scale, 0.0), alike(scale, 0.0)
     for step in range(1, length):
         t = step if rising else length - step
-        x, weight = law[t - 1] if rising else law[t], worth[t]
-        for j in range(LANES):
-            lanes[CARRY + j] = (
-                lanes[SCALE + j] * x - lanes[RATIO + j] * lanes[CARRY + j]
-            )
-            lanes[TOTAL + j] += weight * lanes[CARRY + j]
-    for j in range(LANES):
-        lanes[TOTAL + j] *= lanes[CHANCE + j]
+        carry = scale * (law[t - 1] if rising else law[t]) - ratio * carry
+        total = total + worth[t] * carry
+    put(lanes, TOTAL, total * eight(lanes, CHANCE))
 
 
 @inner
@@ -66,27 +80,23 @@ def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
     """TOTAL of lane j: E_k at its k. The joint sums of T and hits are carried along."""
     length = law.shape[0]
     sign = -1.0 if missed else 1.0
-    for j in range(LANES):
-        lanes[CARRY + j] = lanes[TOTAL + j] = 0.0
+    chance = eight(lanes, CHANCE)
+    scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
+    hits_k, rest_k = eight(lanes, HITS), eight(lanes, REST)
+    floor, rate = eight(lanes, FLOOR), eight(lanes, RATE)
+    carry, total = alike(scale, 0.0), alike(scale, 0.0)
     for step in range(1, length):
         t = step if rising else length - step
-        x = law[t - 1] if rising else law[t]
-        for j in range(LANES):
-            lanes[CARRY + j] = (
-                lanes[SCALE + j] * x - lanes[RATIO + j] * lanes[CARRY + j]
-            )
-        joint = sums[t]
-        for j in range(LANES):
-            joint += lanes[CHANCE + j] * lanes[CARRY + j]
-            lanes[JOINT + j] = joint
-        sums[t] = joint
+        carry = scale * (law[t - 1] if rising else law[t]) - ratio * carry
+        joint = running(chance * carry) + sums[t]
+        put(lanes, JOINT, joint)
+        sums[t] = lanes[JOINT + LANES - 1]
         count = float(low + t)
         whole = hits_t[t] * law[t] * count if missed else 0.0
-        hit, rest = sign * hits_t[t], rest_t[t] * law[t]
-        for j in range(LANES):
-            above = lanes[HITS + j] * (hit * lanes[JOINT + j] + whole)
-            above += lanes[REST + j] * rest
-            lanes[TOTAL + j] += above / (lanes[FLOOR + j] + lanes[RATE + j] * count)
+        above = hits_k * (joint * (sign * hits_t[t]) + whole)
+        above = above + rest_k * (rest_t[t] * law[t])
+        total = total + above / (floor + rate * count)
+    put(lanes, TOTAL, total)
 
 
 @inner

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from argmetric._jit import inner, kernel
+from argmetric._jit.lanes import alike, eight, put
 
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
@@ -19,39 +20,37 @@ SERIES = 12  # a power series in p longer than this is slower than the products
 LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot underflow
 
 
-@kernel
-def log_generating(p, q, start, stop, u, result):
+@inner
+def log_generating(p, q, start, stop, u, lanes, result):
     """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p descending.
 
     Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
     numbers near 1 loses a rounding error per item, of the same sign when p repeats.
     """
-    lanes = u.shape[0]
-    product = np.empty(LANES)
     largest = 0.0
-    for j in range(lanes):
+    for j in range(LANES):
         result[j] = 0.0
         largest = max(largest, 1.0 - u[j])
-    first = start
+    odds = eight(u, 0)
+    one = alike(odds, 1.0)
+    drop, first = one - odds, start
     while first < stop:
         last = min(first + LOG_BLOCK, stop)
         if p[first] * largest <= 0.5:
-            for j in range(lanes):
-                product[j] = 0.0
+            product = alike(odds, 0.0)
             for i in range(first, last):
-                for j in range(lanes):
-                    a = -p[i] * (1.0 - u[j])
-                    product[j] += a + a * product[j]
-            for j in range(lanes):
-                result[j] += math.log1p(product[j])
+                a = -p[i] * drop
+                product = product + (a + a * product)
+            put(lanes, 0, product)
+            for j in range(LANES):
+                result[j] += math.log1p(lanes[j])
         else:
-            for j in range(lanes):
-                product[j] = 1.0
+            product = one
             for i in range(first, last):
-                for j in range(lanes):
-                    product[j] *= q[i] + p[i] * u[j]
-            for j in range(lanes):
-                result[j] += math.log(product[j])
+                product = product * (p[i] * odds + q[i])
+            put(lanes, 0, product)
+            for j in range(LANES):
+                result[j] += math.log(lanes[j])
         first = last
 
 
@@ -126,7 +125,7 @@ def pruned(s, first, last, mean, rate, limit):
     return last
 
 
-@kernel
+@inner
 def dot(a, b):
     """Σ a·b over the lanes, in two chains that run side by side."""
     even, odd = a[0] * b[0], a[1] * b[1]
@@ -134,6 +133,30 @@ def dot(a, b):
         even += a[j] * b[j]
         odd += a[j + 1] * b[j + 1]
     return even + odd
+
+
+@inner
+def lane_sum(lanes):
+    """Σ over the lanes, pair by pair."""
+    first = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    return first + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+
+
+@inner
+def add_hits(p, q, first, last, u, decay, lanes, total, out):
+    """out[k] += Σ_q current·decay^k·(total + Σ_{i≤k} p_i/phi_i(u)), from item `first`.
+
+    `lanes` holds what is current, and `total` gains the sums over all items.
+    """
+    odds, less, current = eight(u, 0), eight(decay, 0), eight(lanes, 0)
+    before = eight(total, 0)
+    hits = alike(before, 0.0)
+    for i in range(first, last):
+        hits = hits + alike(hits, p[i]) / (p[i] * odds + q[i])
+        current = current * less
+        put(lanes, 0, current * (before + hits))
+        out[i - first] += lane_sum(lanes)
+    put(total, 0, before + hits)
 
 
 @kernel
@@ -150,8 +173,6 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
     decay = np.empty(LANES)
     current = np.empty(LANES)
     total = np.empty(LANES)
-    partial = np.empty(LANES)
-    term = np.empty(LANES)
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
         offset, unit = start + g, 1.0 / low[g]
@@ -165,10 +186,14 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
         last_node = pruned(s, first_node, last_node, mean, unit * dt, limit)
-        largest = -math.expm1(-s[last_node - 1] * unit * dt) * p[start]
-        sums = np.empty(series_length(largest))
-        power_sums(p, start, stop, sums)
-        if dk == 0.0 and sums.shape[0] > 0:
+        # Of items of low p, from `tail` on, few sums of powers tell all.
+        largest, tail, terms = -math.expm1(-s[last_node - 1] * unit * dt), start, 0
+        while tail < stop and terms == 0:
+            terms = series_length(largest * p[tail])
+            tail += terms == 0
+        sums = np.empty(terms)
+        power_sums(p, tail, stop, sums)
+        if dk == 0.0 and tail == start:
             # The weight of an item is then a polynomial in p: Σ_q W_q·p/(1-p(1-u_q)).
             coefficients = np.zeros(sums.shape[0])
             for node in range(first_node, last_node):
@@ -188,14 +213,10 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                 u[j] = math.exp(-scaled[j] * dt)
                 decay[j] = math.exp(-scaled[j] * dk)
                 total[j] = 0.0
-                partial[j] = 0.0
-            if sums.shape[0] > 0:
-                for j in range(LANES):
-                    log_scale[j] = log_series(sums, -math.expm1(-scaled[j] * dt))
-            else:
-                log_generating(p, q, start, stop, u, log_scale)
+            log_generating(p, q, start, tail, u, current, log_scale)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
+                log_scale[j] += log_series(sums, -math.expm1(-scaled[j] * dt))
                 log_scale[j] += math.log(w[source] * unit**alpha)
                 log_scale[j] -= scaled[j] * (base[g] + dt)
                 if node + j >= last_node:
@@ -209,17 +230,29 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                     break  # e^(-s·dk·k) has fallen below the tolerance for good
                 for j in range(LANES):
                     current[j] = math.exp(log_scale[j] - scaled[j] * dk * done)
-                    total[j] += partial[j]
-                    partial[j] = 0.0
-                for i in range(first, last):
-                    pi, qi = p[i], q[i]
-                    for j in range(LANES):
-                        partial[j] += pi / (qi + pi * u[j])
-                        current[j] *= decay[j]
-                        term[j] = total[j] + partial[j]
-                    out[offset + i - start + 1] += dot(current, term)
+                here = out[offset + done + 1 : offset + last - start + 1]
+                add_hits(p, q, first, last, u, decay, current, total, here)
                 first = last
             node += LANES
+
+
+@inner
+def add_products(p, q, first, last, u, growth, lanes, out):
+    """out[k] += Σ_q current·Π_{k<j≤last} phi_j(u)·growth, backwards from `lanes`.
+
+    Without quotients. `out` begins at the first item.
+    """
+    odds, more, current = eight(u, 0), eight(growth, 0), eight(lanes, 0)
+    for i in range(last - 1, first - 1, -1):
+        current = current * ((p[i] * odds + q[i]) * more)
+        put(lanes, 0, current)
+        out[i - first] += lane_sum(lanes)
+
+
+@inner
+def block_width(steepest):
+    """Items over which a product that changes so much by each cannot overflow."""
+    return max(1, min(BLOCK, int(600.0 / max(steepest, 1e-300))))
 
 
 @kernel
@@ -237,7 +270,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     shrinking = d[2] >= 0 and d[1] + d[2] >= 0  # the terms fall as k grows
     turn = abs(d[2]) + abs(hit) + abs(miss)
     u1, u2, decay = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    scaled = np.empty(LANES)
+    scaled, drop, growth = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     log_w, logs = np.empty(LANES), np.empty(LANES)
     current, hits, term = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     misses = np.empty((BLOCK + 1, LANES))
@@ -252,19 +285,36 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
         last_node = pruned(s, first_node, last_node, mean, unit * rate, limit)
-        steepest = max(s[last_node - 1] * unit * turn, 1e-300)
-        width = max(1, min(BLOCK, int(600.0 / steepest)))
+        # Whether the numerator is the same for all nodes, and no step back too large
+        apart = hit == 0.0 and c[3] == 0.0
+        apart &= s[last_node - 1] * unit * abs(d[2]) < 300.0
+        width = block_width(s[last_node - 1] * unit * turn)  # the least
         blocks = (m + width - 1) // width
         log_hit = np.zeros((blocks + 1, LANES))
         log_miss = np.zeros((blocks + 1, LANES))
         rho_miss = np.zeros((blocks + 1, LANES))
-        node = first_node
+        # Of a block of low p few sums of powers tell all: see `log_series`.
+        powers, terms = np.empty((blocks, SERIES)), np.zeros(blocks, np.int64)
+        largest = -math.expm1(-s[last_node - 1] * unit * miss)
+        node, width = first_node, 0
         while node < last_node:
+            steepest = s[min(node + LANES, last_node) - 1] * unit * turn
+            if block_width(steepest) != width:
+                width = block_width(steepest)
+                blocks = (m + width - 1) // width
+                log_miss[blocks], rho_miss[blocks] = 0.0, 0.0
+                for b in range(blocks if miss > 0.0 else 0):
+                    first = start + b * width
+                    terms[b] = series_length(largest * p[first])
+                    own = powers[b, : terms[b]]
+                    power_sums(p, first, min(first + width, stop), own)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
                 scaled[j] = s[source] * unit
                 u1[j] = math.exp(-scaled[j] * hit)
                 u2[j] = math.exp(-scaled[j] * miss)
+                drop[j] = -math.expm1(-scaled[j] * miss)
+                growth[j] = math.exp(scaled[j] * d[2])
                 decay[j] = math.exp(-scaled[j] * d[2])
                 log_w[j] = math.log(w[source] * unit) - scaled[j] * d[0] * n
                 if node + j >= last_node:
@@ -274,14 +324,19 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                 first = start + b * width
                 last = min(first + width, stop)
                 if hit != 0.0:
-                    log_generating(p, q, first, last, u1, logs)
+                    log_generating(p, q, first, last, u1, term, logs)
                     for j in range(LANES):
                         log_hit[b + 1, j] = log_hit[b, j] + logs[j]
             for b in range(blocks - 1, -1, -1):
                 first = start + b * width
                 last = min(first + width, stop)
-                if miss != 0.0:
-                    log_generating(p, q, first, last, u2, logs)
+                if terms[b] > 0:
+                    own = powers[b, : terms[b]]
+                    for j in range(LANES):
+                        more = log_series(own, drop[j])
+                        log_miss[b, j] = log_miss[b + 1, j] + more
+                elif miss != 0.0:
+                    log_generating(p, q, first, last, u2, term, logs)
                     for j in range(LANES):
                         log_miss[b, j] = log_miss[b + 1, j] + logs[j]
                 if c[3] != 0.0:
@@ -292,6 +347,7 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                             rho_miss[b, j] += p[i] * u2[j] / (q[i] + p[i] * u2[j])
                     for j in range(LANES):
                         rho_miss[b, j] += rho_miss[b + 1, j]
+            least = -(limit + PRUNE) - math.log(high[g]) if shrinking else -np.inf
             for b in range(blocks):
                 first = start + b * width
                 last = min(first + width, stop)
@@ -301,8 +357,15 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                     level -= scaled[j] * d[2] * (first - start)
                     highest = max(highest, level)
                     current[j] = math.exp(level)
-                if shrinking and highest < -(limit + PRUNE) - math.log(high[g]):
+                if highest < least:
                     break
+                if apart:
+                    for j in range(LANES):
+                        level = log_w[j] + log_miss[b + 1, j]
+                        current[j] = math.exp(level - scaled[j] * d[2] * (last - start))
+                    here = out[offset + first - start : offset + last - start]
+                    add_products(p, q, first, last, u2, growth, current, here)
+                    continue
                 if c[3] != 0.0:
                     for j in range(LANES):
                         misses[last - first, j] = rho_miss[b + 1, j]
@@ -320,18 +383,21 @@ def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
                         for j in range(LANES):
                             term[j] += c[3] * misses[i - first, j]
                     out[offset + i - start] += dot(current, term)
-                    if hit == 0.0:
-                        for j in range(LANES):
-                            hits[j] += pi
-                            current[j] *= decay[j] / (qi + pi * u2[j])
-                    else:
-                        for j in range(LANES):
-                            phi = qi + pi * u1[j]
-                            hits[j] += pi * u1[j] / phi
-                            current[j] *= decay[j] * phi / (qi + pi * u2[j])
+                    for j in range(LANES):
+                        phi = qi + pi * u1[j]
+                        hits[j] += pi * u1[j] / phi
+                        current[j] *= decay[j] * phi / (qi + pi * u2[j])
             for j in range(LANES):
                 level = log_w[j] + log_hit[blocks, j] - scaled[j] * d[2] * m
                 current[j] = math.exp(level)
                 term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * hits[j]
-            out[offset + m] += dot(current, term)
+            out[offset + m] += lane_sum(current) if apart else dot(current, term)
             node += LANES
+        if apart:
+            total, partial = 0.0, 0.0
+            for k in range(m + 1):
+                out[offset + k] *= c[0] * n + c[2] * k + c[1] * (total + partial)
+                if k < m:
+                    partial += p[start + k]
+                if k % BLOCK == BLOCK - 1:
+                    total, partial = total + partial, 0.0
