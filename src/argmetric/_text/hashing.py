@@ -138,7 +138,6 @@ def sparse(name: str, weights: npt.NDArray[np.floating[Any]]) -> Arrays:
 
 
 def dense(name: str, arrays: Arrays, n: int, dtype: Any = np.float32) -> Any:
-    """The weights that `sparse` took apart."""
     weights = np.zeros(n, dtype=dtype)
     places = np.unpackbits(arrays[f"{name}_places"], count=n).view(np.bool_)
     weights[places] = arrays[f"{name}_weights"]

@@ -242,7 +242,6 @@ class _StateMap:
         self._place: dict[Any, int] = {}
 
     def add(self, h: int, state: Any, mass: float) -> None:
-        """Add probability to a state."""
         place = None
         if self.key is not None:
             try:

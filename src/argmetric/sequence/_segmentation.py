@@ -34,7 +34,6 @@ class _Windowed(SimpleFunction):
             )
 
     def n_windows(self, z: Integers) -> int:
-        """How many windows fit."""
         return int(z.size) - self.window + 1
 
     def bounds(self, z: Integers) -> tuple[float, float]:
@@ -259,7 +258,6 @@ def _bits(code: int, window: int) -> tuple[int, ...]:
 
 
 def count_ones(codes: Integers) -> Integers:
-    """Number of ones of every code."""
     return np.asarray(np.sum([codes >> j & 1 for j in range(MAX_WINDOW)], axis=0))
 
 

@@ -75,7 +75,6 @@ class Growth:
 
     @property
     def kept(self) -> Booleans:
-        """Which words are in the summary."""
         return self._kept.astype(bool)
 
     @property
@@ -255,7 +254,6 @@ class SummaryOptions(NamedTuple):
         budget: Budget,
         is_open: Booleans | None = None,
     ) -> Growth:
-        """An empty summary."""
         if is_open is None:
             is_open = np.ones(len(material.pieces), dtype=bool)
         return Growth(

@@ -275,7 +275,6 @@ class Tally:
         self.steps = self.asked = 0
 
     def row(self, iteration: int, n_clusters: int) -> SummaryIteration:
-        """What the sums come to."""
         return SummaryIteration(
             iteration,
             1.0 - self.recall / n_clusters,

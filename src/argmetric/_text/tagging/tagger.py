@@ -31,7 +31,13 @@ from argmetric._text.tagging._recipes import (
     filled,
     resolve,
 )
-from argmetric._text.tagging._training import learn_text, without_memory
+from argmetric._text.tagging._training import (
+    MatrixModel,
+    learn_matrix,
+    learn_text,
+    matrix_labels,
+    without_memory,
+)
 from argmetric._text.tagging.features import Extractor, Memory
 from argmetric._text.tagging.labels import (
     Codec,
@@ -41,7 +47,6 @@ from argmetric._text.tagging.labels import (
     make_choices,
     read_training,
 )
-from argmetric._text.tagging.matrix import MatrixModel, learn_matrix, matrix_labels
 from argmetric._text.tagging.sentences import (
     Corpus,
     read_corpus,

@@ -228,7 +228,6 @@ class Always:
     value: float
 
     def predict(self, X: Any) -> Floats:
-        """The constant answer, for every row."""
         return np.full(X.shape[0], self.value)
 
 
