@@ -319,23 +319,10 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if 0.0 < share < 1.0:
                     follows = np.asarray(rng.random_sample(truth.shape) < share)
                 averaged = epoch >= 1 or self.epochs == 1
-                options = (
-                    float(self.step),
-                    1.0 / n if averaged else 0.0,
-                    self.costs == "regret",
-                    self.roll_in != "none",
-                )
-                mistakes, clock = train(
-                    arrays,
-                    truth,
-                    tuple(table),
-                    rng.permutation(n),
-                    follows,
-                    options,
-                    learned,
-                    histories,
-                    clock,
-                )
+                how = self.costs == "regret", self.roll_in != "none"
+                options = float(self.step), 1.0 / n if averaged else 0.0, *how
+                known = arrays, truth, tuple(table), rng.permutation(n), follows
+                mistakes, clock = train(*known, options, learned, histories, clock)
                 row = {"epoch": epoch + 1, "error": mistakes / truth.size}
                 row["seconds"] = time.perf_counter() - start
                 self.history_.append(row)

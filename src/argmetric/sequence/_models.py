@@ -61,9 +61,7 @@ class Chain:
 class SequenceModel(Protocol):
     """Anything that can say how its two labels follow each other."""
 
-    def to_markov_chain(self) -> MarkovChain:
-        """The law of the labels as a Markov chain."""
-        ...
+    def to_markov_chain(self) -> MarkovChain: ...
 
 
 @dataclass(frozen=True, eq=False)

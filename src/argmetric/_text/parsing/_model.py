@@ -84,16 +84,9 @@ class ParserSide:
         from argmetric._text.kernels.parsing import parse_beams
 
         heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
-        parse_beams(
-            trees.text,
-            self.policy.scheme,
-            self.policy.weights,
-            width,
-            self.reverse,
-            heads,
-            votes,
-            matrices,
-        )
+        policy = self.policy.scheme, self.policy.weights
+        own = width, self.reverse, heads, votes, matrices
+        parse_beams(trees.text, *policy, *own)
         return heads
 
 
