@@ -267,7 +267,7 @@ class SummaryIteration:
         )
 
 
-class Tally:
+class StepTally:
     """Sums over the choices of a policy; `asked` counts those with a known regret."""
 
     def __init__(self) -> None:
@@ -299,7 +299,7 @@ def learn_dagger(
     sums: RidgeSums | None = None
     policy: ByStates | None = None
     for iteration in range(iterations + 1):
-        tally = Tally()
+        tally = StepTally()
         for lesson in lessons:
             growth = start(lesson.material, lesson.steps)
             if policy is None:

@@ -225,15 +225,12 @@ class Summary(Result):
         sizes = np.bincount(self.step_of_word[self.is_kept], minlength=len(self.gains))
         words = "words of the summary, step by step"
         with drawing(ax, xlabel=words, ylabel="expected gain") as ax:
-            ax.bar(
+            look = {"align": "edge", "color": "C0", "edgecolor": "white"}
+            label, left = (
+                f"{self._n_steps()} by {self.policy}",
                 np.cumsum(sizes) - sizes,
-                self.gains,
-                width=sizes,
-                align="edge",
-                color="C0",
-                edgecolor="white",
-                label=f"{self._n_steps()} by {self.policy}",
             )
+            ax.bar(left, self.gains, width=sizes, label=label, **look)
         return ax
 
 

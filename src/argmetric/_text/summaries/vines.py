@@ -21,8 +21,8 @@ from argmetric._text.summaries.pieces import ATTRIBUTIONS, PRONOUNS, words
 from argmetric._text.summaries.policies import (
     N_VALUES,
     Start,
+    StepTally,
     SummaryIteration,
-    Tally,
     lesson_steps,
     value_steps,
 )
@@ -337,7 +337,7 @@ def learn_vines(
         if iteration == iterations:
             shares[0] = 0.0
             shares /= shares.sum()
-        tally = Tally()
+        tally = StepTally()
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None
         for lesson in lessons:

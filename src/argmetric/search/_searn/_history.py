@@ -149,11 +149,7 @@ class History(Result):
             if None not in losses and losses:
                 ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")
                 ax.plot(self.best, losses[self.best - 1], "o", color="C3", label="kept")
-            ax.plot(
-                [number - 1 for number in numbers],  # of the policy before
-                [one.roll_in_loss for one in self.iterations],
-                ".--",
-                color="C1",
-                label="with initial policy, training",
-            )
+            before = [number - 1 for number in numbers]  # of the policy before
+            rolled, label = [one.roll_in_loss for one in self], "with initial policy"
+            ax.plot(before, rolled, ".--", color="C1", label=f"{label}, training")
         return ax
