@@ -9,8 +9,10 @@ from typing import Any, overload
 from argmetric._results.display import Result
 from argmetric._results.pictures import drawing
 
-_COLUMNS = ("iteration", " beta", "examples", "regret", "mistakes", "roll-in")
-_COLUMNS += ("dev loss", "initial", "seconds")
+_COLUMNS = (
+    *("iteration", " beta", "examples", "regret", "mistakes", "roll-in"),
+    *("dev loss", "initial", "seconds"),
+)
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,10 @@ class History(Result):
         for one in self.iterations:
             dev = "-" if one.dev_loss is None else f"{one.dev_loss:.4f}"
             mark = "*" if one.number == self.best else " "
-            row = f"{mark}{one.number:9d}", f"{one.beta:.3g}", f"{one.examples}"
-            row += f"{one.regret:.4f}", f"{one.mistakes:.2%}", f"{one.roll_in_loss:.4f}"
-            row += dev, f"{one.initial_weight:.3g}", f"{one.seconds:.2f}"
-            rows.append(row)
+            row = [f"{mark}{one.number:9d}", f"{one.beta:.3g}", f"{one.examples}"]
+            row += [f"{one.regret:.4f}", f"{one.mistakes:.2%}"]
+            row += [f"{one.roll_in_loss:.4f}", dev, f"{one.initial_weight:.3g}"]
+            rows.append((*row, f"{one.seconds:.2f}"))
         return rows
 
     def _notes(self) -> tuple[str, ...]:
