@@ -114,7 +114,7 @@ def test_options_reach_the_parser(run: Run) -> None:
     )
     assert summary["dev_scores"] is summary["tagger"] is None
     stages = [row["stage"] for row in summary["history"]]
-    assert stages[0] == "right, fold 1"
+    assert stages[0] == "right"
     assert stages[-2:] == ["relations", "relations"]
     assert summary["bytes"] == Path("m.parser").stat().st_size
 

@@ -89,6 +89,15 @@ class Column:
         return self._table[found]
 
 
+def one_a_line(table: str) -> str:
+    """A table with one template a line, from one that has several between blanks."""
+    lines = (
+        line if line[:1] == "#" else line.replace(" ", "\n")
+        for line in table.split("\n")
+    )
+    return "\n".join(lines)
+
+
 def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     """Templates of a table, and their lines: one a line, or a list of them.
 
@@ -138,7 +147,6 @@ def sparse(name: str, weights: npt.NDArray[np.floating[Any]]) -> Arrays:
 
 
 def dense(name: str, arrays: Arrays, n: int, dtype: Any = np.float32) -> Any:
-    """The weights that `sparse` took apart."""
     weights = np.zeros(n, dtype=dtype)
     places = np.unpackbits(arrays[f"{name}_places"], count=n).view(np.bool_)
     weights[places] = arrays[f"{name}_weights"]

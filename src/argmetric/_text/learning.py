@@ -126,7 +126,6 @@ class SavedEstimator(Parameters):
 
     @classmethod
     def _unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
-        """What `_packed` took apart."""
         found = cls(**header["arguments"])
         found.history_ = header["history"]
         found.interrupted_ = header["interrupted"]
@@ -206,7 +205,6 @@ class Learning:
 
     @property
     def arrays(self) -> tuple[SingleFloats, SingleFloats, SingleFloats]:
-        """What the kernels take."""
         return self.weights, self.squares, self.sums
 
     def average(self) -> SingleFloats:
@@ -284,7 +282,6 @@ class Log:
         return lambda epoch: self.add({"stage": stage, **vars(epoch)})
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep a row and tell it."""
         self.rows.append(row)
         if self.verbose:
             score = "" if row["score"] is None else f", dev {row['score']:.4f}"

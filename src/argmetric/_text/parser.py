@@ -48,11 +48,7 @@ _TASKS = ("pos", "label")
 Words = Sequence[list[str]]
 Direction = Literal["left", "right", "both"]
 RollIn = Literal["static", "own"]
-_SIDES: dict[str, tuple[bool, ...]] = {
-    "left": (False,),
-    "right": (True,),
-    "both": (False, True),
-}
+_SIDES = {"left": (False,), "right": (True,), "both": (False, True)}
 _LARGEST_STEP = 1e6
 _WIDEST = 1024
 _MOST_SEED = 2**62
@@ -62,9 +58,7 @@ _TAGGER = "tagger_"  # how the names of the tagger's arrays begin
 class TagsWords(Protocol):
     """Anything that gives the words of each sentence their tags."""
 
-    def predict(self, sentences: list[list[str]]) -> Sequence[Sequence[str]]:
-        """A tag for each word."""
-        ...
+    def predict(self, sentences: list[list[str]]) -> Sequence[Sequence[str]]: ...
 
 
 def read_tagger(tagger: Any) -> TagsWords:

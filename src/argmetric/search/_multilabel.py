@@ -314,25 +314,15 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             for epoch in range(self.epochs):
                 start = time.perf_counter()
-                follows = _draws(rng, gold_share(self.roll_in, epoch), truth.shape)
+                share = gold_share(self.roll_in, epoch)  # of the initial policy
+                follows = np.full(truth.shape, share == 1.0)
+                if 0.0 < share < 1.0:
+                    follows = np.asarray(rng.random_sample(truth.shape) < share)
                 averaged = epoch >= 1 or self.epochs == 1
-                options = (
-                    float(self.step),
-                    1.0 / n if averaged else 0.0,
-                    self.costs == "regret",
-                    self.roll_in != "none",
-                )
-                mistakes, clock = train(
-                    arrays,
-                    truth,
-                    tuple(table),
-                    rng.permutation(n),
-                    follows,
-                    options,
-                    learned,
-                    histories,
-                    clock,
-                )
+                how = self.costs == "regret", self.roll_in != "none"
+                options = float(self.step), 1.0 / n if averaged else 0.0, *how
+                known = arrays, truth, tuple(table), rng.permutation(n), follows
+                mistakes, clock = train(*known, options, learned, histories, clock)
                 row = {"epoch": epoch + 1, "error": mistakes / truth.size}
                 row["seconds"] = time.perf_counter() - start
                 self.history_.append(row)
@@ -421,10 +411,3 @@ def _average(learned: tuple[Floats, Floats, Floats], clock: float) -> Floats:
     """The mean of the weights since averaging started, or else the weights."""
     weights, _, sums = learned
     return weights - sums / clock if clock else weights
-
-
-def _draws(rng: Any, share: float, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Which decisions of a roll-in are the initial policy's."""
-    if share in (0.0, 1.0):
-        return np.full(shape, share == 1.0)
-    return np.asarray(rng.random_sample(shape) < share)

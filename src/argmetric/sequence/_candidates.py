@@ -42,7 +42,7 @@ def candidate_marginals(
                 f"candidates[{g}] has {shown(row)}: a span is (start, stop, type, "
                 "probability), from the token `start` up to, not including, `stop`"
             )
-        for column, value in zip(columns, row, strict=True):
+        for column, value in zip(columns, (start, stop, kind, p), strict=True):
             column.append(value)
     p = to_floats(columns[3], "probability")
     p = check_scores(p, "probability", logits=False)

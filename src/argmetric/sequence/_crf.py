@@ -36,7 +36,6 @@ class ChainBatch:
 
     @property
     def n_sentences(self) -> int:
-        """Number of sentences."""
         return int(self.indptr.size - 1)
 
     @cached_property

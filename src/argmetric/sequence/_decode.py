@@ -377,29 +377,17 @@ def decode(
     ) -> SequenceDecision:
         closed = CLOSED if beam is None else EXACT
         proven = abs(value - bound) <= closed * max(1.0, abs(value))
+        known = value, proven, value if proven else bound, curve
         return SequenceDecision(
-            np.asarray(labels),
-            value,
-            proven,
-            value if proven else bound,
-            curve,
-            function,
-            how,
-            chain,
-            n_states,
+            np.asarray(labels), *known, function, how, chain, n_states
         )
 
     if beam is not None:
         width = check_count(beam, "beam", low=1)
-        best_kept = decode_by_beam(function, chain, width, ranked=ranked)
-        return decision(
-            best_kept.labels,
-            best_kept.sure,
-            best_kept.bound,
-            best_kept.curve,
-            f"most probable k, beam of {width:,}",
-            best_kept.n_states,
-        )
+        kept = decode_by_beam(function, chain, width, ranked=ranked)
+        how = f"most probable k, beam of {width:,}"
+        known = kept.labels, kept.sure, kept.bound, kept.curve
+        return decision(*known, how, kept.n_states)
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:

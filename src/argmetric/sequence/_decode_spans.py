@@ -232,7 +232,12 @@ def decode_spans(
     if not isinstance(model, SpanMarginals):
         model = check_models(model)
     if tokens is not None:
-        tokens = _words([tokens] if single else tokens)
+        wanted = "a list of words for each sentence"
+        given = check_items([tokens] if single else tokens, "tokens", wanted)
+        tokens = [
+            check_texts(words, f"tokens[{number}]", "a list of words")
+            for number, words in enumerate(given)
+        ]
     if documents is None:
         if not isinstance(model, SpanMarginals):
             model = span_marginals(
@@ -266,15 +271,6 @@ def decode_spans(
         spans=[found.spans[i] for i in back],
         labels=[found.labels[i] for i in back],
     )
-
-
-def _words(tokens: Any) -> list[list[str]]:
-    """The words of every sentence."""
-    sentences = check_items(tokens, "tokens", "a list of words for each sentence")
-    return [
-        check_texts(words, f"tokens[{number}]", "a list of words")
-        for number, words in enumerate(sentences)
-    ]
 
 
 def _decide(

@@ -25,7 +25,6 @@ class Chain:
 
     @property
     def n(self) -> int:
-        """Number of labels."""
         return int(self.steps.shape[0])
 
     def at_least(self, order: int) -> Chain:
@@ -40,7 +39,10 @@ class Chain:
         laws = np.zeros((self.n + 1, self.steps.shape[1]))
         laws[0, 0] = 1.0
         for i, step in enumerate(self.steps):
-            laws[i + 1] = _shifted(laws[i][:, None] * step)
+            joint = laws[i][:, None] * step
+            half = len(joint) // 2  # (oldest label, others, new one): it is forgotten
+            both = (joint[:half] + joint[half:]).ravel() if half else joint.sum(axis=1)
+            laws[i + 1] = both
         return laws
 
     def windows(self, length: int) -> Floats:
@@ -52,26 +54,14 @@ class Chain:
         return np.asarray(laws.reshape(self.n, -1, 1 << length).sum(axis=1))
 
     def marginals(self) -> Floats:
-        """P(y_i = 1) of every label."""
         return np.asarray((self.histories()[:-1] * self.steps[:, :, 1]).sum(axis=1))
-
-
-def _shifted(joint: Floats) -> Floats:
-    """Law of the next history from that of (history, label)."""
-    half = joint.shape[0] // 2
-    if not half:
-        return np.asarray(joint.sum(axis=1))
-    # (oldest label, the others, new label): the oldest one is forgotten
-    return np.asarray((joint[:half] + joint[half:]).ravel())
 
 
 @runtime_checkable
 class SequenceModel(Protocol):
     """Anything that can say how its two labels follow each other."""
 
-    def to_markov_chain(self) -> MarkovChain:
-        """The law of the labels as a Markov chain."""
-        ...
+    def to_markov_chain(self) -> MarkovChain: ...
 
 
 @dataclass(frozen=True, eq=False)

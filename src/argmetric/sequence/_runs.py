@@ -242,7 +242,6 @@ class _StateMap:
         self._place: dict[Any, int] = {}
 
     def add(self, h: int, state: Any, mass: float) -> None:
-        """Add probability to a state."""
         place = None
         if self.key is not None:
             try:
@@ -267,7 +266,8 @@ class _StateMap:
 
 def _key_of(state: Any) -> Callable[[Any], Any] | None:
     """How states become keys of a dict: as they are, frozen, or not at all."""
-    for key in (lambda own: own, freeze):
+    ways: tuple[Callable[[Any], Any], ...] = (lambda own: own, freeze)
+    for key in ways:
         try:
             hash(key(state))
         except TypeError:

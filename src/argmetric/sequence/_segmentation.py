@@ -34,7 +34,6 @@ class _Windowed(SimpleFunction):
             )
 
     def n_windows(self, z: Integers) -> int:
-        """How many windows fit."""
         return int(z.size) - self.window + 1
 
     def bounds(self, z: Integers) -> tuple[float, float]:
@@ -259,7 +258,6 @@ def _bits(code: int, window: int) -> tuple[int, ...]:
 
 
 def count_ones(codes: Integers) -> Integers:
-    """Number of ones of every code."""
     return np.asarray(np.sum([codes >> j & 1 for j in range(MAX_WINDOW)], axis=0))
 
 
@@ -340,10 +338,5 @@ class BoundarySimilarity(SimpleFunction):
         points = np.arange(2 * k + 1)[None, :, None]
         total = k + np.arange(width)[None, None, :] + np.array([0, 0, 1])[:, None, None]
         values = np.where(total > 0, points / (2 * np.maximum(total, 1)), 1.0)
-        return AutomatonTables(
-            kind=z,
-            follow=follow,
-            gain=gain,
-            cells=(2 * k + 1) * width,
-            table=values.reshape(3, -1),
-        )
+        cells, table = (2 * k + 1) * width, values.reshape(3, -1)
+        return AutomatonTables(z, follow, gain, cells, table=table)

@@ -291,7 +291,6 @@ def span_marginals(
 
 
 def check_models(model: Any) -> list[LinearChainCRF]:
-    """The model of every sentence."""
     if isinstance(model, LinearChainCRF):
         return [model]
     wanted = "a LinearChainCRF or a list of them"

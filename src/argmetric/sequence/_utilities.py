@@ -222,15 +222,9 @@ class CountUtility(SimpleFunction):
                 down, up = remaining(1 - z), remaining(z) * width
             elif all((step <= 0).all() for step in steps):
                 down, up = remaining(z) * width, remaining(1 - z)
-        return AutomatonTables(
-            kind=z,
-            follow=np.zeros((2, 1, 2), dtype=np.int64),
-            gain=gain,
-            cells=values.size,
-            table=values.reshape(1, -1),
-            down=down,
-            up=up,
-        )
+        table, follow = values.reshape(1, -1), np.zeros_like(gain)
+        known: dict[str, Any] = {"table": table, "down": down, "up": up}
+        return AutomatonTables(z, follow, gain, values.size, **known)
 
 
 @dataclass(frozen=True)
@@ -268,17 +262,10 @@ class Hamming(SimpleFunction):
     def tables(self, z: Integers) -> AutomatonTables:
         """One control state."""
         gain = np.array([[[0, 1]], [[1, 0]]])
-        unit = self._unit(z)
-        return AutomatonTables(
-            kind=z,
-            follow=np.zeros_like(gain),
-            gain=gain,
-            cells=z.size + 1,
-            unit=unit,
-            worth=unit * gain,
-            down=np.zeros_like(z),
-            up=np.arange(z.size, 0, -1),
-        )
+        unit, up = self._unit(z), np.arange(z.size, 0, -1)
+        known: dict[str, Any] = {"unit": unit, "worth": unit * gain, "up": up}
+        known["down"] = np.zeros_like(z)
+        return AutomatonTables(z, np.zeros_like(gain), gain, z.size + 1, **known)
 
 
 @dataclass(frozen=True)
@@ -306,13 +293,8 @@ class ZeroOne(SimpleFunction):
     def tables(self, z: Integers) -> AutomatonTables:
         """Control states: equal so far, failed."""
         follow = np.array([[[0, 1], [1, 1]], [[1, 0], [1, 1]]])
-        return AutomatonTables(
-            kind=z,
-            follow=follow,
-            gain=np.zeros_like(follow),
-            cells=1,
-            table=np.array([[0.0], [1.0]]),
-        )
+        values, none = np.array([[0.0], [1.0]]), np.zeros_like(follow)
+        return AutomatonTables(z, follow, none, cells=1, table=values)
 
 
 def as_utility(utility: Any) -> SimpleFunction:

@@ -200,12 +200,26 @@ def write_sentences(
         for i, span in ((i, span) for i, one in enumerate(chosen) for span in one):
             if not isinstance(span, Span):
                 raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
-    parts = (
-        _json_text(s, p, c) if kind == "jsonl" else _column_text(s, p)
-        for s, p, c in zip(sentences, predicted, chosen, strict=True)
-    )
-    text = _with_documents(parts, sentences) if kind == "conll" else "".join(parts)
-    write_text(path, text)
+    rows = zip(sentences, predicted, chosen, strict=True)
+    if kind == "jsonl":
+        write_text(path, "".join(_json_text(*row) for row in rows))
+        return
+    # A line before each document, if there are several
+    parted = len({str(sentence.document) for sentence in sentences}) > 1
+    pieces: list[str] = []
+    last: Any = object()
+    for sentence, labels, _ in rows:
+        if parted and sentence.document != last:
+            pieces.append(f"{DOCUMENT}\n\n")
+        last = sentence.document
+        columns = [*sentence.columns, labels]
+        if sentence.labels is not None:
+            columns.insert(-1, sentence.labels)
+        # Blanks within a word, which tabs may have separated, need tabs again
+        blank = any(" " in cell for column in sentence.columns for cell in column)
+        lines = map(("\t" if blank else " ").join, zip(*columns, strict=True))
+        pieces += [*(f"{line}\n" for line in lines), "\n"]
+    write_text(path, "".join(pieces))
 
 
 def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
@@ -231,32 +245,6 @@ def _for_each(given: Any, name: str, what: str, n: int) -> list[Any]:
     if len(items) != n:
         raise ValueError(f"{name} has {len(items)} sentences but there are {n}")
     return items
-
-
-def _column_text(sentence: Sentence, predicted: Sequence[str]) -> str:
-    columns = [*sentence.columns, predicted]
-    if sentence.labels is not None:
-        columns.insert(-1, sentence.labels)
-    # Blanks within a word, which tabs may have separated, need tabs again
-    blank = any(" " in cell for column in sentence.columns for cell in column)
-    separator = "\t" if blank else " "
-    rows = zip(*columns, strict=True)
-    return "".join(separator.join(row) + "\n" for row in rows) + "\n"
-
-
-def _with_documents(parts: Iterable[str], sentences: Sequence[Sentence]) -> str:
-    """Sentences as text, with a line before each document if there are several."""
-    documents = [sentence.document for sentence in sentences]
-    if len(set(map(str, documents))) < 2:
-        return "".join(parts)
-    pieces: list[str] = []
-    last: Any = object()
-    for part, document in zip(parts, documents, strict=True):
-        if document != last:
-            pieces.append(f"{DOCUMENT}\n\n")
-        pieces.append(part)
-        last = document
-    return "".join(pieces)
 
 
 def _json_text(sentence: Sentence, predicted: Sequence[str], spans: Any) -> str:

@@ -224,7 +224,8 @@ def draw_tree(
         f"{left:<{column}}  {note}" if note else left
         for left, note in zip(lefts, notes, strict=True)
     ]
-    return "\n".join(_cut(line, width) for line in lines)
+    cut = (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
+    return "\n".join(cut)
 
 
 def _sized(given: Any, name: str, words: Sequence[str]) -> Any:
@@ -284,7 +285,3 @@ def _notes(
 def _clean(text: str) -> str:
     """Text that moves no cursor."""
     return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"

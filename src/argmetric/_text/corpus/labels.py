@@ -234,7 +234,6 @@ class ChunkCounts(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
         both = self.gold + self.predicted
         return 2 * self.right / both if both else 1.0
 

@@ -121,21 +121,17 @@ class ColumnFile:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens."""
         return len(self.places)
 
     @property
     def n_sentences(self) -> int:
-        """Number of sentences."""
         return len(self.sentences) - 1
 
     @property
     def width(self) -> int:
-        """Number of columns."""
         return len(self.columns)
 
     def where(self, token: int) -> str:
-        """File and line of a token."""
         return f"{self.name}, line {self.places[token] + 1}"
 
     def objects(
@@ -236,7 +232,6 @@ def split_rows(
 
 
 def cells_of(line: str) -> list[str]:
-    """The columns of a line."""
     return line.split("\t") if "\t" in line else _BLANKS.split(line)
 
 
@@ -286,7 +281,6 @@ class PlainText:
 
     @property
     def n_sentences(self) -> int:
-        """Number of sentences."""
         return len(self.sentences) - 1
 
     def objects(self) -> list[Sentence]:

@@ -71,7 +71,6 @@ def refuse_token(
 
 
 def tree_list(given: Any, name: str) -> list[Tree]:
-    """A list of trees."""
     wanted = "a list of Tree"
     trees = check_items(given, name, wanted)
     for i, tree in enumerate(trees):
@@ -259,8 +258,13 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
     hits = right.values == found.values
     wrong = right.sizes - _counts(right, hits)
     kept = ~_is_punctuation(trees)
-    relations_hit = _relation_hits(trees, guesses)
-    labelled = None if relations_hit is None else _share(hits & relations_hit)
+    named = [tree.relations for tree in trees]
+    guessed = [getattr(one, "relations", None) for one in guesses]
+    labelled = None
+    if None not in named and None not in guessed:
+        every = chain.from_iterable
+        same = map(operator.eq, every(named), every(guessed))  # type: ignore[arg-type]
+        labelled = _share(hits & np.fromiter(same, np.bool_, len(hits)))
     roots_differ = (right.values == 0) != (found.values == 0)
     worst = np.argsort(-wrong, kind="stable")[:N_WORST]
     return TreeScores(
@@ -324,19 +328,7 @@ def _predicted(found: Sequence[Any], trees: Sequence[Tree]) -> Heads:
     return flat
 
 
-def _relation_hits(trees: Sequence[Tree], predicted: Sequence[Any]) -> Booleans | None:
-    gold = [tree.relations for tree in trees if tree.relations is not None]
-    given = [getattr(one, "relations", None) for one in predicted]
-    found = [relations for relations in given if relations is not None]
-    if len(gold) < len(trees) or len(found) < len(trees):
-        return None
-    right = list(chain.from_iterable(gold))
-    same = map(operator.eq, right, chain.from_iterable(found))
-    return np.fromiter(same, np.bool_, len(right))
-
-
 def _is_punctuation(trees: Sequence[Tree]) -> Booleans:
-    """Which words are punctuation."""
     each = (tree.tags or repeat("", len(tree)) for tree in trees)
     tags = list(chain.from_iterable(each))
     if not PUNCTUATION_TAGS.isdisjoint(tags):

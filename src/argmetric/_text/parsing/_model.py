@@ -31,7 +31,6 @@ class Trees:
 
     @property
     def text(self) -> tuple[Hashes, Integers]:
-        """What the kernels take."""
         return self.codes, self.starts
 
 
@@ -43,7 +42,6 @@ class TreePolicy:
     weights: SingleFloats
 
     def greedy(self, trees: Trees) -> Integers:
-        """Heads of all rows."""
         from argmetric._text.kernels.parsing import parse_greedily
 
         heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
@@ -86,16 +84,9 @@ class ParserSide:
         from argmetric._text.kernels.parsing import parse_beams
 
         heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
-        parse_beams(
-            trees.text,
-            self.policy.scheme,
-            self.policy.weights,
-            width,
-            self.reverse,
-            heads,
-            votes,
-            matrices,
-        )
+        policy = self.policy.scheme, self.policy.weights
+        own = width, self.reverse, heads, votes, matrices
+        parse_beams(trees.text, *policy, *own)
         return heads
 
 
@@ -113,7 +104,6 @@ class Model:
         return list(chain.from_iterable(part.split(heads) for part, heads in parts))
 
     def parse(self, text: Text, width: int) -> list[Tree]:
-        """The trees of sentences."""
         found: list[Tree] = []
         for part, heads in self._parts(text, width):
             named = None
@@ -243,7 +233,6 @@ def packed(model: Model) -> tuple[dict[str, Any], Arrays]:
 
 
 def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
-    """The model that `packed` took apart."""
     templates = read_templates(header["templates"], header["hash_bits"])
     n = 3 << header["hash_bits"]
     sides = tuple(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.types import Booleans, Integers, SingleFloats
-from argmetric._text.hashing import Column, template_texts
+from argmetric._text.hashing import Column, one_a_line, template_texts
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Epoch, Recipe
 from argmetric._text.parsing.text import Text
@@ -29,41 +29,13 @@ _PART = re.compile(r"([a-z0-9.]+)(?:\[([+-]\d)\])?")
 # c is the word, h its head, g the head of that; lc and rc are the word's outermost
 # children, s the next child of the head between them; d is how far the head is, and on
 # which side
-_TABLE = """
-bias
-c.w
-c.p
-h.w
-h.p
-d
-c.w|d
-c.p|d
-h.p|d
-h.p|c.p
-h.w|c.w
-h.w|c.p
-h.p|c.w
-h.p|c.p|d
-h.w|c.p|d
-h.p|c.w|d
-c.suffix3|c.p|h.p
-h.suffix3|c.p|h.p
-g.p|h.p|c.p
-g.w|h.p|c.w
-c.p[-1]|c.p
-c.p|c.p[+1]
-c.p[-1]|c.p|c.p[+1]
-c.p[-1]|h.p|c.p
-h.p|c.p|c.p[+1]
-lc.p|c.p|h.p
-lc.w|c.p|h.p
-lc.w|c.p|h.w
-rc.p|c.p|h.p
-rc.w|c.p|h.p
-s.p|c.p|h.p
-s.p|c.p|h.w
-s.p|c.p|h.p|d
-"""
+_TABLE = one_a_line("""
+bias c.w c.p h.w h.p d c.w|d c.p|d h.p|d h.p|c.p h.w|c.w h.w|c.p h.p|c.w h.p|c.p|d
+h.w|c.p|d h.p|c.w|d c.suffix3|c.p|h.p h.suffix3|c.p|h.p g.p|h.p|c.p g.w|h.p|c.w
+c.p[-1]|c.p c.p|c.p[+1] c.p[-1]|c.p|c.p[+1] c.p[-1]|h.p|c.p h.p|c.p|c.p[+1]
+lc.p|c.p|h.p lc.w|c.p|h.p lc.w|c.p|h.w rc.p|c.p|h.p rc.w|c.p|h.p s.p|c.p|h.p
+s.p|c.p|h.w s.p|c.p|h.p|d
+""")
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Hashes, Integers
-from argmetric._text.hashing import salt_of, template_texts
+from argmetric._text.hashing import one_a_line, salt_of, template_texts
 
 _PART = re.compile(r"([sb])([0-9])((?:\.[lr]c2?)*)\.([a-z]+\d*)")
 _ATTRIBUTE = re.compile(r"w|p|lower|norm|shape|case|(?:prefix|suffix)[1-9]\d?")
@@ -47,89 +47,31 @@ def _children(node: str, side: str) -> str:
 {node}.p|{child}.w"""
 
 
-TABLE = f"""
-bias
-{_node("s0")}
-{_node("s1")}
-{_node("s2")}
-{_node("b0")}
-{_node("b1")}
-{_node("b2")}
-b3.p
-s3.p
-{_pair("s0", "b0")}
-{_pair("s1", "s0")}
+TABLE = one_a_line(f"""
+bias {_node("s0")} {_node("s1")} {_node("s2")} {_node("b0")} {_node("b1")}
+{_node("b2")} b3.p s3.p {_pair("s0", "b0")} {_pair("s1", "s0")}
 # other pairs
-s1.w|s1.p|b0.w|b0.p
-{_cross("s1", "b0")}
-{_cross("s0", "b1")}
-{_cross("b0", "b1")}
-s2.p|b0.p
-s2.p|s0.p
-s0.p|b2.p
+s1.w|s1.p|b0.w|b0.p {_cross("s1", "b0")} {_cross("s0", "b1")} {_cross("b0", "b1")}
+s2.p|b0.p s2.p|s0.p s0.p|b2.p
 # three and four
-b0.p|b1.p|b2.p
-s0.p|b0.p|b1.p
-s0.w|b0.p|b1.p
-s0.p|b0.w|b1.p
-s0.p|b0.p|b1.w
-s1.p|s0.p|b0.p
-s1.w|s0.p|b0.p
-s1.p|s0.w|b0.p
-s1.p|s0.p|b0.w
-s1.w|s0.w|b0.p
-s1.p|s0.w|b0.w
-s1.w|s0.p|b0.w
-s2.p|s1.p|s0.p
-s2.p|s1.p|b0.p
-s1.p|s0.p|b0.p|b1.p
-s2.p|s1.p|s0.p|b0.p
-s0.p|b0.p|b1.p|b2.p
+b0.p|b1.p|b2.p s0.p|b0.p|b1.p s0.w|b0.p|b1.p s0.p|b0.w|b1.p s0.p|b0.p|b1.w
+s1.p|s0.p|b0.p s1.w|s0.p|b0.p s1.p|s0.w|b0.p s1.p|s0.p|b0.w s1.w|s0.w|b0.p
+s1.p|s0.w|b0.w s1.w|s0.p|b0.w s2.p|s1.p|s0.p s2.p|s1.p|b0.p s1.p|s0.p|b0.p|b1.p
+s2.p|s1.p|s0.p|b0.p s0.p|b0.p|b1.p|b2.p
 # children
-s0.lc.w
-s0.lc.p
-s0.rc.w
-s0.rc.p
-s1.lc.w
-s1.lc.p
-s1.rc.w
-s1.rc.p
-b0.lc.w
-b0.lc.p
-s0.lc2.p
-s0.rc2.p
-s1.lc2.p
-s1.rc2.p
-b0.lc2.p
+s0.lc.w s0.lc.p s0.rc.w s0.rc.p s1.lc.w s1.lc.p s1.rc.w s1.rc.p b0.lc.w b0.lc.p
+s0.lc2.p s0.rc2.p s1.lc2.p s1.rc2.p b0.lc2.p
 # children with their heads
-{_children("s0", "lc")}
-{_children("s0", "rc")}
-{_children("s1", "lc")}
-{_children("s1", "rc")}
-{_children("b0", "lc")}
+{_children("s0", "lc")} {_children("s0", "rc")} {_children("s1", "lc")}
+{_children("s1", "rc")} {_children("b0", "lc")}
 # children with the other nodes
-s0.p|b0.p|s0.lc.p
-s0.p|b0.p|s0.rc.p
-s0.p|b0.p|b0.lc.p
-s1.p|s0.p|s0.lc.p
-s1.p|s0.p|s0.rc.p
-s1.p|s0.p|s1.lc.p
-s1.p|s0.p|s1.rc.p
-s1.p|s0.p|b0.p|s0.lc.p
-s1.p|s0.p|b0.p|s0.rc.p
-s1.p|s0.p|b0.p|s1.lc.p
-s1.p|s0.p|b0.p|s1.rc.p
-s1.p|s0.p|b0.p|b0.lc.p
-s0.w|b0.p|s0.rc.p
-s0.p|b0.w|s0.rc.p
-s0.p|b0.p|s0.rc.w
-s1.w|s0.p|s1.rc.p
-s1.p|s0.p|s1.rc.w
-s0.p|b0.p|s0.lc.p|b0.lc.p
-s0.p|b0.p|s0.rc.p|s0.rc2.p
-s0.p|s0.lc.p|s0.rc.p|b0.p
-s0.rc.rc.p|s0.rc.p|s0.p
-"""
+s0.p|b0.p|s0.lc.p s0.p|b0.p|s0.rc.p s0.p|b0.p|b0.lc.p s1.p|s0.p|s0.lc.p
+s1.p|s0.p|s0.rc.p s1.p|s0.p|s1.lc.p s1.p|s0.p|s1.rc.p s1.p|s0.p|b0.p|s0.lc.p
+s1.p|s0.p|b0.p|s0.rc.p s1.p|s0.p|b0.p|s1.lc.p s1.p|s0.p|b0.p|s1.rc.p
+s1.p|s0.p|b0.p|b0.lc.p s0.w|b0.p|s0.rc.p s0.p|b0.w|s0.rc.p s0.p|b0.p|s0.rc.w
+s1.w|s0.p|s1.rc.p s1.p|s0.p|s1.rc.w s0.p|b0.p|s0.lc.p|b0.lc.p
+s0.p|b0.p|s0.rc.p|s0.rc2.p s0.p|s0.lc.p|s0.rc.p|b0.p s0.rc.rc.p|s0.rc.p|s0.p
+""")
 
 
 @dataclass(frozen=True, eq=False)

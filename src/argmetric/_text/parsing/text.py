@@ -48,14 +48,10 @@ class Text:
         codes[self.is_word] = np.concatenate(columns, axis=1)
         return codes
 
-    @property
-    def _bounds(self) -> list[tuple[int, int]]:
-        """Where the words of each sentence begin and end."""
-        return list(pairwise((self.starts - np.arange(len(self.starts))).tolist()))
-
     def sentences(self, column: list[str]) -> list[list[str]]:
         """A column of all words as a list for each sentence."""
-        return [column[a:b] for a, b in self._bounds]
+        bounds = (self.starts - np.arange(len(self.starts))).tolist()
+        return [column[a:b] for a, b in pairwise(bounds)]
 
     def with_tags(self, tags: list[str]) -> Text:
         """This text with other parts of speech."""
@@ -115,7 +111,6 @@ def read_text(sentences: list[Any], *, tagged: bool) -> Text:
 
 
 def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
-    """Words and tags of a sentence."""
     if hasattr(item, "words") and hasattr(item, "tags"):
         columns = [item.words, item.tags]
     elif isinstance(item, Sentence):

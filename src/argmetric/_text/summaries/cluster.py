@@ -47,12 +47,10 @@ class Cluster:
 
     @property
     def n_words(self) -> int:
-        """Number of words."""
         return len(self.words)
 
     @property
     def n_sentences(self) -> int:
-        """Number of sentences."""
         return len(self.sentence_documents)
 
     @property

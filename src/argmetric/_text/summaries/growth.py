@@ -62,6 +62,8 @@ class Growth:
             np.empty(self._own + 1),
             np.empty(self._own + 1),
         )
+        grams = material.grams
+        self._text = cluster.sentence_starts, grams.text, grams.table
         self._measure()
         self._content = self._found[:, self._own].copy()
 
@@ -75,7 +77,6 @@ class Growth:
 
     @property
     def kept(self) -> Booleans:
-        """Which words are in the summary."""
         return self._kept.astype(bool)
 
     @property
@@ -137,20 +138,10 @@ class Growth:
     def _measure(self) -> None:
         from argmetric._text.kernels.summaries import measure_pieces
 
-        grams, pieces = self.material.grams, self.material.pieces
+        now = self.material.pieces.arrays, self._kept, self._counts
+        worth = self._steps, self._costs, self.room
         measure_pieces(
-            self.material.cluster.sentence_starts,
-            grams.text,
-            grams.table,
-            pieces.arrays,
-            self._kept,
-            self._counts,
-            self._steps,
-            self._costs,
-            self.room,
-            self._scratch,
-            self.sizes,
-            self._found,
+            *self._text, *now, *worth, self._scratch, self.sizes, self._found
         )
 
     def measure(self) -> bool:
@@ -186,14 +177,7 @@ class Growth:
         self.step_of_word[new] = len(self.gains)
         self.gains.append(gain)
         self.room -= float(self._costs[new].sum())
-        grams = self.material.grams
-        count_grams(
-            self.material.cluster.sentence_starts,
-            grams.text,
-            grams.table,
-            self._kept,
-            self._counts,
-        )
+        count_grams(*self._text, self._kept, self._counts)
         return True
 
 
@@ -209,8 +193,7 @@ class Chooser(NamedTuple):
 class SummaryPolicy(Protocol):
     """What chooses the next piece."""
 
-    def chooser(self, material: Material) -> Chooser:
-        """How it looks at a cluster."""
+    def chooser(self, material: Material) -> Chooser: ...
 
 
 def gain_per_unit(growth: Growth) -> Floats:
@@ -255,7 +238,6 @@ class SummaryOptions(NamedTuple):
         budget: Budget,
         is_open: Booleans | None = None,
     ) -> Growth:
-        """An empty summary."""
         if is_open is None:
             is_open = np.ones(len(material.pieces), dtype=bool)
         return Growth(

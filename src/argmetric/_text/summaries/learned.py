@@ -98,7 +98,6 @@ def pack_policy(policy: LearnedPolicy) -> Arrays:
 def unpack_policy(
     kind: str, n_clusters: int, arrays: Arrays, seed: int
 ) -> LearnedPolicy:
-    """The policy that `pack_policy` took apart."""
     names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
     counts = {key: arrays[key] for key in _COUNTS}
     if any(len(one) != len(names) for one in counts.values()):
@@ -150,7 +149,6 @@ def parser_file(parser: Any) -> bytes:
 
 
 def read_parser(data: bytes) -> Any:
-    """The parser of a file."""
     from argmetric._text.parser import Parser
 
     with tempfile.TemporaryDirectory() as folder:

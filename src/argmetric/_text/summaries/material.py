@@ -55,12 +55,10 @@ class Grams:
 
     @property
     def text(self) -> tuple[Integers, Integers]:
-        """What the kernels take."""
         return self.places, self.tokens
 
     @property
     def table(self) -> tuple[int, Integers, Integers]:
-        """What the kernels take."""
         return len(self.types), self.keys, self.numbers
 
 
@@ -202,7 +200,6 @@ class Material:
 
     @cached_property
     def is_stop_word(self) -> Booleans:
-        """Which tokens are words of grammar."""
         return np.array([t in STOP_WORDS for t in self.grams.types], dtype=bool)
 
     @cached_property

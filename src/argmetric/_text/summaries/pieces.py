@@ -394,16 +394,13 @@ class SummaryPieces:
 
     @property
     def arrays(self) -> tuple[Integers, Integers, Integers]:
-        """What the kernels take."""
         return self.sentences, self.starts, self.words
 
     def words_of(self, piece: int) -> Integers:
-        """The words of one piece."""
         return self.words[self.starts[piece] : self.starts[piece + 1]]
 
 
 def whole_sentences(cluster: Cluster) -> SummaryPieces:
-    """Each sentence is one piece."""
     return SummaryPieces(
         np.arange(cluster.n_sentences),
         cluster.sentence_starts,

@@ -267,7 +267,7 @@ class SummaryIteration:
         )
 
 
-class Tally:
+class StepTally:
     """Sums over the choices of a policy; `asked` counts those with a known regret."""
 
     def __init__(self) -> None:
@@ -275,7 +275,6 @@ class Tally:
         self.steps = self.asked = 0
 
     def row(self, iteration: int, n_clusters: int) -> SummaryIteration:
-        """What the sums come to."""
         return SummaryIteration(
             iteration,
             1.0 - self.recall / n_clusters,
@@ -300,7 +299,7 @@ def learn_dagger(
     sums: RidgeSums | None = None
     policy: ByStates | None = None
     for iteration in range(iterations + 1):
-        tally = Tally()
+        tally = StepTally()
         for lesson in lessons:
             growth = start(lesson.material, lesson.steps)
             if policy is None:

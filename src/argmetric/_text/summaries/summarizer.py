@@ -170,7 +170,9 @@ class Summarizer(SavedEstimator):
         if beta == 0.0:
             raise ValueError("beta must be above 0: a new policy needs a share")
         least = check_count(self.min_words, "min_words", low=1)
-        if least > 1 and self._is_vine():
+        learned = self._learned[0] if hasattr(self, "_learned") else None
+        is_vine = self.mode == "compressed" and (self.policy or learned) == "vine"
+        if least > 1 and is_vine:
             raise ValueError(
                 "min_words is not for vine growth, which adds one word at a time"
             )
@@ -183,11 +185,6 @@ class Summarizer(SavedEstimator):
             check_count(self.random_state, "random_state", low=0),
             check_count(self.verbose, "verbose"),
         )
-
-    def _is_vine(self) -> bool:
-        """Whether words are added one by one."""
-        learned = self._learned[0] if hasattr(self, "_learned") else None
-        return self.mode == "compressed" and (self.policy or learned) == "vine"
 
     # -- learning ---------------------------------------------------------------------
 

@@ -156,16 +156,19 @@ class Summary(Result):
         return f"{n:,} step{'s' * (n != 1)}"
 
     def __repr__(self) -> str:
-        lines = [one for part in self._parts() for one in textwrap.wrap(part, _WIDTH)]
+        # Parts of sentences, which may have lost their ends, are set apart
+        parts = [self.text] if self.mode == "sentences" else self.sentences
+        lines = [one for part in parts for one in textwrap.wrap(part, _WIDTH)]
         body = textwrap.indent("\n".join(lines) or "(nothing)", "  ")
         return f"{super().__repr__()}\n\n{body}"
 
-    def _parts(self) -> list[str]:
-        """Text to be set apart: parts of sentences, which may have lost their ends."""
-        return [self.text] if self.mode == "sentences" else self.sentences
-
     def _repr_html_(self) -> str:
-        return fragment(self, super()._repr_html_())
+        return (
+            f"{super()._repr_html_()}<blockquote>{html.escape(self.text)}</blockquote>"
+            "<details open><summary>Sources</summary>"
+            "<div style='max-height:24em;overflow:auto;white-space:pre-wrap'>"
+            f"{_articles(self)}</div></details>"
+        )
 
     def to_html(self) -> str:
         """A page of its own: the sources with what was kept and what was dropped.
@@ -222,15 +225,12 @@ class Summary(Result):
         sizes = np.bincount(self.step_of_word[self.is_kept], minlength=len(self.gains))
         words = "words of the summary, step by step"
         with drawing(ax, xlabel=words, ylabel="expected gain") as ax:
-            ax.bar(
+            look = {"align": "edge", "color": "C0", "edgecolor": "white"}
+            label, left = (
+                f"{self._n_steps()} by {self.policy}",
                 np.cumsum(sizes) - sizes,
-                self.gains,
-                width=sizes,
-                align="edge",
-                color="C0",
-                edgecolor="white",
-                label=f"{self._n_steps()} by {self.policy}",
             )
+            ax.bar(left, self.gains, width=sizes, label=label, **look)
         return ax
 
 
@@ -305,16 +305,6 @@ def page(summary: Summary) -> str:
         "<footer>Marked: kept, with the number of the step. <del>Struck through</del>: "
         "dropped from a sentence of which something is kept.</footer>\n"
         "</body>\n</html>\n"
-    )
-
-
-def fragment(summary: Summary, table: str) -> str:
-    """For notebooks: the facts, the text, and the sources with what was kept."""
-    return (
-        f"{table}<blockquote>{html.escape(summary.text)}</blockquote>"
-        "<details open><summary>Sources</summary>"
-        "<div style='max-height:24em;overflow:auto;white-space:pre-wrap'>"
-        f"{_articles(summary)}</div></details>"
     )
 
 

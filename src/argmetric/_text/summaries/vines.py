@@ -21,8 +21,8 @@ from argmetric._text.summaries.pieces import ATTRIBUTIONS, PRONOUNS, words
 from argmetric._text.summaries.policies import (
     N_VALUES,
     Start,
+    StepTally,
     SummaryIteration,
-    Tally,
     lesson_steps,
     value_steps,
 )
@@ -33,24 +33,11 @@ _ACTIONS = 12  # of such a state, at most: the one that is taken, and drawn ones
 _PENALTY = 30.0
 _PERCENT = 100.0
 # Parts of speech, coarse: Penn and Universal Dependencies
-_TAGS = tuple(
-    map(
-        words,
-        (
-            "NN NNS NOUN",
-            "NNP NNPS PROPN",
-            "VB VBD VBG VBN VBP VBZ VERB",
-            "MD AUX",
-            "JJ JJR JJS ADJ",
-            "RB RBR RBS ADV",
-            "IN TO ADP SCONJ",
-            "DT PDT PRP$ DET",
-            "PRP PRON EX WP",
-            "CC CCONJ",
-            "CD NUM",
-        ),
-    )
-)
+_TAGS = tuple(map(words, [
+    "NN NNS NOUN", "NNP NNPS PROPN", "VB VBD VBG VBN VBP VBZ VERB", "MD AUX",
+    "JJ JJR JJS ADJ", "RB RBR RBS ADV", "IN TO ADP SCONJ", "DT PDT PRP$ DET",
+    "PRP PRON EX WP", "CC CCONJ", "CD NUM",
+]))  # fmt: skip
 
 
 class Completions:
@@ -101,18 +88,9 @@ class Completions:
         """That recall, and the pieces that bring it, in turn."""
         from argmetric._text.kernels.summaries_vines import complete
 
-        found, n = complete(
-            self._parents,
-            self._is_useful,
-            self._text,
-            self._pairs,
-            self._steps,
-            self._costs,
-            kept,
-            room,
-            self._beam,
-            self._path,
-        )
+        vines = self._parents, self._is_useful, self._text
+        worth = self._pairs, self._steps, self._costs
+        found, n = complete(*vines, *worth, kept, room, self._beam, self._path)
         return float(found), self._path[:n].tolist()
 
 
@@ -359,7 +337,7 @@ def learn_vines(
         if iteration == iterations:
             shares[0] = 0.0
             shares /= shares.sum()
-        tally = Tally()
+        tally = StepTally()
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None
         for lesson in lessons:

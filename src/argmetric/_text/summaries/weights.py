@@ -42,7 +42,6 @@ class RidgeSums:
         self._squares = np.zeros((n_features + 2, n_features + 2))
 
     def add(self, features: Floats, targets: Floats, weights: Floats) -> None:
-        """Add rows."""
         rows = np.column_stack([np.ones(len(targets)), features, targets])
         self._squares += rows.T @ (weights[:, None] * rows)
 
@@ -64,7 +63,6 @@ class RidgeSums:
 
 
 def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
-    """Ridge regression of rows."""
     sums = RidgeSums(features.shape[1])
     sums.add(features, targets, np.ones(len(targets)))
     return sums.fit(penalty)

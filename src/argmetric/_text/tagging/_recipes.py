@@ -25,6 +25,7 @@ Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 _MOST = 2**62  # seeds, and what is added to them, are 64 bits
 _SIDES = "left", "right"  # whether it is reversed is its place
 _LARGEST = 1e30  # what 32-bit weights can bear
+SAVED = "hash_bits", "memory", "beam", "beam_scores", "history_value", "random_state"
 _WHOLE = {
     "beam": (1, _MOST),
     "epochs": (1, MOST_EPOCHS),
@@ -115,24 +116,14 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> TaggerOpt
             "beam_scores='raw' gives no probabilities that two directions could "
             "multiply: choose direction='left' or 'right'"
         )
-    names = "roll_in", "epochs", "step", "dropout"
-    recipe = Recipe(**{name: values[name] for name in names})
+    parts = "roll_in", "epochs", "step", "dropout"
+    recipe = Recipe(**{name: values[name] for name in parts})
     tables = _tables(given["task"], values["templates"], n_columns)
     if recipe.roll_in == "none":
         tables = tuple(tuple(x for x in t if not x.labels) for t in tables)
     reverse = {"left": (False,), "right": (True,), "both": (False, True)}
-    return TaggerOptions(
-        defaults,
-        recipe,
-        tables,
-        reverse[values["direction"]],
-        values["hash_bits"],
-        values["memory"],
-        values["beam"],
-        values["beam_scores"],
-        values["history_value"],
-        values["random_state"],
-    )
+    rest = {name: values[name] for name in SAVED}
+    return TaggerOptions(defaults, recipe, tables, reverse[values["direction"]], **rest)
 
 
 def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, Any]:

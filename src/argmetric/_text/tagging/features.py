@@ -102,7 +102,6 @@ class TextSource:
     sentences: Integers
 
     def rows(self, *, reverse: bool = False) -> FeatureRows:
-        """Features of every decision."""
         found = self.attributes
         if reverse:
             found = found[reversal(self.sentences)]
@@ -124,7 +123,6 @@ class MatrixSource:
     salts: npt.NDArray[np.uint64]
 
     def rows(self, *, reverse: bool = False) -> FeatureRows:
-        """Features of every decision."""
         X = self.X[reversal(self.sentences)] if reverse else self.X
         ones = bool((X.data == 1).all())
         values = np.empty(0, np.float32) if ones else X.data.astype(np.float32)

@@ -287,7 +287,6 @@ class RightLabels:
             self._gold = CodedLabels.read(labels, sentences, self._types).chunks()
 
     def evaluate(self, numbers: Integers) -> Evaluation:
-        """Compare with predicted labels."""
         n = len(numbers)
         accuracy = float(np.mean(numbers == self._numbers)) if n else 1.0
         unknown = int(np.sum(self._numbers < 0))

@@ -36,7 +36,6 @@ class Corpus:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens."""
         return int(self.sentences[-1])
 
     @property

@@ -24,6 +24,7 @@ from argmetric._text.tagging._model import (
 )
 from argmetric._text.tagging._recipes import (
     DEFAULTS,
+    SAVED,
     Direction,
     Tables,
     TaggerOptions,
@@ -31,7 +32,13 @@ from argmetric._text.tagging._recipes import (
     filled,
     resolve,
 )
-from argmetric._text.tagging._training import learn_text, without_memory
+from argmetric._text.tagging._training import (
+    MatrixModel,
+    learn_matrix,
+    learn_text,
+    matrix_labels,
+    without_memory,
+)
 from argmetric._text.tagging.features import Extractor, Memory
 from argmetric._text.tagging.labels import (
     Codec,
@@ -41,7 +48,6 @@ from argmetric._text.tagging.labels import (
     make_choices,
     read_training,
 )
-from argmetric._text.tagging.matrix import MatrixModel, learn_matrix, matrix_labels
 from argmetric._text.tagging.sentences import (
     Corpus,
     read_corpus,
@@ -50,14 +56,6 @@ from argmetric._text.tagging.sentences import (
 )
 from argmetric._text.tagging.templates import Template, read_templates
 
-_SAVED_OPTIONS = (
-    "hash_bits",
-    "memory",
-    "beam",
-    "beam_scores",
-    "history_value",
-    "random_state",
-)
 _BLOCK = 200_000  # tokens labelled at a time
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
@@ -439,7 +437,7 @@ class Tagger(SavedEstimator):
         header = {
             "streams": [asdict(codec.tier) for codec in model.codecs],
             "tables": [[template.text for template in t] for t in options.tables],
-            "options": {name: getattr(options, name) for name in _SAVED_OPTIONS},
+            "options": {name: getattr(options, name) for name in SAVED},
             "right_weight": options.defaults.right_weight,
             "recipe": asdict(options.recipe),
             "reverse": [side.reverse for side in model.sides],

@@ -11,23 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, shown
-from argmetric._text.hashing import salt_of, template_texts
+from argmetric._text.hashing import one_a_line, salt_of, template_texts
 
-_WORD_PAIRS = """\
-w[-2]|w[-1]
-w[-1]|w[0]
-w[0]|w[1]
-w[1]|w[2]
-w[-1]|w[1]"""
-_ENDS_BESIDE = """\
-suffix2[-1]
-suffix3[-1]
-suffix2[1]
-suffix3[1]"""
-_LABEL_AND_WORD = """\
-t[-1]|w[0]
-t[-1]|w[-1]
-t[-1]|w[1]"""
+_WORD_PAIRS = "w[-2]|w[-1] w[-1]|w[0] w[0]|w[1] w[1]|w[2] w[-1]|w[1]"
+_ENDS_BESIDE = "suffix2[-1] suffix3[-1] suffix2[1] suffix3[1]"
+_LABEL_AND_WORD = "t[-1]|w[0] t[-1]|w[-1] t[-1]|w[1]"
 _PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
 _WORD = ("w", "lower", "norm", "shape", "case")
 _AFFIX = ("prefix", "suffix")
@@ -51,205 +39,80 @@ def _labels(most: int) -> str:
     return "\n".join("|".join(back[-n:]) for n in range(1, most + 1))
 
 
-_CHUNK = f"""
+_CHUNK = one_a_line(f"""
 bias
 # words
-{_near("w", 2)}
-{_near("lower", 1)}
-{_WORD_PAIRS}
+{_near("w", 2)} {_near("lower", 1)} {_WORD_PAIRS}
 # forms
-{_ends("prefix", 4)}
-{_ends("suffix", 4)}
-{_ENDS_BESIDE}
-{_near("shape", 1)}
+{_ends("prefix", 4)} {_ends("suffix", 4)} {_ENDS_BESIDE} {_near("shape", 1)}
 # parts of speech
-{_near("pos", 3)}
-pos[-2]|pos[-1]
-pos[-1]|pos[0]
-pos[0]|pos[1]
-pos[1]|pos[2]
-pos[-1]|pos[1]
-pos[-2]|pos[-1]|pos[0]
-pos[-1]|pos[0]|pos[1]
-pos[0]|pos[1]|pos[2]
-pos[-2]|pos[-1]|pos[0]|pos[1]
-pos[-1]|pos[0]|pos[1]|pos[2]
-pos[-2]|pos[-1]|pos[0]|pos[1]|pos[2]
-pos[1]|pos[2]|pos[3]
+{_near("pos", 3)} pos[-2]|pos[-1] pos[-1]|pos[0] pos[0]|pos[1] pos[1]|pos[2]
+pos[-1]|pos[1] pos[-2]|pos[-1]|pos[0] pos[-1]|pos[0]|pos[1] pos[0]|pos[1]|pos[2]
+pos[-2]|pos[-1]|pos[0]|pos[1] pos[-1]|pos[0]|pos[1]|pos[2]
+pos[-2]|pos[-1]|pos[0]|pos[1]|pos[2] pos[1]|pos[2]|pos[3]
 # words with parts of speech
-w[0]|pos[0]
-w[0]|pos[-1]
-w[0]|pos[1]
-w[-1]|pos[0]
-w[1]|pos[0]
-w[0]|pos[-1]|pos[0]
-w[0]|pos[0]|pos[1]
-w[0]|pos[-1]|pos[1]
-w[-1]|pos[-1]|pos[0]
-w[1]|pos[0]|pos[1]
+w[0]|pos[0] w[0]|pos[-1] w[0]|pos[1] w[-1]|pos[0] w[1]|pos[0] w[0]|pos[-1]|pos[0]
+w[0]|pos[0]|pos[1] w[0]|pos[-1]|pos[1] w[-1]|pos[-1]|pos[0] w[1]|pos[0]|pos[1]
 w[2]|pos[0]|pos[1]
 # labels before
-{_labels(3)}
-{_LABEL_AND_WORD}
-t[-1]|pos[0]
-t[-1]|pos[1]
-t[-1]|pos[-1]|pos[0]
-t[-1]|pos[0]|pos[1]
-t[-1]|pos[-1]|pos[0]|pos[1]
-t[-1]|pos[0]|pos[1]|pos[2]
-t[-1]|suffix3[0]
-t[-1]|w[-1]|w[0]
-t[-1]|w[0]|w[1]
-t[-2]|t[-1]|w[0]
-t[-2]|t[-1]|pos[0]
-t[-2]|t[-1]|pos[0]|pos[1]
-t[-2]|t[-1]|pos[-1]|pos[0]
-"""
+{_labels(3)} {_LABEL_AND_WORD} t[-1]|pos[0] t[-1]|pos[1] t[-1]|pos[-1]|pos[0]
+t[-1]|pos[0]|pos[1] t[-1]|pos[-1]|pos[0]|pos[1] t[-1]|pos[0]|pos[1]|pos[2]
+t[-1]|suffix3[0] t[-1]|w[-1]|w[0] t[-1]|w[0]|w[1] t[-2]|t[-1]|w[0] t[-2]|t[-1]|pos[0]
+t[-2]|t[-1]|pos[0]|pos[1] t[-2]|t[-1]|pos[-1]|pos[0]
+""")
 
-_NER = f"""
+_NER = one_a_line(f"""
 bias
 # words
-{_near("w", 2)}
-{_near("lower", 3)}
-w[-1]|w[0]
-w[0]|w[1]
-lower[-2]|lower[-1]
-lower[-1]|lower[1]
-lower[1]|lower[2]
-lower[-1]|lower[0]|lower[1]
+{_near("w", 2)} {_near("lower", 3)} w[-1]|w[0] w[0]|w[1] lower[-2]|lower[-1]
+lower[-1]|lower[1] lower[1]|lower[2] lower[-1]|lower[0]|lower[1]
 # forms
-{_ends("prefix", 5)}
-{_ends("suffix", 5)}
-prefix3[-1]
-suffix3[-1]
-prefix3[1]
-suffix3[1]
-{_near("shape", 2)}
-shape[-1]|shape[0]
-shape[0]|shape[1]
-shape[-1]|shape[0]|shape[1]
-case[-2]|case[-1]|case[0]|case[1]|case[2]
-lower[-1]|case[0]
-lower[-2]|case[0]
-lower[1]|case[0]
-lower[-1]|shape[0]
-case[-1]|lower[0]
-case[1]|lower[0]
+{_ends("prefix", 5)} {_ends("suffix", 5)} prefix3[-1] suffix3[-1] prefix3[1]
+suffix3[1] {_near("shape", 2)} shape[-1]|shape[0] shape[0]|shape[1]
+shape[-1]|shape[0]|shape[1] case[-2]|case[-1]|case[0]|case[1]|case[2]
+lower[-1]|case[0] lower[-2]|case[0] lower[1]|case[0] lower[-1]|shape[0]
+case[-1]|lower[0] case[1]|lower[0]
 # parts of speech
-{_near("pos", 2)}
-pos[-1]|pos[0]
-pos[0]|pos[1]
-pos[-1]|pos[0]|pos[1]
+{_near("pos", 2)} pos[-1]|pos[0] pos[0]|pos[1] pos[-1]|pos[0]|pos[1]
 # memory of the same word elsewhere, where the tagger keeps one
-memory[0]
-memory[-1]
-memory[1]
-memory[0]|case[0]
-memory[-1]|memory[0]
+memory[0] memory[-1] memory[1] memory[0]|case[0] memory[-1]|memory[0]
 memory[0]|memory[1]
 # labels before
-{_labels(6)}
-t[-1]|w[0]
-t[-1]|lower[0]
-t[-1]|lower[-1]
-t[-1]|lower[1]
-t[-1]|lower[-1]|lower[0]
-t[-1]|shape[0]
-t[-1]|case[0]|case[1]
-t[-1]|shape[-1]|shape[0]
-t[-1]|pos[0]
-t[-1]|pos[0]|pos[1]
-t[-1]|suffix3[0]
-t[-2]|t[-1]|lower[0]
-t[-2]|t[-1]|shape[0]
-t[-2]|t[-1]|lower[-1]
-t[-1]|memory[0]
-"""
+{_labels(6)} t[-1]|w[0] t[-1]|lower[0] t[-1]|lower[-1] t[-1]|lower[1]
+t[-1]|lower[-1]|lower[0] t[-1]|shape[0] t[-1]|case[0]|case[1] t[-1]|shape[-1]|shape[0]
+t[-1]|pos[0] t[-1]|pos[0]|pos[1] t[-1]|suffix3[0] t[-2]|t[-1]|lower[0]
+t[-2]|t[-1]|shape[0] t[-2]|t[-1]|lower[-1] t[-1]|memory[0]
+""")
 
-_POS = f"""
-bias
-{_near("w", 2)}
-lower[0]
-w[-1]|w[0]
-w[0]|w[1]
-w[-1]|w[1]
-{_ends("prefix", 4)}
-{_ends("suffix", 5)}
-{_ENDS_BESIDE}
-{_near("shape", 1)}
-case[0]|suffix2[0]
-{_labels(3)}
-{_LABEL_AND_WORD}
-t[-1]|suffix3[0]
-t[-2]|t[-1]|w[0]
+_POS = one_a_line(f"""
+bias {_near("w", 2)} lower[0] w[-1]|w[0] w[0]|w[1] w[-1]|w[1] {_ends("prefix", 4)}
+{_ends("suffix", 5)} {_ENDS_BESIDE} {_near("shape", 1)} case[0]|suffix2[0]
+{_labels(3)} {_LABEL_AND_WORD} t[-1]|suffix3[0] t[-2]|t[-1]|w[0]
 t[-1]|suffix2[0]|suffix2[1]
-"""
+""")
 
-_LABEL = f"""
-{_labels(6)}
-"""
+_LABEL = f"\n{_labels(6)}\n"
 
 # Tiers of the joint task take turns: tag, chunk, tag, chunk, ...
-_JOINT_TAG = (
-    _POS
-    + """
-chunk[-1]
-chunk[-1]|t[-1]
-chunk[-1]|w[0]
-chunk[-1]|t[-1]|w[0]
-chunk[-1]|suffix3[0]
+_JOINT_TAG = _POS + one_a_line("""
+chunk[-1] chunk[-1]|t[-1] chunk[-1]|w[0] chunk[-1]|t[-1]|w[0] chunk[-1]|suffix3[0]
 chunk[-2]|chunk[-1]|t[-1]
-"""
-)
+""")
 
-_JOINT_CHUNK = f"""
-bias
-{_near("w", 2)}
-lower[0]
-{_WORD_PAIRS}
-prefix2[0]
-prefix3[0]
-suffix2[0]
-suffix3[0]
-suffix2[1]
-suffix3[1]
-suffix3[2]
-{_near("shape", 1)}
-suffix2[0]|suffix2[1]
+_JOINT_CHUNK = one_a_line(f"""
+bias {_near("w", 2)} lower[0] {_WORD_PAIRS} prefix2[0] prefix3[0] suffix2[0]
+suffix3[0] suffix2[1] suffix3[1] suffix3[2] {_near("shape", 1)} suffix2[0]|suffix2[1]
 suffix3[0]|suffix3[1]
 # labels before
-{_labels(3)}
-{_LABEL_AND_WORD}
-t[-1]|w[-1]|w[0]
-t[-1]|w[0]|w[1]
-t[-2]|t[-1]|w[0]
+{_labels(3)} {_LABEL_AND_WORD} t[-1]|w[-1]|w[0] t[-1]|w[0]|w[1] t[-2]|t[-1]|w[0]
 # tags: at this token, and crossing
-tag[0]
-tag[-1]
-tag[-2]
-tag[-1]|tag[0]
-tag[-2]|tag[-1]
-tag[-2]|tag[-1]|tag[0]
-t[-1]|tag[0]
-t[-1]|tag[-1]
-t[-1]|tag[-1]|tag[0]
-t[-2]|t[-1]|tag[0]
-t[-2]|t[-1]|tag[-1]|tag[0]
-t[-1]|tag[-2]|tag[-1]|tag[0]
-tag[0]|w[0]
-tag[0]|w[1]
-tag[0]|w[-1]
-tag[0]|suffix3[1]
-tag[0]|suffix2[1]|suffix2[2]
-tag[-1]|tag[0]|w[0]
-tag[-1]|tag[0]|w[1]
-tag[-1]|tag[0]|suffix2[1]
-t[-1]|tag[0]|w[0]
-t[-1]|tag[0]|w[1]
-t[-1]|tag[0]|suffix2[1]
-t[-1]|tag[0]|suffix3[1]
-t[-1]|tag[-1]|tag[0]|suffix2[1]
-"""
+tag[0] tag[-1] tag[-2] tag[-1]|tag[0] tag[-2]|tag[-1] tag[-2]|tag[-1]|tag[0]
+t[-1]|tag[0] t[-1]|tag[-1] t[-1]|tag[-1]|tag[0] t[-2]|t[-1]|tag[0]
+t[-2]|t[-1]|tag[-1]|tag[0] t[-1]|tag[-2]|tag[-1]|tag[0] tag[0]|w[0] tag[0]|w[1]
+tag[0]|w[-1] tag[0]|suffix3[1] tag[0]|suffix2[1]|suffix2[2] tag[-1]|tag[0]|w[0]
+tag[-1]|tag[0]|w[1] tag[-1]|tag[0]|suffix2[1] t[-1]|tag[0]|w[0] t[-1]|tag[0]|w[1]
+t[-1]|tag[0]|suffix2[1] t[-1]|tag[0]|suffix3[1] t[-1]|tag[-1]|tag[0]|suffix2[1]
+""")
 
 TABLES = {
     "chunk": _CHUNK,

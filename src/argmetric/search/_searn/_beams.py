@@ -317,7 +317,6 @@ class Decoder:
     seed: int  # of the draws, which depend on it and on the number of the input
 
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
-        """The output for each input."""
         drawn = self.prediction == "draw" or mixture.deterministic
         if drawn and isinstance(X, PreparedInputs) and is_compiled(mixture, X):
             logs = self.beam_scores == "log"

@@ -360,7 +360,7 @@ class _Kit:
                 f"reference() gives {shown(reference)}; legal are {shown(legal)}",
             )
             return
-        rises = None if costs is None else self.rises(costs, legal)
+        rises: Any = None if costs is None else self.rises(costs, legal)
         if rises is None and (costs is not None or reference is None):
             return
         best = int(np.argmin(rises)) if reference is None else legal.index(reference)

@@ -68,7 +68,6 @@ class HashedRows:
         )
 
     def take(self, rows: Integers) -> HashedRows:
-        """Some of the rows."""
         indptr, where = _taken(self.indptr, rows)
         return HashedRows(indptr, self.hashes[where], self.values[where])
 
@@ -105,7 +104,6 @@ class Decisions:
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     def take(self, rows: Integers) -> Decisions:
-        """Some of the decisions."""
         indptr, where = _taken(self.indptr, rows)
         return Decisions(
             self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
@@ -283,7 +281,6 @@ def cheapest_regrets(costs: Floats, indptr: Integers) -> Floats:
 
 
 def largest_regrets(regrets: Floats, indptr: Integers) -> Floats:
-    """The largest regret of each decision."""
     if regrets.size == 0:
         return regrets
     return np.asarray(np.maximum.reduceat(regrets, indptr[:-1]))

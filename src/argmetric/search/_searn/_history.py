@@ -10,15 +10,8 @@ from argmetric._results.display import Result
 from argmetric._results.pictures import drawing
 
 _COLUMNS = (
-    "iteration",
-    " beta",
-    "examples",
-    "regret",
-    "mistakes",
-    "roll-in",
-    "dev loss",
-    "initial",
-    "seconds",
+    *("iteration", " beta", "examples", "regret", "mistakes", "roll-in"),
+    *("dev loss", "initial", "seconds"),
 )
 
 
@@ -114,19 +107,11 @@ class History(Result):
         rows: list[tuple[str, ...]] = [_COLUMNS]
         for one in self.iterations:
             dev = "-" if one.dev_loss is None else f"{one.dev_loss:.4f}"
-            rows.append(
-                (
-                    f"{'*' if one.number == self.best else ' '}{one.number:9d}",
-                    f"{one.beta:.3g}",
-                    f"{one.examples}",
-                    f"{one.regret:.4f}",
-                    f"{one.mistakes:.2%}",
-                    f"{one.roll_in_loss:.4f}",
-                    dev,
-                    f"{one.initial_weight:.3g}",
-                    f"{one.seconds:.2f}",
-                )
-            )
+            mark = "*" if one.number == self.best else " "
+            row = [f"{mark}{one.number:9d}", f"{one.beta:.3g}", f"{one.examples}"]
+            row += [f"{one.regret:.4f}", f"{one.mistakes:.2%}"]
+            row += [f"{one.roll_in_loss:.4f}", dev, f"{one.initial_weight:.3g}"]
+            rows.append((*row, f"{one.seconds:.2f}"))
         return rows
 
     def _notes(self) -> tuple[str, ...]:
@@ -166,11 +151,7 @@ class History(Result):
             if None not in losses and losses:
                 ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")
                 ax.plot(self.best, losses[self.best - 1], "o", color="C3", label="kept")
-            ax.plot(
-                [number - 1 for number in numbers],  # of the policy before
-                [one.roll_in_loss for one in self.iterations],
-                ".--",
-                color="C1",
-                label="with initial policy, training",
-            )
+            before = [number - 1 for number in numbers]  # of the policy before
+            rolled, label = [one.roll_in_loss for one in self], "with initial policy"
+            ax.plot(before, rolled, ".--", color="C1", label=f"{label}, training")
         return ax

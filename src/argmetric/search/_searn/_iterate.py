@@ -199,14 +199,9 @@ def roll_in(
     losses = final_losses(task, walks, states)
     found = [costs for part in recorder.parts for costs in part.costs or ()]
     if kind != "optimal":
-        found = rollout_costs(
-            task,
-            mixture,
-            recorder.situations,
-            n_rollouts=n_rollouts,
-            tied=kind == "tied",
-            seed=seed + 1,
-        )
+        how: dict[str, Any] = {"n_rollouts": n_rollouts, "tied": kind == "tied"}
+        met = recorder.situations
+        found = rollout_costs(task, mixture, met, **how, seed=seed + 1)
     places = np.array(recorder.places, dtype=np.int64)
     return Examples(
         Decisions.joined([part.decisions for part in recorder.parts]),

@@ -40,9 +40,7 @@ _MOST_DRAWS = 100_000
 class Scorer(Protocol):
     """What a learner returns: scores of actions, greater is better."""
 
-    def scores(self, decisions: Decisions) -> Floats:
-        """One score for each action of each decision."""
-        ...
+    def scores(self, decisions: Decisions) -> Floats: ...
 
 
 class CostSensitiveLearner(Protocol):
@@ -50,9 +48,7 @@ class CostSensitiveLearner(Protocol):
 
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
-    ) -> Scorer:
-        """Learn from decisions and the cost of each action."""
-        ...
+    ) -> Scorer: ...
 
 
 def with_products(rows: HashedRows) -> HashedRows:
@@ -82,16 +78,9 @@ def expanded(decisions: Decisions, quadratic: bool) -> Decisions:
 def flat(decisions: Decisions) -> tuple[Any, ...]:
     """The arrays, as kernels take them."""
     states, pairs = decisions.states, decisions.pairs
-    return (
-        states.indptr,
-        states.hashes,
-        states.values,
-        decisions.indptr,
-        decisions.codes,
-        pairs.indptr,
-        pairs.hashes,
-        pairs.values,
-    )
+    first = states.indptr, states.hashes, states.values
+    last = pairs.indptr, pairs.hashes, pairs.values
+    return *first, decisions.indptr, decisions.codes, *last
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +217,6 @@ class Always:
     value: float
 
     def predict(self, X: Any) -> Floats:
-        """The constant answer, for every row."""
         return np.full(X.shape[0], self.value)
 
 

@@ -83,7 +83,11 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
         if len(betas) != len(learned):
             raise ValueError(f"{len(betas)} betas of {len(learned)} policies")
         searn.policy_ = Mixture(None, learned, betas)
-        rows = tuple(Iteration(**_numbers(row)) for row in header["history"])
+        restored = saving.restored
+        rows = tuple(
+            Iteration(**{name: restored(value) for name, value in row.items()})
+            for row in header["history"]
+        )
         searn.history_ = History(rows, header["best"], header["stopped"])
     return searn
 
@@ -104,10 +108,6 @@ def _scorer(name: str, arrays: Arrays, hash_bits: int, quadratic: bool) -> Linea
         raise ValueError(f"hash_bits={hash_bits}")
     weights = dense(name, arrays, 2**hash_bits, np.float64)
     return LinearScorer(weights, np.uint64(64 - hash_bits), bool(quadratic))
-
-
-def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: saving.restored(value) for name, value in row.items()}
 
 
 def facts(task: Task) -> dict[str, Any]:

@@ -79,7 +79,6 @@ def class_table(decisions: Decisions, classes: Hashes) -> Integers:
 
 
 def pairs_of(indptr: Integers) -> tuple[Integers, Integers]:
-    """Every two actions of every decision."""
     first: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     second: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
     sizes = np.diff(indptr)

@@ -79,7 +79,6 @@ class InitialPolicy:
         return check_costs(ends, situation)
 
     def forget(self) -> None:
-        """Give up what is kept."""
         self._values.clear()
         self._costs.clear()
 

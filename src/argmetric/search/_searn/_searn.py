@@ -44,15 +44,8 @@ from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._sequences import prepared
 from argmetric.search._searn._task import Task, check_is_task
 
-_LEAST = {
-    "iterations": 1,
-    "beam": 1,
-    "patience": 1,
-    "n_rollouts": 1,
-    "search_width": 1,
-    "cross_validation": 2,
-    "random_state": 0,
-}
+_LEAST = dict.fromkeys(("iterations", "beam", "patience", "n_rollouts"), 1)
+_LEAST |= {"search_width": 1, "cross_validation": 2, "random_state": 0}
 _MOST = {"iterations": 100_000, "n_rollouts": 100_000}
 _CHOICES = {
     "costs": COSTS,

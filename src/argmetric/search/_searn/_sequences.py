@@ -16,12 +16,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
-from argmetric.search._searn._decisions import (
-    BIAS,
-    HashedRows,
-    RowGatherer,
-    hash_name,
-)
+from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
 from argmetric.search._searn._policy import Mixture, draw, make_keys
 from argmetric.search._searn._tables import IndexedDecisions, TableScorer, rows_of
 from argmetric.search._searn._tasks import SequenceLabelling, same_length
@@ -76,7 +71,6 @@ class PreparedInputs(Sequence[Any]):
 
     @cached_property
     def owners(self) -> Integers:
-        """The input of each token."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @cached_property
@@ -91,7 +85,6 @@ class PreparedInputs(Sequence[Any]):
 
     @cached_property
     def label_codes(self) -> Hashes:
-        """Hashes of the labels."""
         return np.array([hash_name(x) for x in self.task.labels], dtype=np.uint64)
 
     @cached_property
@@ -215,11 +208,9 @@ class SequenceDecisions:
 
     @property
     def owners(self) -> Integers:
-        """The decision of each action."""
         return np.nonzero(self._legal)[0]
 
     def take(self, rows: Integers) -> SequenceDecisions:
-        """Some of the decisions."""
         return SequenceDecisions(self.inputs, self.tokens[rows], self.histories[rows])
 
     def vocabulary(self) -> tuple[Hashes, Hashes]:

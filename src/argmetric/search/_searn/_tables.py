@@ -39,17 +39,13 @@ class TableDecisions(Protocol):
     """Decisions whose features can be numbered."""
 
     @property
-    def indptr(self) -> Integers:
-        """Where the actions of each decision begin."""
-        ...
+    def indptr(self) -> Integers: ...  # where the actions of each decision begin
 
-    def vocabulary(self) -> tuple[Hashes, Hashes]:
-        """All features, sorted, and the code of the action of each column."""
-        ...
+    # All features, sorted, and the code of the action of each column
+    def vocabulary(self) -> tuple[Hashes, Hashes]: ...
 
-    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions:
-        """The decisions by the numbers of their features and actions."""
-        ...
+    # The decisions by the numbers of their features and actions
+    def indexed(self, hashes: Hashes, codes: Hashes) -> IndexedDecisions: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,7 +167,6 @@ class Task:
 
 
 def check_is_task(value: Any, name: str = "task") -> None:
-    """Refuse what is no task."""
     if not isinstance(value, Task):
         raise TypeError(f"{name} must be a Task, not {type(value).__name__}")
 
