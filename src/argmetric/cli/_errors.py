@@ -42,7 +42,7 @@ _interruption_was_said: list[bool] = []
 
 
 def say_interrupted(*, once: bool = False) -> int:
-    """Say that Ctrl-C ended the command, if asked for `once`; return the exit code."""
+    """Say that Ctrl-C ended the command, `once` or again; return the exit code."""
     if not (once and _interruption_was_said):
         _interruption_was_said.append(True)
         with contextlib.suppress(OSError, ValueError):

@@ -8,6 +8,7 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -407,7 +408,8 @@ def read(
                 raise
             more = "or --threshold NUMBER to score a cut-off of the probabilities"
             raise files.DataError(f"{error}, {more}") from None
-    with progress(f"checking {table.n_rows:,} rows"):
+    looks = way == "one" and labels == "optional"
+    with progress(f"checking {table.n_rows:,} rows") if looks else nullcontext():
         rows.read_scores(o, rule, scores)
         rows.read_labels(o, rule, labels)
         average = "groups" if way == "classes" else rows.average
