@@ -46,7 +46,9 @@ def evaluate(o: Given) -> int:
     if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     layout.metric_of(o, way)  # wrong usage comes before the file is read
-    rule, table, notes = [], None, []
+    rule: _report.Facts = []
+    notes: list[str] = []
+    table: Any = None
     if pieces.asked("evaluate", o, source):
         rows, score, empty, notes = _evaluate_pieces(o, source)
         total = score.score

@@ -99,7 +99,7 @@ class Rows:
         return apply(self.p.ravel()).reshape(self.p.shape)
 
     @property
-    def mass(self) -> Floats:
+    def mass(self) -> Any:
         """The positives to expect of each label."""
         return (expit(self.scale) if self.logits else self.scale).sum(axis=0)
 
@@ -284,7 +284,8 @@ class Rows:
 
     def _read_one(self, o: Given, rule: Any, scores: str, read: Any) -> None:
         named = o.only("group", "label", "weight")
-        score, how = o.score, {"logits": self.logits, "prefix": self.prefix}
+        score: Any = o.score
+        how: Any = {"logits": self.logits, "prefix": self.prefix}
         if scores != "none":
             score = load.find_score(self.table, score, taken=named.values(), **how)
             self.columns = {"": score}
