@@ -118,6 +118,16 @@ def test_several_files_are_taken_one_after_the_other(run: Run) -> None:
     assert found["forecast"]["expected_positives"] == pytest.approx(P.sum())
 
 
+def test_a_name_with_brackets_is_one_file_and_no_pattern(run: Run) -> None:
+    Path("odd[1].csv").write_text(csv_text())
+    table = pa.table({"p": P})
+    pq.write_table(table, "odd[1].parquet")
+    for name in ("odd[1].csv", "odd[1].parquet"):
+        ended = run("decide", name, "-o", "out.csv", "--json")
+        assert ended.code == 0, ended.err
+        assert json.loads(ended.out)["file"] == name
+
+
 def test_several_files_of_parquet(run: Run) -> None:
     for i, rows in enumerate((slice(0, 9), slice(9, None))):
         pq.write_table(pa.table({"p": P[rows], "decision": LABELS[rows]}), f"{i}.pq")

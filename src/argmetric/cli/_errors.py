@@ -33,18 +33,6 @@ class UsageError(Exception):
     """The command line itself is wrong, whatever the data may be."""
 
 
-def refuse(why: str, **given: Any) -> None:
-    """Refuse the first option that is given; {} stands for it in the message.
-
-    Examples
-    --------
-    >>> refuse("{} is about one file", report=None, prior=0.0)
-    """
-    for name, value in given.items():
-        if value not in (None, False):
-            raise UsageError(why.format(f"--{name.replace('_', '-')}"))
-
-
 def say(message: str) -> None:
     """Tell something that is not the answer."""
     print(f"argmetric: {message}", file=sys.stderr)
@@ -54,7 +42,7 @@ _interruption_was_said: list[bool] = []
 
 
 def say_interrupted(*, once: bool = False) -> int:
-    """Say that Ctrl-C ended the command, if asked for `once`; return the exit code."""
+    """Say that Ctrl-C ended the command, `once` or again; return the exit code."""
     if not (once and _interruption_was_said):
         _interruption_was_said.append(True)
         with contextlib.suppress(OSError, ValueError):

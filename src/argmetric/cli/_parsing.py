@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 from cyclopts import (
     CycloptsError,
@@ -37,7 +38,7 @@ def message(error: CycloptsError) -> str:
         return _unknown_option(error)
     text = str(error)
     if isinstance(error, ValidationError):
-        value: object = error.argument.value if error.argument else None
+        value: Any = error.argument.value if error.argument else None
         below_one = text.endswith(("< 1.", "<= 1.")) and isinstance(value, float)
         if below_one and 2 <= value <= 100:
             text += f" Write {value:g} % as {value / 100:g}."

@@ -19,7 +19,6 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._page import require, save_report
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
 from argmetric.cli.scores._rows import (
     Input,
@@ -98,6 +97,8 @@ def decide(o: Given) -> int:
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
     out.write(table, added, numeric=frozenset(rows.columns.values()))
     if o.report is not None:
+        from argmetric.cli.scores._page import save_report
+
         save_report(rows, o, decision, chosen)
     tables: Any = None
     if way == "wide":
@@ -126,6 +127,8 @@ def decide(o: Given) -> int:
 def _read(o: Given, source: Input) -> tuple[Rows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
     if o.report is not None:
+        from argmetric.cli.scores._page import require
+
         require(o.report)
     rule = None if o.rule is None else load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
@@ -179,8 +182,8 @@ def _answered(
     if rows.way == "wide":
         mass = None if forecast is None else rows.mass
         cuts = None if rule is None else rule.thresholds
-        values["by_label"] = lines.by_label(rows, chosen, mass, cuts)
-        values["labels"] = rows.names
+        by_label = lines.by_label(rows, chosen, mass, cuts)
+        values |= {"labels": rows.names, "by_label": by_label}
     return forecast, values
 
 
@@ -286,10 +289,13 @@ def forecast(o: Given) -> int:
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}
             result, values = _answered(rows, o, labels, None, rule, **more)
-        values["known"] = None if known is None else int(np.isfinite(known).sum())
+        n_known = None if known is None else int(np.isfinite(known).sum())
+        values |= {"source": where, "known": n_known}
         if o.report is not None:
+            from argmetric.cli.scores._page import save_report
+
             save_report(rows, o, None, labels)
-    values["source"], table = where, None
+    table: Any = None
     if rows.way == "wide":
         facts, table = _wide(rows, where, labels, result), lines.label_table_of
     elif rows.way == "classes":
@@ -355,8 +361,10 @@ def _forecast_pieces(o: Given, source: Input) -> tuple[Rows, str, Any, _report.V
     rows = pieces.rows_of(source, result.n, metric, average, result.n_groups, **used)
     values = {
         **rows.described(),
+        "source": f"column {decision!r}",
+        "known": None,
         "forecast": result.to_dict(),
+        **dict.fromkeys(("actual", "calibrator")),
         "notes": notes,
-        **dict.fromkeys(("known", "actual", "calibrator")),
     }
-    return rows, f"column {decision!r}", result, values
+    return rows, values["source"], result, values

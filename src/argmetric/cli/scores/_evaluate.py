@@ -46,10 +46,11 @@ def evaluate(o: Given) -> int:
     if way == "wide" and o.labels is None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     layout.metric_of(o, way)  # wrong usage comes before the file is read
-    values: _report.Values = {"threshold": o.threshold, "notes": []}
-    rule, table = [], None
+    rule: _report.Facts = []
+    notes: list[str] = []
+    table: Any = None
     if pieces.asked("evaluate", o, source):
-        rows, score, empty, values["notes"] = _evaluate_pieces(o, source)
+        rows, score, empty, notes = _evaluate_pieces(o, source)
         total = score.score
     else:
         behind: Any = "none" if o.score is None else "probabilities"
@@ -72,12 +73,13 @@ def evaluate(o: Given) -> int:
             total = float(score)
             if rows.p is not None and o.threshold is None and way != "classes":
                 expected = rows.forecast(labels, 0.9)
-                values["notes"] = _report.surprises(expected, total)
+                notes = _report.surprises(expected, total)
         empty = None
         if rows.groups is not None:
             some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
             empty = len(rows.groups.ids) - int(some.size)
-    values |= {**rows.described(), "actual": score.to_dict()}
+    values: _report.Values = {**rows.described(), "threshold": o.threshold}
+    values["actual"] = score.to_dict()
     facts, text = [*lines.asked_of(rows), *rule], _report.number(total)
     if way == "classes":
         table = lines.judged_classes(score)
@@ -91,6 +93,7 @@ def evaluate(o: Given) -> int:
     if way == "wide":
         values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
         table = lines.label_table_of
+    values["notes"] = notes
     facts.append(("score", text))
     _report.tell("evaluate", values, facts, json=o.json, table=table)
     return gate(total, o.fail_under, rows.metric, rows.metric.name)

@@ -118,8 +118,8 @@ def tune(o: Given) -> int:
         if way != "one":
             keys = ("metric", "score", "out_of_fold_score")
             found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
-            values["scores"] = [dict(zip(keys, one, strict=True)) for one in found]
-            values["labels"] = rows.names
+            scores = [dict(zip(keys, one, strict=True)) for one in found]
+            values |= {"labels": rows.names, "scores": scores}
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)

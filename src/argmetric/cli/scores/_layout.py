@@ -8,6 +8,7 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -98,7 +99,7 @@ class Rows:
         return apply(self.p.ravel()).reshape(self.p.shape)
 
     @property
-    def mass(self) -> Floats:
+    def mass(self) -> Any:
         """The positives to expect of each label."""
         return (expit(self.scale) if self.logits else self.scale).sum(axis=0)
 
@@ -283,7 +284,8 @@ class Rows:
 
     def _read_one(self, o: Given, rule: Any, scores: str, read: Any) -> None:
         named = o.only("group", "label", "weight")
-        score, how = o.score, {"logits": self.logits, "prefix": self.prefix}
+        score: Any = o.score
+        how: Any = {"logits": self.logits, "prefix": self.prefix}
         if scores != "none":
             score = load.find_score(self.table, score, taken=named.values(), **how)
             self.columns = {"": score}
@@ -407,7 +409,8 @@ def read(
                 raise
             more = "or --threshold NUMBER to score a cut-off of the probabilities"
             raise files.DataError(f"{error}, {more}") from None
-    with progress(f"checking {table.n_rows:,} rows"):
+    looks = way == "one" and labels == "optional"
+    with progress(f"checking {table.n_rows:,} rows") if looks else nullcontext():
         rows.read_scores(o, rule, scores)
         rows.read_labels(o, rule, labels)
         average = "groups" if way == "classes" else rows.average

@@ -261,7 +261,8 @@ class _Watch(NamedTuple):
     def _begun(self, block: dict[str, Any]) -> am.Monitoring:
         """The first rows, with what predicts labels where no column has them."""
         assert self.reference is not None
-        how, rule = {**self.options, **block, "reference": self.reference}, self.chosen
+        rule: Any = self.chosen
+        how = {**self.options, **block, "reference": self.reference}
         p, labels = how.pop("p"), how.pop("labels")
         if not self.reader.labelled and rule is None:
             rule = am.tune(self.reference[0], self.reference[1], self.metric)

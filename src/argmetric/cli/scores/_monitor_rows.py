@@ -49,18 +49,8 @@ ZONES = (
 class RowReader:
     """Columns are found in every file, and checked block by block.
 
-    Attributes
-    ----------
-    labelled : bool or None
-        Whether predicted labels are read; None: where the first file has them.
-    names : dict of str to str
-        The columns that were used.
-    zoned : bool or None
-        Whether times have a zone; None before the first.
-    notes : list of str
-        What the reader should know.
-    rows : int
-        Rows that were read.
+    Predicted labels are read if the rows are `labelled`; None: where the first file has
+    them. Times are `zoned`, or not; None before the first.
     """
 
     o: Given
@@ -223,18 +213,9 @@ def _parsed(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """What was counted so far.
+    """What was counted so far: `asked` has the options that must stay the same.
 
-    Attributes
-    ----------
-    asked : dict
-        Options that must stay the same, by their names.
-    monitoring : Monitoring or None
-        None before the first row.
-    files : list of [path, size, modified, digest]
-        Files that were counted.
-    zoned : bool or None
-        Whether their times have a zone.
+    Each of the files has its path, size, time of change and digest.
     """
 
     asked: dict[str, Any]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from inspect import signature
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,17 +39,16 @@ _PARAMETERS = {
     "seed": "random_state",
 }
 _FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
-_ALWAYS = f"{GROUPED} resume output json encoding max_line decimal file more jobs"
-_TOLD = "coverage fail_under fail_on"  # about the answer
+_ALWAYS = (
+    f"{GROUPED} resume output json encoding max_line decimal file more jobs coverage "
+    "fail_under fail_on"
+)
 
 
 def asked(verb: str, o: Given, source: Input) -> bool:
     """Whether the rows are worked on in pieces.
 
-    Raises
-    ------
-    UsageError
-        If an option needs all rows at once, and they are more than the memory holds.
+    Refuse an option that needs all rows at once, if the memory does not hold them.
     """
     if o.scheduler is not None and o.engine != "dask":
         raise UsageError("--scheduler is about Dask: pass --engine dask too")
@@ -64,13 +64,9 @@ def asked(verb: str, o: Given, source: Input) -> bool:
         return False
     from argmetric import scale
 
-    taken = {
-        *_ALWAYS.split(),
-        *_TOLD.split(),
-        *signature(getattr(scale, verb)).parameters,
-    }
-    if verb == "calibrate":
-        taken |= {*signature(scale.calibration_check).parameters}
+    verbs = [verb, "calibration_check"] if verb == "calibrate" else [verb]
+    known = (signature(getattr(scale, one)).parameters for one in verbs)
+    taken = {*_ALWAYS.split(), *chain.from_iterable(known)}
     given = [name for name in o.names if o.has(name) and name not in taken]
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if verb == "decide" and isinstance(o.max_positives, float):
