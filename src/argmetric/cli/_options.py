@@ -7,6 +7,7 @@ command has the help of an option that means something of its own there.
 from __future__ import annotations
 
 import math
+from inspect import Signature
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -27,6 +28,7 @@ LIMITS = Group("Limits", sort_key=3)
 RULE = Group("Rule", sort_key=4)
 CALIBRATION = Group("Calibration", sort_key=5)
 FORECAST = Group("Forecast", sort_key=6)
+RECIPE = Group("Recipe", sort_key=2)
 OUTPUT = Group("Output", sort_key=7)
 MANY = Group("Many files", sort_key=8)
 
@@ -36,6 +38,8 @@ COUNT = Number(gte=0, lte=2**53)
 AMOUNT = Number(gte=0, lt=math.inf)
 FINITE = Number(gt=-math.inf, lt=math.inf)
 _SEED = Number(gte=0, lt=2**32)
+AT_LEAST_ONE = Parameter(validator=Number(gte=1))
+REQUIRED: Any = Signature.empty
 MAX_LINE = "64MiB"
 OTHER_ENCODING = "pass --encoding, for instance latin-1"
 
@@ -363,6 +367,31 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         "error",
     ),
     "resume": _option(bool, MANY, "Continue a run that was stopped."),
+    # Models of text
+    "model": _option(WrittenPath, None, "", REQUIRED, Parameter(alias="-o")),
+    "dev": _option(FilePath | None, None),
+    "direction": _option(
+        Literal["left", "right", "both"] | None,
+        RECIPE,
+        'From where sentences are read; "both" combines two policies.',
+    ),
+    "beam": _option(
+        int | None,
+        RECIPE,
+        "The width of the beam; 1 is greedy search.",
+        None,
+        AT_LEAST_ONE,
+    ),
+    "epochs": _option(
+        int | None, RECIPE, "Passes over the sentences.", None, AT_LEAST_ONE
+    ),
+    "hash_bits": _option(
+        int | None,
+        RECIPE,
+        "Features are hashed to 2^B rows of weights.",
+        None,
+        Parameter(validator=Number(gte=8, lte=28)),
+    ),
     # What is written
     "output": _option(
         WrittenPath | None,
@@ -399,6 +428,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "json": (Json, False),
 }
+option = _option  # for those of one command
 
 # The same options for commands that have signatures of their own
 IN_FILE = Parameter(group=COLUMNS)
