@@ -85,7 +85,8 @@ def _option(
     type_: Any, group: Group | None, help: str = "", default: Any = None, *how: Any
 ) -> tuple[Any, Any]:
     """Return the type of an option with all that the parser needs, and its default."""
-    shown = (Parameter(group=group), *how, *([with_help(help)] if help else []))
+    place = Parameter(group=group) if group else Parameter()  # None would hide it
+    shown = (place, *how, *([with_help(help)] if help else []))
     if type_ is bool:
         default, shown = bool(default), (Flag, *shown)
     return Annotated[type_, *shown], default
@@ -429,6 +430,12 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "json": (Json, False),
 }
 option = _option  # for those of one command
+
+
+def gated(help: str) -> tuple[Any, Any]:
+    """Return --fail-under of a score between 0 and 1."""
+    return _option(float | None, OUTPUT, help, None, Parameter(validator=FRACTION))
+
 
 # The same options for commands that have signatures of their own
 IN_FILE = Parameter(group=COLUMNS)
