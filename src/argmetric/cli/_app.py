@@ -18,7 +18,7 @@ _COMMANDS = {
     "tune": "scores._tune",
     "calibrate": "scores._calibrate",
     "train": "models._train",
-    "predict": "models._predict",
+    "predict": "models._train",
     "export": "scores._export",
     "expect": "scores._expect",
     "stream": "stream._commands",
