@@ -61,16 +61,13 @@ def command(
     options : str
         Names in `argmetric.cli._options.OPTIONS`, in the order of the help.
     changed : mapping of str to (type, default), optional
-        Options of the command alone, or with another type than in the table. A default
-        by itself leaves the type as it is.
+        Options of the command alone, or with another type than in the table.
     first : mapping of str to type, optional
         Files that are named before those of the rows.
     files : mapping of str to type, optional
         All files that are named, where they are no rows; `*name` is any number of them.
     """
-    table = dict(OPTIONS)
-    for name, value in (changed or {}).items():
-        table[name] = value if isinstance(value, tuple) else (OPTIONS[name][0], value)
+    table = {**OPTIONS, **(changed or {})}
     named = {name: table[name] for name in options.split()}
 
     def made(function: Run) -> Callable[..., int]:

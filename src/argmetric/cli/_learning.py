@@ -8,9 +8,10 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from inspect import Signature
+from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given
@@ -23,12 +24,33 @@ from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 
-# Options that mean something of their own where text is read
+RECIPE = Group("Recipe", sort_key=2)
+REQUIRED: Any = Signature.empty
+# Options of models of text, and those that mean something of their own there
 OF_TEXTS: dict[str, Any] = {
+    "model": opt.option(opt.WrittenPath, None, REQUIRED, alias="-o"),
+    "dev": opt.option(opt.FilePath | None),
     "encoding": (opt.Encoding, "utf-8"),
-    "seed": (Annotated[opt.Seed, Parameter(group=opt.RECIPE)], 0),
+    "direction": opt.option(
+        Literal["left", "right", "both"] | None,
+        RECIPE,
+        help='From where sentences are read; "both" combines two policies.',
+    ),
+    "beam": opt.option(
+        int | None, RECIPE, help="The width of the beam; 1 is greedy search.", gte=1
+    ),
+    "epochs": opt.option(int | None, RECIPE, help="Passes over the sentences.", gte=1),
+    "hash_bits": opt.option(
+        int | None,
+        RECIPE,
+        help="Features are hashed to 2^B rows of weights.",
+        gte=8,
+        lte=28,
+    ),
+    "seed": (Annotated[opt.Seed, Parameter(group=RECIPE)], 0),
     "output": (opt.TextTarget, None),
 }
+_RECIPE = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
 
 
@@ -49,6 +71,12 @@ def warnings_in(notes: list[str]) -> Iterator[None]:
         yield
     said = (" ".join(str(warning.message).split()) for warning in caught)
     notes += [s for s in dict.fromkeys(said) if not s.startswith(_INTERRUPT)]
+
+
+def recipe_of(options: dict[str, Any]) -> Values:
+    """Return how a model was learned, by the keys of JSON."""
+    options = {**options, "seed": options["random_state"]}
+    return {key: options[key] for key in _RECIPE if key in options}
 
 
 def how_learned(values: Values) -> str:
@@ -76,26 +104,11 @@ def train(
     table: Callable[[Values], Table | None] | None = None,
     **how: Any,
 ) -> int:
-    """Fit a model, save it, and tell; Ctrl-C keeps what was learned.
+    """Fit a model on data, save it, and tell; Ctrl-C keeps what was learned.
 
-    Parameters
-    ----------
-    command, what : str
-        The command, and what is learned: a tagger, a parser, a summarizer.
-    model : object
-        Has `fit`, `save`, `history_` and `interrupted_`.
-    o : Given
-        The options; `model` is the file.
-    doing : str
-        What it is learned from.
-    answer : callable
-        From how it went to all that the command found, and its lines.
-    *data, **how
-        What `fit` takes.
-    notes : list of str
-        What is to be said; warnings of `fit` come behind.
-    table : callable, optional
-        From what was found to a table.
+    `what` people call it; `doing` is what it is learned from. `answer` makes of how it
+    went all that the command found, and its lines; `table` makes a table of that.
+    Warnings come behind the `notes`.
     """
     started = time.perf_counter()
     with ends_in_order(signal.SIGINT):
@@ -128,6 +141,13 @@ def refuse_target(what: str, path: str) -> None:
     if path == "-":
         raise UsageError(f"a {what} is written to a file, not to standard output")
     refuse_bad_target(path)
+
+
+def refuse(why: str, **given: Any) -> None:
+    """Refuse the first option that is given, which {} stands for in the message."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(why.format(f"--{name.replace('_', '-')}"))
 
 
 def load_learned(kind: Any, what: str, path: str) -> Any:
@@ -166,10 +186,13 @@ def text_target(o: Given) -> str | None:
     return None if o.output is None and o.json else o.output or "-"
 
 
-def tell_predicted(command: str, o: Given, values: Values, facts: Facts) -> int:
-    """Tell what became of text that was written, and of how long it took."""
+def tell_predicted(
+    command: str, o: Given, values: Values, facts: Facts, unwritten: str = "lines"
+) -> int:
+    """Tell what became of text that was written, and how long it took."""
     facts = [*facts, ("took", f"{values['seconds']:.1f} s")]
-    return tell(command, values, facts, json=o.json, stderr=True, unwritten="lines")
+    how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
+    return tell(command, values, facts, **how)
 
 
 def command_group(
@@ -182,18 +205,8 @@ def command_group(
 ) -> App:
     """Return a command that has commands of its own.
 
-    Parameters
-    ----------
-    name, help : str
-        The command and what it is for.
-    ending : str
-        How it and its commands may end.
-    *commands : callable
-        Those of its own, in the order in which they are listed.
-    default : callable, optional
-        What is done without one of them; its help is that of the command.
-    hint : str, optional
-        What is said before the ending.
+    `default` is what is done without one of them; its help is that of the command.
+    `ending` says how they may end, behind a `hint`.
     """
     said = f"{hint}\n\n{ending}" if hint else ending
     made = App(name=name, help=help or None, help_epilogue=epilogue(name, said))

@@ -7,7 +7,6 @@ command has the help of an option that means something of its own there.
 from __future__ import annotations
 
 import math
-from inspect import Signature
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -28,7 +27,6 @@ LIMITS = Group("Limits", sort_key=3)
 RULE = Group("Rule", sort_key=4)
 CALIBRATION = Group("Calibration", sort_key=5)
 FORECAST = Group("Forecast", sort_key=6)
-RECIPE = Group("Recipe", sort_key=2)
 OUTPUT = Group("Output", sort_key=7)
 MANY = Group("Many files", sort_key=8)
 
@@ -38,8 +36,6 @@ COUNT = Number(gte=0, lte=2**53)
 AMOUNT = Number(gte=0, lt=math.inf)
 FINITE = Number(gt=-math.inf, lt=math.inf)
 _SEED = Number(gte=0, lt=2**32)
-AT_LEAST_ONE = Parameter(validator=Number(gte=1))
-REQUIRED: Any = Signature.empty
 MAX_LINE = "64MiB"
 OTHER_ENCODING = "pass --encoding, for instance latin-1"
 
@@ -368,31 +364,6 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         "error",
     ),
     "resume": _option(bool, MANY, "Continue a run that was stopped."),
-    # Models of text
-    "model": _option(WrittenPath, None, "", REQUIRED, Parameter(alias="-o")),
-    "dev": _option(FilePath | None, None),
-    "direction": _option(
-        Literal["left", "right", "both"] | None,
-        RECIPE,
-        'From where sentences are read; "both" combines two policies.',
-    ),
-    "beam": _option(
-        int | None,
-        RECIPE,
-        "The width of the beam; 1 is greedy search.",
-        None,
-        AT_LEAST_ONE,
-    ),
-    "epochs": _option(
-        int | None, RECIPE, "Passes over the sentences.", None, AT_LEAST_ONE
-    ),
-    "hash_bits": _option(
-        int | None,
-        RECIPE,
-        "Features are hashed to 2^B rows of weights.",
-        None,
-        Parameter(validator=Number(gte=8, lte=28)),
-    ),
     # What is written
     "output": _option(
         WrittenPath | None,
@@ -429,12 +400,20 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "json": (Json, False),
 }
-option = _option  # for those of one command
 
 
-def gated(help: str) -> tuple[Any, Any]:
-    """Return --fail-under of a score between 0 and 1."""
-    return _option(float | None, OUTPUT, help, None, Parameter(validator=FRACTION))
+def option(
+    type_: Any,
+    group: Group | None = None,
+    default: Any = None,
+    help: str = "",
+    **how: Any,
+) -> tuple[Any, Any]:
+    """Return an option of one command; gt, gte, lt and lte bound a number."""
+    bounds = {name: how.pop(name) for name in ("gt", "gte", "lt", "lte") if name in how}
+    if bounds:
+        how["validator"] = Number(**bounds)
+    return _option(type_, group, help, default, Parameter(**how))
 
 
 # The same options for commands that have signatures of their own
@@ -442,8 +421,7 @@ IN_FILE = Parameter(group=COLUMNS)
 Column = Annotated[ColumnName | None, IN_FILE]
 LearnedLabel = Annotated[Column, Parameter(alias="--target")]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
-Decimal, ZeroOverZero = OPTIONS["decimal"][0], OPTIONS["zero_division"][0]
-Seed, FailUnder = OPTIONS["seed"][0], OPTIONS["fail_under"][0]
+Seed = OPTIONS["seed"][0]
 ReportTarget = OPTIONS["report"][0]
 Drop = Annotated[
     list[str] | None,
@@ -461,7 +439,6 @@ OUTPUT_FORMAT = Parameter(
     group=OUTPUT, help="The format of the output, if its name does not show it."
 )
 NAMED_METRIC = Parameter(alias="-m", metavar="NAME", group=METRIC, help=METRICS)
-MetricName = Annotated[str, NAMED_METRIC]
 AverageOver = Annotated[
     Average | None,
     Parameter(group=METRIC),

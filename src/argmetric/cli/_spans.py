@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
 
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
@@ -24,21 +24,21 @@ _MODEL = Group("Model", sort_key=1)
 
 
 @command(
-    "model dev scheme names labels metric zero_division level per_type format output "
-    "output_format json",
+    "model dev scheme label_names labels metric zero_division level per_type format "
+    "output output_format json",
     files={"file": opt.FilePath},
     changed={
         "model": opt.option(opt.FilePath | None, _MODEL),
         "dev": opt.option(opt.FilePath | None, _MODEL),
-        "scheme": opt.option(SchemeName, _MODEL, "", "IOB2"),
-        "names": opt.option(
-            str | None, _MODEL, "", None, Parameter(metavar="LABEL,LABEL,...")
+        "scheme": opt.option(SchemeName, _MODEL, "IOB2"),
+        "label_names": opt.option(
+            str | None, _MODEL, name="--names", metavar="LABEL,LABEL,..."
         ),
-        "labels": opt.option(HasLabels, _MODEL, "", "auto"),
+        "labels": opt.option(HasLabels, _MODEL, "auto"),
         "zero_division": opt.option(Literal["0", "1"] | None, opt.METRIC),
-        "level": opt.option(Literal["corpus", "document"], opt.METRIC, "", "corpus"),
+        "level": opt.option(Literal["corpus", "document"], opt.METRIC, "corpus"),
         "per_type": opt.option(bool, opt.METRIC),
-        "format": opt.option(CorpusFormat | None, None),
+        "format": opt.option(CorpusFormat | None),
         "output": (opt.TextTarget, None),
         "output_format": (Annotated[CorpusFormat | None, opt.OUTPUT_FORMAT], None),
         "json": (opt.JsonSummary, False),
@@ -66,7 +66,7 @@ def spans(o: Given) -> int:
         on them.
     scheme
         How labels write spans.
-    names
+    label_names
         The labels of the columns of "probabilities", in order.
     labels
         Whether the last column holds labels; auto looks at its first value.
@@ -192,7 +192,7 @@ def _chains(
             return crf.sentences_and_known(features)
         except ValueError as error:
             raise DataError(f"{file} with {o.model}: {error}") from None
-    if o.names is None:
+    if o.label_names is None:
         raise UsageError("pass --model, or --names for JSONL with probabilities")
     chains = []
     for sentence in sentences:
@@ -201,7 +201,7 @@ def _chains(
             raise DataError(f"{where}: no probabilities; pass --model")
         try:
             p = sentence.extra["probabilities"]
-            chains.append(token_model(p, o.names.split(","), scheme=o.scheme))
+            chains.append(token_model(p, o.label_names.split(","), scheme=o.scheme))
         except (ValueError, TypeError) as error:
             raise DataError(f"{where}: {error}") from None
     return chains, None

@@ -15,24 +15,11 @@ from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._judge import as_count, average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress, reading
+from argmetric.cli.models import _learners as learners
 from argmetric.cli.models import _saved as models
-from argmetric.cli.models._learners import (
-    STEP,
-    Learner,
-    build_model,
-    check_columns,
-    learn_features,
-)
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _load as load
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._load import (
-    TrueLabels,
-    find_label,
-    load_groups,
-    load_weights,
-    read_rows,
-    refuse_shared,
-)
 from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
 from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_text
 
@@ -49,9 +36,9 @@ _READ = "format", "encoding", "max_line", "decimal"
         "drop": (opt.Drop, None),
         "average": (opt.AverageOver, None),
         "route": opt.option(
-            Literal["tune", "decide", "half", "auto"], opt.METRIC, "", "tune"
+            Literal["tune", "decide", "half", "auto"], opt.METRIC, "tune"
         ),
-        "model": (Learner, "boosting"),
+        "model": (learners.Learner, "boosting"),
     },
 )
 def train(o: Given) -> int:
@@ -96,18 +83,18 @@ def train(o: Given) -> int:
     if o.output is not None:
         refuse_bad_target(o.output)
         models.skops_io()
-    table = read_rows(source, **o.only(*_READ))
+    table = load.read_rows(source, **o.only(*_READ))
     dropped = [files.named_column(table, name) for name in o.drop or []]
-    label = find_label(table, o.label, taken=[o.group, o.weight, *dropped])
-    refuse_shared(label=label, group=o.group, weight=o.weight)
+    label = load.find_label(table, o.label, taken=[o.group, o.weight, *dropped])
+    load.refuse_shared(label=label, group=o.group, weight=o.weight)
     if label in dropped:
         raise UsageError(f"--drop and --label both name column {label!r}")
     y, positive = files.classes(table, label, o.pos_label)
-    groups = load_groups(table, o.group, average)
-    weights = load_weights(table, o.weight)
+    groups = load.load_groups(table, o.group, average)
+    weights = load.load_weights(table, o.weight)
     ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
-    features = learn_features(table, {*ignored, label})
-    learner = build_model(
+    features = learners.learn_features(table, {*ignored, label})
+    learner = learners.build_model(
         o.model,
         features,
         metric.name,
@@ -121,7 +108,7 @@ def train(o: Given) -> int:
     )
     how: dict[str, Any] = {}
     if weights is not None:
-        how = {"sample_weight": weights, f"{STEP}__sample_weight": weights}
+        how = {"sample_weight": weights, f"{learners.STEP}__sample_weight": weights}
     if groups is not None:
         how["groups"] = groups.codes
     from threadpoolctl import threadpool_limits
@@ -227,9 +214,9 @@ def predict(o: Given) -> int:
         raise UsageError("--score-column and --decision-column must differ")
     with reading(o.model):
         saved = models.load_model(o.model)
-    table = read_rows(source, **o.only(*_READ))
-    check_columns(table, saved.features)
-    groups = load_groups(table, o.group, average)
+    table = load.read_rows(source, **o.only(*_READ))
+    learners.check_columns(table, saved.features)
+    groups = load.load_groups(table, o.group, average)
     new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
     out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
     rule = saved.model.rule_
@@ -291,13 +278,13 @@ def predict(o: Given) -> int:
     )
 
 
-def _target(table: files.Table, saved: models.SavedModel) -> TrueLabels:
+def _target(table: files.Table, saved: models.SavedModel) -> load.TrueLabels:
     """Return what came true, if the rows know it already; never a reason to fail."""
     if table.names.count(saved.target) != 1:
-        return TrueLabels()
+        return load.TrueLabels()
     words = None if saved.classes == (0, 1) else str(saved.classes[1])
     try:
         y = files.labels(table, saved.target, pos_label=words)
-        return TrueLabels(saved.target, y)
+        return load.TrueLabels(saved.target, y)
     except files.DataError as error:
-        return TrueLabels(note=with_flags(f"labels not used: {error}"))
+        return load.TrueLabels(note=with_flags(f"labels not used: {error}"))

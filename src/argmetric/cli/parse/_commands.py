@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import draw_tree
 from argmetric._text.corpus.tree_scores import N_WORST, check_trees, score_trees
@@ -31,18 +28,24 @@ if TYPE_CHECKING:
 _NO_TAGS = "pass a tagger of them, --tagger FILE (`argmetric tag train --task pos`)"
 _UNTAGGED = "the parser has no tagger of its own: pass --tagger FILE"
 _BETWEEN = "   "
+# Key of JSON: name in the scores, and in words
+_SHARES = {
+    "uas": ("heads", "UAS"),
+    "uas_without_punctuation": ("without_punctuation", "without punctuation"),
+    "las": ("labelled", "LAS"),
+    "exact_match": ("sentences", "exact match"),
+    "roots": ("roots", "roots"),
+}
 _CHANGED: dict[str, Any] = {
     **learning.OF_TEXTS,
     "tagger": opt.option(
         opt.FilePath | None,
-        None,
-        "A tagger from `argmetric tag train --task pos`; its tags replace those of the "
-        "file.",
+        help="A tagger from `argmetric tag train --task pos`; its tags replace those "
+        "of the file.",
     ),
     "format": opt.option(
         TreeFormat | None,
-        None,
-        "The format of the input, if neither its name nor its content shows it.",
+        help="The format of the input, if neither its name nor its content shows it.",
     ),
 }
 
@@ -53,10 +56,10 @@ _CHANGED: dict[str, Any] = {
     files={"file": opt.FilePath},
     changed={
         **_CHANGED,
-        "learn_tagger": opt.option(bool, None),
-        "direction": "both",
-        "beam": 8,
-        "roll_in": opt.option(Literal["static", "own"], opt.RECIPE, "", "own"),
+        "learn_tagger": opt.option(bool),
+        "direction": (learning.OF_TEXTS["direction"][0], "both"),
+        "beam": (learning.OF_TEXTS["beam"][0], 8),
+        "roll_in": opt.option(Literal["static", "own"], learning.RECIPE, "own"),
     },
 )
 def train(o: Given) -> int:
@@ -107,7 +110,6 @@ def train(o: Given) -> int:
     def answer(learned: Values) -> tuple[Values, Facts]:
         learning.note_interrupt(parser, "parser", learned)
         source = "learned" if o.learn_tagger else "file" if used is None else "tagger"
-        learner = "hash_bits", "roll_in", "epochs", "step", "dropout"
         scores = None if held is None else _attachment(parser.evaluate(held))
         n_relations = len(parser.relations_)
         values = {
@@ -117,9 +119,7 @@ def train(o: Given) -> int:
             "tags": source,
             "tagger": o.tagger,
             "direction": parser.direction_,
-            "beam": parser.beam,
-            "seed": parser.random_state,
-            **{name: getattr(parser, name) for name in learner},
+            **learning.recipe_of(parser.get_params()),
             "dev": None if held is None else held[0].file,
             "dev_scores": scores,
             **learned,
@@ -240,10 +240,8 @@ def predict(o: Given) -> int:
     files={"file": opt.FilePath, "predicted": opt.FilePath},
     changed={
         **_CHANGED,
-        "worst": opt.option(
-            int, None, "", N_WORST, Parameter(validator=Number(gte=0, lte=N_WORST))
-        ),
-        "fail_under": opt.gated("Exit with 3 if the UAS is under this."),
+        "worst": opt.option(int, None, N_WORST, gte=0, lte=N_WORST),
+        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
     },
 )
 def evaluate(o: Given) -> int:
@@ -263,6 +261,8 @@ def evaluate(o: Given) -> int:
         them.
     worst
         How many of the worst sentences are drawn.
+    fail_under
+        Exit with 3 if the UAS is under this.
     """
     learning.refuse_two_streams(o.file, o.predicted)
     gold, found = _read(o.file, o.format), _read(o.predicted, o.format)
@@ -326,30 +326,21 @@ def _share(found: Any) -> Values:
 
 def _attachment(found: TreeScores) -> Values:
     """All scores that are no table."""
-    return {
-        "uas": _share(found.heads),
-        "uas_without_punctuation": _share(found.without_punctuation),
-        "las": None if found.labelled is None else _share(found.labelled),
-        "exact_match": _share(found.sentences),
-        "roots": _share(found.roots),
-    }
+    shares = {key: getattr(found, name) for key, (name, _) in _SHARES.items()}
+    return {key: None if one is None else _share(one) for key, one in shares.items()}
 
 
 def _score_facts(scores: Values) -> Facts:
-    names = {
-        "uas": "UAS",
-        "uas_without_punctuation": "without punctuation",
-        "las": "LAS",
-        "exact_match": "exact match",
-        "roots": "roots",
-    }
     facts = []
-    for key, name in names.items():
+    for key, (name, words) in _SHARES.items():
         if one := scores[key]:
-            total = f"{one['total']:,} words"
-            if key in ("exact_match", "roots"):
-                total = count(one["total"], "sentence")
-            facts.append((name, f"{number(one['share'])}, {one['right']:,} of {total}"))
+            whole = name in ("sentences", "roots")
+            total = (
+                count(one["total"], "sentence") if whole else f"{one['total']:,} words"
+            )
+            facts.append(
+                (words, f"{number(one['share'])}, {one['right']:,} of {total}")
+            )
     return facts
 
 

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Group, Parameter
-from cyclopts.validators import Number
 
 from argmetric import _files as files
 from argmetric._files import blocks
@@ -34,37 +33,23 @@ from argmetric.cli.scores._refusals import check, exclude
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream import _checkpoint as kept
-from argmetric.cli.stream._run import (
-    Interruption,
-    Predictions,
-    StreamRun,
-    new_model,
-    prediction_lines,
-    resumed_rows,
-)
+from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
 from argmetric.stream import LearnerName, RuleName
 
 _OWN_DECISION = ("stamp", "omcsl")
 _SIGNALS = {0: None, INTERRUPTED: "SIGINT", TERMINATED: "SIGTERM"}
 _CHECKPOINTS = Group("Checkpoints", sort_key=6)
-_POSITIVE = Parameter(validator=Number(gt=0, lt=math.inf))
-_ROWS = Parameter(metavar="ROWS")
 _CHANGED: dict[str, Any] = {
     "format": (Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT], None),
     "on_error": opt.option(
         Literal["stop", "skip"],
         opt.COLUMNS,
-        'A row that cannot be used: "stop", or "skip" and count it.',
         "stop",
+        'A row that cannot be used: "stop", or "skip" and count it.',
     ),
     "output": (opt.TextTarget, None),
 }
-
-
-def _whole(**bounds: int) -> tuple[Any, Any]:
-    within = Parameter(validator=Number(**bounds))
-    return opt.option(int | None, opt.COLUMNS, "", None, within)
 
 
 @command(
@@ -78,22 +63,20 @@ def _whole(**bounds: int) -> tuple[Any, Any]:
         "neg_label": (opt.LabelValue, None),
         "one_vs_rest": opt.option(bool, opt.COLUMNS),
         "drop": (opt.Drop, None),
-        "features": _whole(gt=0, lt=2**31),
-        "hash_bits": _whole(gte=1, lte=30),
+        "features": opt.option(int | None, opt.COLUMNS, gt=0, lt=2**31),
+        "hash_bits": opt.option(int | None, opt.COLUMNS, gte=1, lte=30),
         "zero_based": opt.option(bool, opt.COLUMNS),
         "rule": opt.option(RuleName | None, opt.RULE),
-        "learner": opt.option(LearnerName, opt.RULE, "", "mixture"),
-        "step": opt.option(float | None, opt.RULE, "", None, _POSITIVE),
+        "learner": opt.option(LearnerName, opt.RULE, "mixture"),
+        "step": opt.option(float | None, opt.RULE, gt=0, lt=math.inf),
         "memory": opt.option(
-            float | None,
-            *(opt.RULE, "", None, _ROWS),
-            Parameter(validator=Number(gte=1, lt=math.inf)),
+            float | None, opt.RULE, metavar="ROWS", gte=1, lt=math.inf
         ),
         "seed": (Annotated[opt.Seed, Parameter(group=opt.RULE)], 0),
-        "checkpoint": opt.option(
-            opt.FilePath | None, _CHECKPOINTS, "", None, Parameter(metavar="FOLDER")
+        "checkpoint": opt.option(opt.FilePath | None, _CHECKPOINTS, metavar="FOLDER"),
+        "every": opt.option(
+            int, _CHECKPOINTS, 100_000, metavar="ROWS", gt=0, lt=math.inf
         ),
-        "every": opt.option(int, _CHECKPOINTS, "", 100_000, _POSITIVE, _ROWS),
         "resume": opt.option(bool, _CHECKPOINTS),
         "output": (opt.Target, None),
     },
@@ -164,7 +147,7 @@ def stream_rows(o: Given) -> int:
         "seed": o.seed if o.learner == "omcsl" else None,
         "output": o.output is not None,
     }
-    stopped = Interruption()
+    stopped = runs.Interruption()
     with contextlib.ExitStack() as stack:
         stack.enter_context(stopped.listening())
         folder = found = None
@@ -187,7 +170,7 @@ def stream_rows(o: Given) -> int:
                     request,
                     format=o.format,
                     classes=blocks.StreamClasses(*named),
-                    resumed=None if found is None else resumed_rows(found),
+                    resumed=None if found is None else runs.resumed_rows(found),
                     stopped=stopped,
                 )
         except files.DataError:
@@ -195,12 +178,14 @@ def stream_rows(o: Given) -> int:
                 return stopped.code
             raise
         stack.enter_context(closing(rows.source))
-        model = new_model(metric, configuration, rows.reader.layout.format, o.seed)
+        model = runs.new_model(metric, configuration, rows.reader.layout.format, o.seed)
         if found is not None and found.arrays:
             model.set_state(found.arrays)
         length = None if found is None else int(found.manifest["output"])
-        predictions = stack.enter_context(closing(Predictions(o.output, length)))
-        run = StreamRun(model, rows, predictions, configuration, folder, o.every, found)
+        predictions = stack.enter_context(closing(runs.Predictions(o.output, length)))
+        run = runs.StreamRun(
+            model, rows, predictions, configuration, folder, o.every, found
+        )
         if o.report is not None:
             from argmetric._report import StreamHistory
 
@@ -253,7 +238,9 @@ def _check_options(o: Given, metric: Metric) -> None:
                 raise UsageError(f"-o {o.output} is the input: it would be overwritten")
 
 
-def _told(run: StreamRun, metric: Metric, stopped: Interruption, o: Given) -> int:
+def _told(
+    run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Given
+) -> int:
     """Tell what a pass over a stream found."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
@@ -375,7 +362,7 @@ def predict(o: Given) -> int:
     options = found.manifest["configuration"]
     known = blocks.RowLayout.from_dict(found.manifest["layout"])
     metric = metric_named(options["metric"], options["zero_division"])
-    model = new_model(metric, options, known.format, options["seed"] or 0)
+    model = runs.new_model(metric, options, known.format, options["seed"] or 0)
     model.set_state(found.arrays)
     hashed = options["hash_bits"] is not None and known.format == "jsonl"
     request = blocks.Request(
@@ -409,7 +396,9 @@ def predict(o: Given) -> int:
             decisions = np.asarray(model.predict(X)) == model.classes_[1]
             scores = np.ascontiguousarray(model.predict_proba(X)[:, 1])
             if out is not None:
-                out.write(prediction_lines(options, block.numbers, scores, decisions))
+                out.write(
+                    runs.prediction_lines(options, block.numbers, scores, decisions)
+                )
             n_rows += decisions.size
             positives += int(decisions.sum())
         if not n_rows:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any
@@ -24,11 +24,7 @@ from argmetric._results.whole_files import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, say
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli.stream._checkpoint import (
-    Checkpoint,
-    checkpoint_files,
-    save_checkpoint,
-)
+from argmetric.cli.stream import _checkpoint as checkpoints
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -61,8 +57,7 @@ class Interruption:
     `code` is the exit code that tells of the signal, 0 without one.
     """
 
-    def __init__(self) -> None:
-        self.code = 0
+    code = 0
 
     def __call__(self) -> bool:
         """Whether to stop."""
@@ -186,54 +181,40 @@ class Predictions:
         return contextlib.nullcontext() if self.target == "-" else writing(self.target)
 
 
+@dataclass
 class StreamRun:
-    """A pass over the rows of an input.
+    """A pass over rows, from the first one or from the checkpoint that was `found`.
 
-    Parameters
-    ----------
-    model : OnlineClassifier
-        Predicts and learns.
-    rows : OpenRows
-        The input.
-    predictions : Predictions
-        Where predictions go.
-    configuration : dict
-        The options that a checkpoint must agree with.
-    folder : Path or None
-        Where checkpoints go.
-    every : int
-        Rows between two of them.
-    found : Checkpoint or None
-        Where to go on.
+    A checkpoint must agree with the `configuration`; `every` are rows between two.
     """
 
-    def __init__(
-        self,
-        model: OnlineClassifier,
-        rows: blocks.OpenRows,
-        predictions: Predictions,
-        configuration: dict[str, Any],
-        folder: Path | None,
-        every: int,
-        found: Checkpoint | None,
-    ) -> None:
-        self.model, self.rows, self.predictions = model, rows, predictions
-        self.configuration, self.folder, self.every = configuration, folder, every
+    model: OnlineClassifier
+    rows: blocks.OpenRows
+    predictions: Predictions
+    configuration: dict[str, Any]
+    folder: Path | None
+    every: int
+    found: checkpoints.Checkpoint | None
+    history: StreamHistory | None = None  # for a report
+    finished: bool = False
+    seconds: float = 0.0
+    learned: int = 0  # rows of this process
+    kept: str | None = None  # the last checkpoint
+
+    def __post_init__(self) -> None:
         # Of predictions, each made before its label was seen
         self.counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
-        self.finished, self.seconds, self.learned = False, 0.0, 0  # rows of this run
-        self.kept: str | None = None  # the last checkpoint
-        self.history: StreamHistory | None = None  # for a report
-        self.position = rows.start
+        self.position = self.rows.start
         self._saved_rows = self.position.rows
         self._line: Any = None  # on standard error, if that is a terminal
         self._next_look = time.monotonic() + _SECONDS
-        if found is not None and folder is not None:
-            self.counts = dict(found.manifest["counts"])
-            for path in checkpoint_files(folder):  # damaged ones do not count as newest
-                if path.name > Path(found.path).name:
+        if self.found is not None and self.folder is not None:
+            self.counts = dict(self.found.manifest["counts"])
+            newest = Path(self.found.path).name
+            for path in checkpoints.checkpoint_files(self.folder):
+                if path.name > newest:  # damaged: it does not count as the newest
                     os.replace(path, path.with_suffix(".damaged"))
-            say(f"going on after {self.position.rows:,} rows, from {found.path}")
+            say(f"going on after {self.position.rows:,} rows, from {self.found.path}")
 
     @property
     def n_rows(self) -> int:
@@ -361,12 +342,14 @@ class StreamRun:
             "finished": self.finished,
         }
         arrays = self.model.get_state() if self.n_rows else {}
-        self.kept = save_checkpoint(self.folder, position.rows, manifest, arrays)
+        self.kept = checkpoints.save_checkpoint(
+            self.folder, position.rows, manifest, arrays
+        )
         self._saved_rows = position.rows
         return True
 
 
-def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
+def resumed_rows(checkpoint: checkpoints.Checkpoint) -> blocks.Resumed:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
     values["classes"] = blocks.StreamClasses(**values["classes"])

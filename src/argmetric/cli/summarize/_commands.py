@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
-from cyclopts.validators import Number
 
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
@@ -30,64 +29,55 @@ if TYPE_CHECKING:
 
 _BUDGET = Group("Budget", sort_key=1)
 _CHOICE = Group("Choice", sort_key=2)
-_TEXTS = Parameter(metavar="TEXT", negative="")
+_TEXTS = opt.option(list[str] | None, _CHOICE, metavar="TEXT", negative="")
 _CLUSTERS = Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")]
 _CHANGED: dict[str, Any] = {
     **learning.OF_TEXTS,
     "references": opt.option(
         opt.FilePath | None,
-        None,
-        "If the clusters are a folder: the folder of their references. For the cluster "
-        "NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
-        None,
-        Parameter(metavar="FOLDER"),
+        help="If the clusters are a folder: the folder of their references. For the "
+        "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
+        metavar="FOLDER",
     ),
     "words": opt.option(
         int | None,
         _BUDGET,
-        "The largest number of words, as `wc -w` counts them. [default: what the model "
-        "has learned, or 60]",
-        None,
-        opt.AT_LEAST_ONE,
+        help="The largest number of words, as `wc -w` counts them. [default: what the "
+        "model has learned, or 60]",
+        gte=1,
     ),
     "model": opt.option(
         opt.FilePath | None,
         _CHOICE,
-        "A summarizer from `argmetric summarize train`; no code in it is run. By "
+        help="A summarizer from `argmetric summarize train`; no code in it is run. By "
         "default the summary takes what many documents say, without training.",
-        None,
-        Parameter(alias="-m"),
+        alias="-m",
     ),
     "mode": opt.option(
         Literal["sentences", "compressed"] | None,
         _CHOICE,
-        "Whole sentences, or parts of them. [default: sentences]",
+        help="Whole sentences, or parts of them. [default: sentences]",
     ),
     "parser": opt.option(
         opt.FilePath | None,
         _CHOICE,
-        "A parser from `argmetric parse train`; compressed summaries need one.",
+        help="A parser from `argmetric parse train`; compressed summaries need one.",
     ),
     "min_words": opt.option(
         int | None,
         _CHOICE,
-        "The least number of words of a sentence in the summary. [default: 1]",
-        None,
-        opt.AT_LEAST_ONE,
+        help="The least number of words of a sentence in the summary. [default: 1]",
+        gte=1,
     ),
     "redundancy": opt.option(
         float | None,
         _CHOICE,
-        "The largest share of a new sentence's content words that the summary may "
+        help="The largest share of a new sentence's content words that the summary may "
         "already have. [default: 1]",
-        None,
-        Parameter(validator=opt.FRACTION),
+        gte=0,
+        lte=1,
     ),
 }
-
-
-def _within(type_: Any, **bounds: Any) -> tuple[Any, Any]:
-    return opt.option(type_, _CHOICE, "", None, Parameter(validator=Number(**bounds)))
 
 
 @command(
@@ -97,14 +87,14 @@ def _within(type_: Any, **bounds: Any) -> tuple[Any, Any]:
     changed={
         **_CHANGED,
         "model": opt.option(
-            opt.WrittenPath, None, "", opt.REQUIRED, Parameter(alias=("-o", "--out"))
+            opt.WrittenPath, None, learning.REQUIRED, alias=("-o", "--out")
         ),
         "policy": opt.option(
-            Literal["weights", "dagger", "vine", "searn"], _CHOICE, "", "weights"
+            Literal["weights", "dagger", "vine", "searn"], _CHOICE, "weights"
         ),
-        "iterations": _within(int | None, gte=1, lte=1000),
-        "oracle_beam": _within(int | None, gte=1, lte=1024),
-        "beta": _within(float | None, gt=0, lte=1),
+        "iterations": opt.option(int | None, _CHOICE, gte=1, lte=1000),
+        "oracle_beam": opt.option(int | None, _CHOICE, gte=1, lte=1024),
+        "beta": opt.option(float | None, _CHOICE, gt=0, lte=1),
     },
 )
 def train(o: Given) -> int:
@@ -139,14 +129,11 @@ def train(o: Given) -> int:
     learning.refuse_target("summarizer", o.model)
     check_encoding(o.encoding)
     policy = "dagger" if o.policy == "searn" else o.policy
-    for name in ("iterations", "oracle_beam"):
-        if o.has(name) and policy == "weights":
-            flag = name.replace("_", "-")
-            raise UsageError(
-                f"--{flag} is about --policy dagger or vine: pass one of them too"
-            )
-    if o.has("beta") and policy != "vine":
-        raise UsageError("--beta is about --policy vine: pass that too")
+    if policy == "weights":
+        why = "{} is about --policy dagger or vine: pass one of them too"
+        learning.refuse(why, **o.only("iterations", "oracle_beam"))
+    if policy != "vine":
+        learning.refuse("{} is about --policy vine: pass that too", beta=o.beta)
     names = "iterations", "oracle_beam", "beta", "min_words", "redundancy"
     summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
     known = _read_clusters(o)
@@ -215,10 +202,10 @@ def _new_summarizer(o: Given, **how: Any) -> Summarizer:
             "--mode compressed cuts sentences along their parses: pass --parser, a "
             "file of argmetric parse train"
         )
-    if o.parser is not None and o.mode != "compressed":
-        raise UsageError("--parser is about --mode compressed: pass that too")
     parser = None
-    if o.parser is not None:
+    if o.mode != "compressed":
+        learning.refuse("{} is about --mode compressed: pass that too", parser=o.parser)
+    else:
         parser = learning.load_learned(Parser, "parser", o.parser)
     return Summarizer(o.mode or "sentences", parser=parser, **how)
 
@@ -228,8 +215,7 @@ def _summarizer(o: Given) -> Summarizer:
     given = _given(o, "min_words", "redundancy")
     if o.model is None:
         return _new_summarizer(o, **given)
-    for option in _given(o, "mode", "parser"):
-        raise UsageError(f"--{option} is part of the model: leave it out")
+    learning.refuse("{} is part of the model: leave it out", **o.only("mode", "parser"))
     from argmetric.search import Summarizer
 
     loaded: Summarizer = learning.load_learned(Summarizer, "summarizer", o.model)
@@ -264,13 +250,11 @@ def _read_clusters(o: Given) -> ClusterFiles:
     files={"*files": Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")]},
     changed={
         **_CHANGED,
-        "chars": opt.option(int | None, _BUDGET, "", None, opt.AT_LEAST_ONE),
-        "must": opt.option(list[str] | None, _CHOICE, "", None, _TEXTS),
-        "never": opt.option(list[str] | None, _CHOICE, "", None, _TEXTS),
-        "query": opt.option(str | None, _CHOICE, "", None, Parameter(metavar="TEXT")),
-        "references": opt.option(
-            opt.FilePath | None, None, "", None, Parameter(metavar="FOLDER|FILE")
-        ),
+        "chars": opt.option(int | None, _BUDGET, gte=1),
+        "must": _TEXTS,
+        "never": _TEXTS,
+        "query": opt.option(str | None, _CHOICE, metavar="TEXT"),
+        "references": opt.option(opt.FilePath | None, metavar="FOLDER|FILE"),
         "html": opt.option(opt.WrittenPath | None, opt.OUTPUT),
     },
 )
@@ -366,7 +350,7 @@ def summarize_files(o: Given) -> int:
         facts.append(("model", o.model))
     for name, score in (scores or {}).items():
         facts.append((name.upper().replace("_", "-"), _recall(score)))
-    return learning.tell_predicted("summarize", o, values, facts)
+    return learning.tell_predicted("summarize", o, values, facts, unwritten="")
 
 
 def _with_text(
@@ -400,9 +384,7 @@ def _recall(score: Values, interval: str = "") -> str:
     files={"data": _CLUSTERS},
     changed={
         **_CHANGED,
-        "fail_under": opt.gated(
-            "Exit with 3 if the mean ROUGE-2 recall is under this."
-        ),
+        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
     },
 )
 def evaluate(o: Given) -> int:
@@ -420,6 +402,8 @@ def evaluate(o: Given) -> int:
         training.
     words
         The length of the summaries. [default: what the model has learned, or 60]
+    fail_under
+        Exit with 3 if the mean ROUGE-2 recall is under this.
     """
     from argmetric.search import score_summaries
 

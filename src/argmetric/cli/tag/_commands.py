@@ -11,29 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from argmetric._results.whole_files import DataError
+from argmetric._text.corpus import sentences as corpus
 from argmetric._text.corpus.files import write_text
 from argmetric._text.corpus.labels import CodedLabels
-from argmetric._text.corpus.sentences import (
-    ColumnFile,
-    PlainText,
-    read_columns,
-    read_text,
-    tokenized,
-)
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._examples import TRAINING_ENDINGS
-from argmetric.cli.tag._evaluate import evaluate
-from argmetric.cli.tag._labels import TagTask, labelled
+from argmetric.cli.tag._evaluate import TagTask, evaluate, labelled
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
 
 _TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
-_RECIPE = "beam", "memory", "hash_bits", "roll_in", "epochs", "step", "dropout"
 _DEV_SCORES = "accuracy", "precision", "recall", "f1", "unknown", "tokens"
 _LINES = (".jsonl", ".ndjson", ".json")
 
@@ -44,12 +36,12 @@ _LINES = (".jsonl", ".ndjson", ".json")
     files={"file": opt.FilePath},
     changed={
         **learning.OF_TEXTS,
-        "task": opt.option(TagTask, None, "", opt.REQUIRED),
-        "templates": opt.option(opt.FilePath | None, opt.RECIPE),
+        "task": opt.option(TagTask, None, learning.REQUIRED),
+        "templates": opt.option(opt.FilePath | None, learning.RECIPE),
         "roll_in": opt.option(
-            Literal["mixed", "gold", "own", "none"] | None, opt.RECIPE
+            Literal["mixed", "gold", "own", "none"] | None, learning.RECIPE
         ),
-        "memory": opt.option(Literal["none", "past", "both"] | None, opt.RECIPE),
+        "memory": opt.option(Literal["none", "past", "both"] | None, learning.RECIPE),
     },
 )
 def train(o: Given) -> int:
@@ -119,8 +111,7 @@ def train(o: Given) -> int:
             "templates": o.templates,
             "template_count": n,
             "direction": tagger.direction_,
-            "seed": o.seed,
-            **{key: recipe[key] for key in _RECIPE},
+            **learning.recipe_of(recipe),
             "dev": None if held is None else held.text.name,
             "dev_scores": scores,
             **learned,
@@ -156,7 +147,7 @@ def train(o: Given) -> int:
 
 
 def _sizes(text: Any) -> _report.Values:
-    tokens = text.tokens if isinstance(text, PlainText) else text.places
+    tokens = text.tokens if isinstance(text, corpus.PlainText) else text.places
     sizes = {"sentences": text.n_sentences, "tokens": len(tokens)}
     return {"file": text.name, **sizes}
 
@@ -208,20 +199,19 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
     heads = {f"[{name}]": name for name in _TIERS}
     parts: dict[str, list[str]] = {}
-    name = None
+    here = None
     for number, line in enumerate(lines):
         text = line.partition("#")[0].strip()
-        if text in heads:
-            name = heads[text]
-            parts.setdefault(name, [""] * number).append("")
-        elif name is not None:
-            part = parts[name]
-            part += [""] * (number - len(part)) + [line]
-        elif text:
+        if text and here is None and text not in heads:
             raise DataError(
                 f"{path}, line {number + 1}: templates of the joint task stand under a "
                 f"line {' or '.join(heads)}"
             )
+        if text in heads:
+            here = heads[text]
+            parts.setdefault(here, [""] * number)
+        for name, part in parts.items():
+            part.append(line if name == here and text not in heads else "")
     return parts
 
 
@@ -233,7 +223,7 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     files={"model": opt.FilePath, "file": opt.FilePath},
     changed={
         **learning.OF_TEXTS,
-        "raw": opt.option(bool, None),
+        "raw": opt.option(bool),
         "output_format": opt.option(Literal["text", "jsonl"] | None, opt.OUTPUT),
         "json": (opt.JsonSummary, False),
     },
@@ -266,8 +256,8 @@ def predict(o: Given) -> int:
         tells it; on standard output it is text.
     """
     target = learning.text_target(o)
-    if o.output_format is not None and not o.raw:
-        raise UsageError("--output-format is about --raw: pass it too")
+    if not o.raw:
+        learning.refuse("{} is about --raw: pass it too", output_format=o.output_format)
     from argmetric.search import Tagger
 
     tagger = learning.load_learned(Tagger, "tagger", o.model)
@@ -311,9 +301,11 @@ def predict(o: Given) -> int:
     return learning.tell_predicted("tag predict", o, values, facts)
 
 
-def _columns(o: Given, tagger: Tagger) -> ColumnFile:
+def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
     """Read a file of tokens; one that lacks a column of the tagger is refused."""
-    text: ColumnFile = learning.read_text_file(read_columns, o.file, o.encoding)
+    text: corpus.ColumnFile = learning.read_text_file(
+        corpus.read_columns, o.file, o.encoding
+    )
     needed = tagger.n_columns_
     if text.width < needed:
         raise DataError(
@@ -331,14 +323,14 @@ def _columns(o: Given, tagger: Tagger) -> ColumnFile:
     return text
 
 
-def _plain_text(o: Given, tagger: Tagger) -> PlainText:
+def _plain_text(o: Given, tagger: Tagger) -> corpus.PlainText:
     if tagger.n_columns_ > 1:
         raise DataError(
             f"{o.model} reads {tagger.n_columns_} columns, and plain text has words "
             "alone: train one on a file with words and labels"
         )
-    name, text = learning.read_text_file(read_text, o.file, o.encoding)
-    plain = tokenized(text, name)
+    name, text = learning.read_text_file(corpus.read_text, o.file, o.encoding)
+    plain = corpus.tokenized(text, name)
     if not plain.tokens:
         raise DataError(f"{name} has no words")
     return plain
@@ -348,7 +340,7 @@ class Marked:
     """Plain text with the labels of chunks and the tags that a tagger found."""
 
     def __init__(
-        self, plain: PlainText, labels: list[str] | None, tags: list[str] | None
+        self, plain: corpus.PlainText, labels: list[str] | None, tags: list[str] | None
     ) -> None:
         self.plain, self.tags, self.has_entities = plain, tags, labels is not None
         numbers: dict[str, int] = {}
