@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
+_FOUND = "expected_spans", "expected", "method", "proven", "upper"
 
 
 @command(
@@ -115,11 +116,7 @@ def spans(o: Given) -> int:
         "metric": metric.name,
         **o.only("scheme", "level", "per_type"),
         "spans": found.n_spans,
-        "expected_spans": found.expected_spans,
-        "expected": found.expected,
-        "method": found.method,
-        "proven": found.proven,
-        "upper": found.upper,
+        **{key: getattr(found, key) for key in _FOUND},
         "cut_sentences": found.n_cut,
         "cut_length": found.cut_length,
         "recalibration": None if fit is None else fit.to_dict(),
@@ -145,10 +142,10 @@ def spans(o: Given) -> int:
     measure = f"{metric.name} of spans, {o.scheme} strict; {types}, --level {o.level}"
     what = "E[F]" if found.method == "exact" else "F of expected counts"
     sure = "" if found.proven else f", at most {_report.number(found.upper)}"
-    chosen_ = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
+    counted = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
     facts += [
         ("metric", measure),
-        ("spans", chosen_),
+        ("spans", counted),
         ("expected", f"{_report.number(found.expected)} ({what}{sure})"),
     ]
     if fit is not None:
