@@ -99,6 +99,7 @@ def train(
     o: Given,
     doing: str,
     answer: Callable[[Values], tuple[Values, Facts]],
+    /,
     *data: Any,
     notes: list[str],
     table: Callable[[Values], Table | None] | None = None,

@@ -125,7 +125,7 @@ def spans(o: Given) -> int:
     }
     if target is not None:
         format = o.output_format or (o.format if target == "-" else None)
-        how = {"spans": found.spans, "format": format}
+        how: dict[str, Any] = {"spans": found.spans, "format": format}
         write_sentences(target, sentences, found.labels, **how)
     notes = []
     if found.cut_length is not None:

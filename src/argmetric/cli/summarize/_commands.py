@@ -161,7 +161,9 @@ def train(o: Given) -> int:
             ("took", f"{learned['seconds']:.1f} s"),
         ]
 
-    queries = {} if known.queries is None else {"queries": known.queries}
+    how = _given(o, "words")
+    if known.queries is not None:
+        how["queries"] = known.queries
     return learning.train(
         *("summarize train", "summarizer", summarizer, o),
         f"{len(known.clusters):,} clusters",
@@ -170,8 +172,7 @@ def train(o: Given) -> int:
         known.references,
         notes=known.notes,
         table=_history,
-        **_given(o, "words"),
-        **queries,
+        **how,
     )
 
 

@@ -264,7 +264,7 @@ def predict(o: Given) -> int:
     task = tagger.task
     if task == "label":
         raise DataError(f"{o.model} is a tagger of another task, which Python runs")
-    text = _plain_text(o, tagger) if o.raw else _columns(o, tagger)
+    text: Any = _plain_text(o, tagger) if o.raw else _columns(o, tagger)
     sentences = text.objects() if o.raw else text.objects(text.columns)
     doing = f"tagging {len(sentences):,} sentences"
     found, seconds = learning.timed(doing, tagger.predict, sentences)
