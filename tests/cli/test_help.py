@@ -81,6 +81,20 @@ def test_no_option_is_there_for_the_parser_alone() -> None:
     assert found == {"--no-label"}
 
 
+@pytest.mark.parametrize("command", [name for name in EVERY if name])
+def test_every_option_is_shown(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    level = EVERY[command]
+    if level.default_command is None:
+        return
+    shown = run(*command.split(), "--help").out
+    for argument in level.assemble_argument_collection():
+        if argument.parse:
+            assert argument.name in shown
+
+
 def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None:
     ended = run("--install-completion", "--shell", "bash", "-o", "argmetric.bash")
     assert ended.code == 0

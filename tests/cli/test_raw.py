@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.corpus.sentences import tokenized
-from argmetric.cli.tag._predict import Marked
+from argmetric.cli.tag._commands import Marked
 from command import Run
 
 TEXTS = st.text(

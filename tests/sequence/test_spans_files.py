@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from argmetric._files import DataError
+from argmetric._text.corpus.sentences import read_columns
 from argmetric.cli import main
-from argmetric.cli.tag._labels import read_tags
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,
@@ -255,7 +255,7 @@ def test_malformed_lines_are_named(tmp_path, name, content, message):
 def test_plain_text_is_told_from_columns(tmp_path, content, where):
     path = tmp_path / "text.txt"
     path.write_text(content)
-    for read in (read_sentences, lambda name: read_tags(str(name), "utf-8")):
+    for read in (read_sentences, lambda name: read_columns(str(name))):
         with pytest.raises(DataError, match="one token on a line is needed") as caught:
             read(path)
         assert f"text.txt, {where}" in str(caught.value)
@@ -276,11 +276,11 @@ def test_plain_text_is_told_from_columns(tmp_path, content, where):
 def test_columns_are_not_taken_for_text(tmp_path, content):
     path = tmp_path / "columns.txt"
     path.write_text(content)
-    assert sum(map(len, read_sentences(path))) == read_tags(str(path), "utf-8").n_tokens
+    assert sum(map(len, read_sentences(path))) == read_columns(str(path)).n_tokens
     path.write_text(f"{content}cat NN\n{content}")
     if len(content.split("\n")[0].split()) > 2:
         with pytest.raises(DataError, match="2 columns, but line 1 has"):
-            read_tags(str(path), "utf-8")
+            read_columns(str(path))
 
 
 @pytest.mark.parametrize(
@@ -293,11 +293,15 @@ def test_columns_are_not_taken_for_text(tmp_path, content):
 def test_other_encodings_are_told(tmp_path, data, message):
     path = tmp_path / "text.conll"
     path.write_bytes(data)
-    for read in (read_sentences, lambda name: read_tags(str(name), "UTF8")):
+    for read in (read_sentences, lambda name: read_columns(str(name), encoding="UTF8")):
         with pytest.raises(DataError, match=message):
             read(path)
     if data.startswith(b"\xff\xfe"):
-        assert read_tags(str(path), "utf-16").columns == (["Ana"], ["NP"], ["O"])
+        assert read_columns(str(path), encoding="utf-16").columns == (
+            ["Ana"],
+            ["NP"],
+            ["O"],
+        )
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -27,7 +27,7 @@ calibrate: scores._fit Check probabilities against labels; fit or apply a map
     that recalibrates them.
 train: models._train Train a classifier that decides for the metric, and keep it in
     a file.
-predict: models._predict Score and label new rows by a model of `argmetric train`.
+predict: models._train Score and label new rows by a model of `argmetric train`.
 export: scores._expect Write a rule for a program that does not have argmetric.
 expect: scores._expect Expected utility of one label sequence when the other is
     drawn from a model.

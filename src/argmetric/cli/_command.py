@@ -52,6 +52,7 @@ def command(
     *,
     changed: Mapping[str, Any] | None = None,
     first: Mapping[str, Any] | None = None,
+    files: Mapping[str, Any] | None = None,
 ) -> Callable[[Run], Callable[..., int]]:
     """Make a command of a function that takes all options at once.
 
@@ -63,46 +64,40 @@ def command(
         Options of the command alone, or with another type than in the table.
     first : mapping of str to type, optional
         Files that are named before those of the rows.
+    files : mapping of str to type, optional
+        All files that are named, where they are no rows; `*name` is any number of them.
     """
     table = {**OPTIONS, **(changed or {})}
     named = {name: table[name] for name in options.split()}
 
     def made(function: Run) -> Callable[..., int]:
         text, helps = documented(function)
+
+        def parameter(name: str, type_: Any, kind: Any, **default: Any) -> Any:
+            if name in helps:
+                type_ = Annotated[type_, with_help(helps[name])]
+            return inspect.Parameter(name, kind, annotation=type_, **default)
+
+        of = inspect.Parameter
+        given_files = files or {**(first or {}), "file": RowsFile, "*more": MoreFiles}
+        places = [
+            parameter(name.lstrip("*"), type_, of.VAR_POSITIONAL)
+            if name.startswith("*")
+            else parameter(name, type_, of.POSITIONAL_ONLY)
+            for name, type_ in given_files.items()
+        ]
         keywords = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=Annotated[type_, with_help(helps[name])]
-                if name in helps
-                else type_,
-            )
+            parameter(name, type_, of.KEYWORD_ONLY, default=default)
             for name, (type_, default) in named.items()
         ]
         defaults = {name: default for name, (_, default) in named.items()}
-
-        files = {**(first or {}), "file": RowsFile}
-        places = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.POSITIONAL_ONLY,
-                annotation=Annotated[type_, with_help(helps[name])]
-                if name in helps
-                else type_,
-            )
-            for name, type_ in files.items()
-        ]
-        rest = inspect.Parameter(
-            "more", inspect.Parameter.VAR_POSITIONAL, annotation=MoreFiles
-        )
+        signature = inspect.Signature([*places, *keywords])
 
         def run(*paths: str, **given: Any) -> int:
-            named = dict(zip(files, paths, strict=False))
-            more = paths[len(files) :]
-            return function(Given(defaults, {**given, **named, "more": more}))
+            bound = signature.bind_partial(*paths)
+            bound.apply_defaults()
+            return function(Given(defaults, {**bound.arguments, **given}))
 
-        signature = inspect.Signature([*places, rest, *keywords])
         run.__signature__ = signature  # type: ignore[attr-defined]
         run.__name__, run.__doc__, run.__module__ = (
             function.__name__.rstrip("_"),
@@ -122,7 +117,7 @@ def documented(function: Any) -> tuple[str, dict[str, str]]:
     >>> documented(Given.has)
     ('Whether an option was given, with another value than its default.', {})
     >>> sorted(documented(command)[1])
-    ['changed', 'first', 'options']
+    ['changed', 'files', 'first', 'options']
     """
     text, _, entries = (inspect.getdoc(function) or "").partition("\nParameters\n")
     helps: dict[str, str] = {}

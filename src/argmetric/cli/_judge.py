@@ -23,12 +23,7 @@ def metric_named(
 ) -> Metric:
     """Return a metric with its convention; an unknown name is wrong usage.
 
-    Parameters
-    ----------
-    name, zero_division : str or None
-        The options.
-    several : bool, optional
-        Whether the command takes rows with several labels.
+    `several` says whether the command takes rows with several labels.
     """
     name = name or "f1"
     if averaged := averaged_name(name):

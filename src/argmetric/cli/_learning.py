@@ -8,19 +8,49 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from inspect import Signature
+from typing import Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Group, Parameter
 
-from argmetric.cli._errors import UsageError, say
+from argmetric.cli import _options as opt
+from argmetric.cli._command import Given
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Values
+from argmetric.cli._report import Facts, Table, Values, count, tell
 from argmetric.cli._stop import ends_in_order
+from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 
+RECIPE = Group("Recipe", sort_key=2)
+REQUIRED: Any = Signature.empty
+# Options of models of text, and those that mean something of their own there
+OF_TEXTS: dict[str, Any] = {
+    "model": opt.option(opt.WrittenPath, None, REQUIRED, alias="-o"),
+    "dev": opt.option(opt.FilePath | None),
+    "encoding": (opt.Encoding, "utf-8"),
+    "direction": opt.option(
+        Literal["left", "right", "both"] | None,
+        RECIPE,
+        help='From where sentences are read; "both" combines two policies.',
+    ),
+    "beam": opt.option(
+        int | None, RECIPE, help="The width of the beam; 1 is greedy search.", gte=1
+    ),
+    "epochs": opt.option(int | None, RECIPE, help="Passes over the sentences.", gte=1),
+    "hash_bits": opt.option(
+        int | None,
+        RECIPE,
+        help="Features are hashed to 2^B rows of weights.",
+        gte=8,
+        lte=28,
+    ),
+    "seed": (Annotated[opt.Seed, Parameter(group=RECIPE)], 0),
+    "output": (opt.TextTarget, None),
+}
+_RECIPE = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
 
 
@@ -43,82 +73,104 @@ def warnings_in(notes: list[str]) -> Iterator[None]:
     notes += [s for s in dict.fromkeys(said) if not s.startswith(_INTERRUPT)]
 
 
-def at_last(history: list[Values]) -> str:
-    """How the last epoch ended, for the line on learning."""
-    return "".join(
-        f", at last {100 * row['error']:.2f} % wrong" for row in history[-1:]
-    )
+def recipe_of(options: dict[str, Any]) -> Values:
+    """Return how a model was learned, by the keys of JSON."""
+    options = {**options, "seed": options["random_state"]}
+    return {key: options[key] for key in _RECIPE if key in options}
 
 
-@dataclass(frozen=True)
-class Training:
-    """A model that is learned, kept in a file, and told of.
+def how_learned(values: Values) -> str:
+    """Return the line on learning: how, how long, how the last epoch ended."""
+    wrong = [f"at last {100 * row['error']:.2f} % wrong" for row in values["history"]]
+    said = f"roll-in {values['roll_in']}", count(values["epochs"], "epoch")
+    return ", ".join([*said, f"{values['seconds']:.1f} s", *wrong[-1:]])
 
-    Attributes
-    ----------
-    what : str
-        What is learned: a tagger, a parser, a summarizer.
-    path : str
-        The file for it.
+
+def note_interrupt(model: Any, what: str, learned: Values) -> None:
+    """Add a note where Ctrl-C ended the training."""
+    if model.interrupted_:
+        learned["notes"].append(f"interrupted: this is the best {what} so far")
+
+
+def train(
+    command: str,
+    what: str,
+    model: Any,
+    o: Given,
+    doing: str,
+    answer: Callable[[Values], tuple[Values, Facts]],
+    /,
+    *data: Any,
+    notes: list[str],
+    table: Callable[[Values], Table | None] | None = None,
+    **how: Any,
+) -> int:
+    """Fit a model on data, save it, and tell; Ctrl-C keeps what was learned.
+
+    `what` people call it; `doing` is what it is learned from. `answer` makes of how it
+    went all that the command found, and its lines; `table` makes a table of that.
+    Warnings come behind the `notes`.
     """
-
-    what: str
-    path: str
-
-    def __post_init__(self) -> None:
-        """Refuse a file that cannot be written before the work, not after it."""
-        if self.path == "-":
-            where = "a file, not to standard output"
-            raise UsageError(f"a {self.what} is written to {where}")
-        refuse_bad_target(self.path)
-
-    def fit(
-        self, model: Any, doing: str, notes: list[str], *data: Any, **options: Any
-    ) -> Values | None:
-        """Fit a model and save it; Ctrl-C keeps what was learned.
-
-        Returns
-        -------
-        dict or None
-            How it went; None where nothing was learned.
-        """
-        started = time.perf_counter()
-        with ends_in_order(signal.SIGINT):
-            try:
-                with progress(f"training on {doing}"), warnings_in(notes):
-                    model.fit(*data, **options)
-            except KeyboardInterrupt:
-                said = "interrupted before anything was learned"
-                say(f"{said}: no {self.what} is written")
-                return None
-            seconds = time.perf_counter() - started
-            model.save(self.path)
-        return {
+    started = time.perf_counter()
+    with ends_in_order(signal.SIGINT):
+        try:
+            with progress(f"training on {doing}"), warnings_in(notes):
+                model.fit(*data, **how)
+        except KeyboardInterrupt:
+            said = "interrupted before anything was learned"
+            say(f"{said}: no {what} is written")
+            return INTERRUPTED
+        seconds = time.perf_counter() - started
+        model.save(o.model)
+    values, facts = answer(
+        {
             "history": model.history_,
             "interrupted": model.interrupted_,
             "seconds": seconds,
             "notes": notes,
-            "model": self.path,
-            "bytes": os.stat(self.path).st_size,
+            "model": o.model,
+            "bytes": os.stat(o.model).st_size,
         }
+    )
+    found = None if table is None else table(values)
+    tell(command, values, facts, json=o.json, table=found)
+    return INTERRUPTED if model.interrupted_ else DONE
+
+
+def refuse_target(what: str, path: str) -> None:
+    """Refuse a file that cannot be written before the work, not after it."""
+    if path == "-":
+        raise UsageError(f"a {what} is written to a file, not to standard output")
+    refuse_bad_target(path)
+
+
+def refuse(why: str, **given: Any) -> None:
+    """Refuse the first option that is given, which {} stands for in the message."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(why.format(f"--{name.replace('_', '-')}"))
 
 
 def load_learned(kind: Any, what: str, path: str) -> Any:
-    """Load a model of a class of `argmetric.search`.
-
-    Parameters
-    ----------
-    kind : type
-        The class.
-    what : str
-        What it is called.
-    path : str
-        The file.
-    """
+    """Load a model of a class of `argmetric.search`, which people call `what`."""
     if path == "-":
         raise UsageError(f"a {what} is read from a file, not from standard input")
     with reading(path):
         return kind.load(path)
+
+
+def read_text_file(read: Callable[..., Any], path: str, encoding: str) -> Any:
+    """Read a file of text; one in another encoding is refused with what to do."""
+    check_encoding(encoding)
+    with reading(path):
+        return read(path, encoding=encoding, otherwise=opt.OTHER_ENCODING)
+
+
+def timed(doing: str, call: Callable[..., Any], *given: Any, **how: Any) -> Any:
+    """Return an answer and the seconds it took."""
+    with progress(doing):
+        started = time.perf_counter()
+        return call(*given, **how), time.perf_counter() - started
 
 
 def refuse_two_streams(*files: str | None) -> None:
@@ -127,14 +179,21 @@ def refuse_two_streams(*files: str | None) -> None:
         raise UsageError("only one of the files can be standard input")
 
 
-def text_target(output: str | None, *, json: bool) -> str | None:
+def text_target(o: Given) -> str | None:
     """Return where lines go, None for nowhere; what cannot be is refused."""
-    refuse_shared_output(output, json=json)
-    if output is None:
-        return None if json else "-"
-    if output != "-":
-        refuse_bad_target(output)
-    return output
+    refuse_shared_output(o.output, json=o.json)
+    if o.output not in (None, "-"):
+        refuse_bad_target(o.output)
+    return None if o.output is None and o.json else o.output or "-"
+
+
+def tell_predicted(
+    command: str, o: Given, values: Values, facts: Facts, unwritten: str = "lines"
+) -> int:
+    """Tell what became of text that was written, and how long it took."""
+    facts = [*facts, ("took", f"{values['seconds']:.1f} s")]
+    how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
+    return tell(command, values, facts, **how)
 
 
 def command_group(
@@ -147,18 +206,8 @@ def command_group(
 ) -> App:
     """Return a command that has commands of its own.
 
-    Parameters
-    ----------
-    name, help : str
-        The command and what it is for.
-    ending : str
-        How it and its commands may end.
-    *commands : callable
-        Those of its own, in the order in which they are listed.
-    default : callable, optional
-        What is done without one of them; its help is that of the command.
-    hint : str, optional
-        What is said before the ending.
+    `default` is what is done without one of them; its help is that of the command.
+    `ending` says how they may end, behind a `hint`.
     """
     said = f"{hint}\n\n{ending}" if hint else ending
     made = App(name=name, help=help or None, help_epilogue=epilogue(name, said))

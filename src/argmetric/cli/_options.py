@@ -84,7 +84,8 @@ def _option(
     type_: Any, group: Group | None, help: str = "", default: Any = None, *how: Any
 ) -> tuple[Any, Any]:
     """Return the type of an option with all that the parser needs, and its default."""
-    shown = (Parameter(group=group), *how, *([with_help(help)] if help else []))
+    place = Parameter(group=group) if group else Parameter()  # None would hide it
+    shown = (place, *how, *([with_help(help)] if help else []))
     if type_ is bool:
         default, shown = bool(default), (Flag, *shown)
     return Annotated[type_, *shown], default
@@ -303,13 +304,27 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "json": (Json, False),
 }
 
+
+def option(
+    type_: Any,
+    group: Group | None = None,
+    default: Any = None,
+    help: str = "",
+    **how: Any,
+) -> tuple[Any, Any]:
+    """Return an option of one command; gt, gte, lt and lte bound a number."""
+    bounds = {name: how.pop(name) for name in ("gt", "gte", "lt", "lte") if name in how}
+    if bounds:
+        how["validator"] = Number(**bounds)
+    return _option(type_, group, help, default, Parameter(**how))
+
+
 # The same options for commands that have signatures of their own
 IN_FILE = Parameter(group=COLUMNS)
 Column = Annotated[ColumnName | None, IN_FILE]
 LearnedLabel = Annotated[Column, Parameter(alias="--target")]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
-Decimal, ZeroOverZero = OPTIONS["decimal"][0], OPTIONS["zero_division"][0]
-Seed, FailUnder = OPTIONS["seed"][0], OPTIONS["fail_under"][0]
+Seed = OPTIONS["seed"][0]
 ReportTarget = OPTIONS["report"][0]
 Drop = Annotated[
     list[str] | None,
@@ -327,7 +342,6 @@ OUTPUT_FORMAT = Parameter(
     group=OUTPUT, help="The format of the output, if its name does not show it."
 )
 NAMED_METRIC = Parameter(alias="-m", metavar="NAME", group=METRIC, help=METRICS)
-MetricName = Annotated[str, NAMED_METRIC]
 AverageOver = Annotated[
     Average | None,
     Parameter(group=METRIC),

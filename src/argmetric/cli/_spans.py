@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
 
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
-from argmetric._text.corpus.labels import count_chunks
+from argmetric._text.corpus.labels import SchemeName, count_chunks
 from argmetric._text.corpus.sentences import CorpusFormat, Sentence
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._judge import metric_named
 from argmetric.cli._progress import progress, reading
@@ -20,34 +21,31 @@ if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
-ZeroDivision = Literal["0", "1"]
+_FOUND = "expected_spans", "expected", "method", "proven", "upper"
 
 
-def spans(
-    file: opt.FilePath,
-    /,
-    *,
-    model: Annotated[opt.FilePath | None, Parameter(group=_MODEL)] = None,
-    dev: Annotated[opt.FilePath | None, Parameter(group=_MODEL)] = None,
-    scheme: Annotated[Literal["IOB2", "BIOES"], Parameter(group=_MODEL)] = "IOB2",
-    names: Annotated[
-        str | None, Parameter(group=_MODEL, metavar="LABEL,LABEL,...")
-    ] = None,
-    labels: Annotated[HasLabels, Parameter(group=_MODEL)] = "auto",
-    metric: Annotated[
-        opt.MetricName,
-        Parameter(help="The F-measure: f1, f2, f0.5 (f with any beta)."),
-    ] = "f1",
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=opt.METRIC)] = None,
-    level: Annotated[
-        Literal["corpus", "document"], Parameter(group=opt.METRIC)
-    ] = "corpus",
-    per_type: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
-    format: CorpusFormat | None = None,
-    output: opt.TextTarget = None,
-    output_format: Annotated[CorpusFormat | None, opt.OUTPUT_FORMAT] = None,
-    json: opt.JsonSummary = False,
-) -> int:
+@command(
+    "model dev scheme label_names labels metric zero_division level per_type format "
+    "output output_format json",
+    files={"file": opt.FilePath},
+    changed={
+        "model": opt.option(opt.FilePath | None, _MODEL),
+        "dev": opt.option(opt.FilePath | None, _MODEL),
+        "scheme": opt.option(SchemeName, _MODEL, "IOB2"),
+        "label_names": opt.option(
+            str | None, _MODEL, name="--names", metavar="LABEL,LABEL,..."
+        ),
+        "labels": opt.option(HasLabels, _MODEL, "auto"),
+        "zero_division": opt.option(Literal["0", "1"] | None, opt.METRIC),
+        "level": opt.option(Literal["corpus", "document"], opt.METRIC, "corpus"),
+        "per_type": opt.option(bool, opt.METRIC),
+        "format": opt.option(CorpusFormat | None),
+        "output": (opt.TextTarget, None),
+        "output_format": (Annotated[CorpusFormat | None, opt.OUTPUT_FORMAT], None),
+        "json": (opt.JsonSummary, False),
+    },
+)
+def spans(o: Given) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
 
     A span counts if its borders and its type are right. The output has the input
@@ -69,10 +67,12 @@ def spans(
         on them.
     scheme
         How labels write spans.
-    names
+    label_names
         The labels of the columns of "probabilities", in order.
     labels
         Whether the last column holds labels; auto looks at its first value.
+    metric
+        The F-measure: f1, f2, f0.5 (f with any beta). [default: f1]
     zero_division
         The value of 0/0 (no true span and none chosen): 0 or 1. [default: 0]
     level
@@ -83,74 +83,93 @@ def spans(
     format
         The format of the input, where its name does not say it.
     """
-    if json and output == "-":
+    if o.json and o.output == "-":
         raise UsageError("--json and sentences cannot share standard output: -o FILE")
-    measure = metric_named(metric, zero_division)
-    options: dict[str, Any] = {"format": format, "labels": labels, "scheme": scheme}
-    with reading(file):
-        sentences = read_sentences(file, **options)
+    metric = metric_named(o.metric, o.zero_division)
+    with reading(o.file):
+        sentences = read_sentences(o.file, **o.only("format", "labels", "scheme"))
+    gold = [sentence.labels for sentence in sentences if sentence.labels is not None]
     with progress(f"decoding {len(sentences):,} sentences"):
-        from argmetric.sequence import decode_spans, recalibrate
+        from argmetric.sequence import decode_spans
 
-        chains, share = _chains(sentences, model, names, scheme, file)
-        recalibration = None
-        if dev is not None:
-            known = read_sentences(dev, **options)
-            gold = _gold(known, dev)
-            dev_chains, _ = _chains(known, model, names, scheme, dev)
-            recalibration = recalibrate(dev_chains, gold, scheme=scheme)
+        chains, share = _chains(sentences, o, o.file)
+        fit = None if o.dev is None else _recalibration(o)
         documents = [str(s.document) for s in sentences]
-        decision = decode_spans(
+        found = decode_spans(
             chains,
             [sentence.tokens for sentence in sentences],
-            measure,
-            scheme=scheme,
-            level=level,
-            documents=documents if level == "document" else None,
-            per_type=per_type,
-            recalibration=recalibration,
+            metric,
+            documents=documents if o.level == "document" else None,
+            recalibration=fit,
+            **o.only("scheme", "level", "per_type"),
         )
-    summary: _report.Values = {
-        "file": file,
+        real = None
+        if len(gold) == len(sentences):
+            there, chosen, hits = count_chunks(gold, found.labels, o.scheme)
+            real = float(metric.value(hits, chosen, there, max(chosen, there)))
+    target = None if o.output is None and o.json else o.output or "-"
+    values: _report.Values = {
+        "file": o.file,
         "sentences": len(sentences),
         "tokens": sum(len(sentence) for sentence in sentences),
         "known_features": share,
-        "metric": measure.name,
-        "scheme": scheme,
-        "level": level,
-        "per_type": per_type,
-        "spans": decision.n_spans,
-        "expected_spans": decision.expected_spans,
-        "expected": decision.expected,
-        "method": decision.method,
-        "proven": decision.proven,
-        "upper": decision.upper,
-        "cut_sentences": decision.n_cut,
-        "cut_length": decision.cut_length,
-        "recalibration": None if recalibration is None else recalibration.to_dict(),
-        "real": _real_score(sentences, decision.labels, scheme, measure),
-        "output": None,
+        "metric": metric.name,
+        **o.only("scheme", "level", "per_type"),
+        "spans": found.n_spans,
+        **{key: getattr(found, key) for key in _FOUND},
+        "cut_sentences": found.n_cut,
+        "cut_length": found.cut_length,
+        "recalibration": None if fit is None else fit.to_dict(),
+        "real": real,
+        "output": target,
     }
-    if output is not None or not json:
-        target = output if output is not None else "-"
-        write_sentences(
-            target,
-            sentences,
-            decision.labels,
-            spans=decision.spans,
-            format=output_format or (format if target == "-" else None),
-        )
-        summary["output"] = target
-    notes = [("note", note) for note in _cut_notes(summary)]
-    return _report.tell("spans", summary, _facts, json=json, stderr=True, notes=notes)
+    if target is not None:
+        format = o.output_format or (o.format if target == "-" else None)
+        how: dict[str, Any] = {"spans": found.spans, "format": format}
+        write_sentences(target, sentences, found.labels, **how)
+    notes = []
+    if found.cut_length is not None:
+        length = _report.count(found.cut_length, "token")
+        many = f"{_report.count(found.n_cut, 'sentence')} with too many candidates"
+        cut = f"spans of more than {length} were left out"
+        empty = "are empty lines missing between sentences?"
+        notes = [("note", f"{many}: {cut}; {empty}")]
+    facts = [_report.sentences_asked(values)]
+    if share is not None:
+        known = f"{100 * share:.1f} % of them known to the model"
+        facts.append(("features", known))
+    types = "one measure per type" if o.per_type else "all types together"
+    measure = f"{metric.name} of spans, {o.scheme} strict; {types}, --level {o.level}"
+    what = "E[F]" if found.method == "exact" else "F of expected counts"
+    sure = "" if found.proven else f", at most {_report.number(found.upper)}"
+    counted = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
+    facts += [
+        ("metric", measure),
+        ("spans", counted),
+        ("expected", f"{_report.number(found.expected)} ({what}{sure})"),
+    ]
+    if fit is not None:
+        line = f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}"
+        facts.append(("recalibrated", line))
+    if real is not None:
+        facts.append(("real", f"{_report.number(real)} (all spans together)"))
+    return _report.tell("spans", values, facts, json=o.json, stderr=True, notes=notes)
+
+
+def _recalibration(o: Given) -> Any:
+    """Fit a recalibration on labelled sentences that the model has not seen."""
+    from argmetric.sequence import recalibrate
+
+    known = read_sentences(o.dev, **o.only("format", "labels", "scheme"))
+    for sentence in known:
+        if sentence.labels is None:
+            raise DataError(f"{o.dev}, line {sentence.line}: no labels to learn from")
+    gold = [sentence.labels or [] for sentence in known]
+    return recalibrate(_chains(known, o, o.dev)[0], gold, scheme=o.scheme)
 
 
 def _chains(
-    sentences: list[Sentence],
-    model: str | None,
-    names: str | None,
-    scheme: Literal["IOB2", "BIOES"],
-    file: str,
+    sentences: list[Sentence], o: Given, file: str
 ) -> tuple[list[LinearChainCRF], float | None]:
     """Return the chain of every sentence, from a model or from probabilities.
 
@@ -158,8 +177,8 @@ def _chains(
     """
     from argmetric.sequence import LinearChainCRF, standard_features, token_model
 
-    if model is not None:
-        crf = LinearChainCRF.from_crfsuite(model)
+    if o.model is not None:
+        crf = LinearChainCRF.from_crfsuite(o.model)
         features = (
             s.extra["features"]
             if "features" in s.extra
@@ -169,8 +188,8 @@ def _chains(
         try:
             return crf.sentences_and_known(features)
         except ValueError as error:
-            raise DataError(f"{file} with {model}: {error}") from None
-    if names is None:
+            raise DataError(f"{file} with {o.model}: {error}") from None
+    if o.label_names is None:
         raise UsageError("pass --model, or --names for JSONL with probabilities")
     chains = []
     for sentence in sentences:
@@ -179,72 +198,7 @@ def _chains(
             raise DataError(f"{where}: no probabilities; pass --model")
         try:
             p = sentence.extra["probabilities"]
-            chains.append(token_model(p, names.split(","), scheme=scheme))
+            chains.append(token_model(p, o.label_names.split(","), scheme=o.scheme))
         except (ValueError, TypeError) as error:
             raise DataError(f"{where}: {error}") from None
     return chains, None
-
-
-def _gold(sentences: list[Sentence], file: str) -> list[list[str]]:
-    gold = []
-    for sentence in sentences:
-        if sentence.labels is None:
-            raise DataError(f"{file}, line {sentence.line}: no labels to learn from")
-        gold.append(sentence.labels)
-    return gold
-
-
-def _real_score(
-    sentences: list[Sentence],
-    predicted: list[list[str]],
-    scheme: Literal["IOB2", "BIOES"],
-    metric: Any,
-) -> float | None:
-    """Return the measure of all spans together where every label is known."""
-    gold = [sentence.labels for sentence in sentences if sentence.labels is not None]
-    if len(gold) < len(sentences):
-        return None
-    there, chosen, hits = count_chunks(gold, predicted, scheme)
-    return float(metric.value(hits, chosen, there, max(chosen, there)))
-
-
-def _cut_notes(summary: _report.Values) -> list[str]:
-    if summary["cut_length"] is None:
-        return []
-    many = _report.count(summary["cut_sentences"], "sentence")
-    length = _report.count(summary["cut_length"], "token")
-    return [
-        f"{many} with too many candidates: spans of more than {length} were left out; "
-        "are empty lines missing between sentences?"
-    ]
-
-
-def _facts(summary: _report.Values) -> _report.Facts:
-    how = "one measure per type" if summary["per_type"] else "all types together"
-    what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
-    sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"
-    facts = [_report.sentences_asked(summary)]
-    if summary["known_features"] is not None:
-        share = f"{100 * summary['known_features']:.1f} %"
-        facts.append(("features", f"{share} of them known to the model"))
-    facts += [
-        (
-            "metric",
-            f"{summary['metric']} of spans, {summary['scheme']} strict; {how}, "
-            f"--level {summary['level']}",
-        ),
-        (
-            "spans",
-            f"{summary['spans']:,} chosen, {summary['expected_spans']:,.1f} expected",
-        ),
-        ("expected", f"{_report.number(summary['expected'])} ({what}{sure})"),
-    ]
-    if summary["recalibration"] is not None:
-        fit = summary["recalibration"]
-        fitted = f"slope {fit['slope']:.3f}, intercept {fit['intercept']:.3f}"
-        facts.append(("recalibrated", fitted))
-    if summary["real"] is not None:
-        facts.append(
-            ("real", f"{_report.number(summary['real'])} (all spans together)")
-        )
-    return facts

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from argmetric._files.blocks import _text
-from argmetric.cli.stream._checkpoint import CheckpointFolder, packed
+from argmetric._results.whole_files import held_alone
+from argmetric.cli.stream._checkpoint import newest_checkpoint, save_checkpoint
 from cli_stream import (
     N,
     X,
@@ -119,12 +119,14 @@ def test_a_damaged_checkpoint_is_passed_over(run: Run, damage: str) -> None:
     whole = stopped_halfway(run)
     path = Path("kept") / names()[-1]
     data = path.read_bytes()
+    Path("new").mkdir()
+    newer = Path(save_checkpoint(Path("new"), 0, {"version": 99}, {}))
     spoilt = {
         "cut": data[: len(data) // 2],
         "empty": b"",
         "flip": data.replace(b"configuration", b"conFiguration"),
         "text": b"not a checkpoint",
-        "version": bytes(packed({"version": 99}, {})),
+        "version": newer.read_bytes(),
     }[damage]
     assert spoilt != data
     path.write_bytes(spoilt)
@@ -149,8 +151,7 @@ def test_no_damage_goes_unnoticed(run: Run) -> None:
         spoilt[place] ^= 1 << rng.randrange(8)
         path.write_bytes(spoilt)
         try:
-            with closing(CheckpointFolder("kept")) as folder:
-                found = folder.newest()
+            found = newest_checkpoint(Path("kept"))
         finally:
             path.write_bytes(data)
         assert found is not None
@@ -167,8 +168,7 @@ def test_a_header_that_numpy_cannot_parse_is_damage(run: Run) -> None:
     data = path.read_bytes()
     place = data.index(b"'shape': (")
     path.write_bytes(data[:place] + b"'shape': {" + data[place + 10 :])
-    with closing(CheckpointFolder("kept")) as folder:
-        found = folder.newest()
+    found = newest_checkpoint(Path("kept"))
     assert found is not None
     assert found.path != str(path)
 
@@ -253,9 +253,10 @@ def test_parquet_and_csv_resume(run: Run) -> None:
 def test_one_run_to_a_folder(run: Run) -> None:
     pytest.importorskip("fcntl")
     write("rows.svm", svm_lines())
-    held = CheckpointFolder("kept")
-    assert "another run writes to kept" in run("rows.svm", "--checkpoint", "kept").err
-    held.close()
+    Path("kept").mkdir()
+    with held_alone("kept/lock", ""):
+        ended = run("rows.svm", "--checkpoint", "kept")
+        assert "another run writes to kept" in ended.err
     assert run("rows.svm", "--checkpoint", "kept").code == 0
 
 

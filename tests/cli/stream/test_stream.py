@@ -20,7 +20,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from argmetric._files.blocks import Request, StreamClasses, _base, open_rows
 from argmetric._files.blocks._jsonl import hashed_name
 from argmetric.cli import main
-from argmetric.cli.stream._out import Predictions
+from argmetric.cli.stream._run import Predictions
 from argmetric.stream import OnlineClassifier
 from cli_stream import (
     RNG,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric.cli import _report
-from argmetric.cli.tag._labels import ChunkLabels, read_tags
+from argmetric.cli import _report, main
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
 from cli_tag import QUICK, SMALL, TEST, TRAIN, columns, read, text_of, write
@@ -338,21 +337,40 @@ def test_counts_equal_the_slow_ones(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "pairs.txt"
     path.write_text(text_of([[("w", *pair) for pair in s] for s in pairs]))
-    text = read_tags(str(path), "utf-8")
-    types: dict[str, int] = {"X": 0, "Y": 1}
-    coded = [ChunkLabels.read(text, column, types, "") for column in (-2, -1)]
-    plain = [list(labels.labels) for labels in coded]
-    mended = [labels.repaired() for labels in coded]
-    gold = mended[0] if coded[0].is_iob1 else plain[0]
-    for lenient, both in ((False, (gold, plain[1])), (True, mended)):
-        expected = np.zeros((2, 3), dtype=int)
-        for a, b in pairwise(text.sentences.tolist()):
-            true, found = (set(read_chunks(column[a:b])) for column in both)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["tag", "evaluate", str(path), "--task", "ner", "--json"]) == 0
+    answer = json.loads(out.getvalue())
+    plain = [[[pair[i] for pair in s] for s in pairs] for i in (0, 1)]
+    mended = [[begun(labels) for labels in column] for column in plain]
+    # IOB1: I-X begins chunks, B-X only parts neighbors of one type
+    parting = all(
+        i and labels[i - 1][2:] == label[2:]
+        for labels in plain[0]
+        for i, label in enumerate(labels)
+        if label[0] == "B"
+    )
+    gold = mended[0] if plain[0] != mended[0] and parting else plain[0]
+    for name, both in (("strict", (gold, plain[1])), ("lenient", tuple(mended))):
+        expected = {kind: [0, 0, 0] for kind in answer["types"]}
+        for columns_ in zip(*both, strict=True):
+            true, found = (set(read_chunks(labels)) for labels in columns_)
             for k, part in enumerate((true, found, true & found)):
                 for chunk in part:
-                    expected[types[chunk.type], k] += 1
-        counts = coded[0].counts(coded[1], 2, lenient=lenient)
-        assert counts.tolist() == expected.tolist()
+                    expected[chunk.type][k] += 1
+        counts = {
+            kind: [scores[name][key] for key in ("gold", "predicted", "correct")]
+            for kind, scores in answer["types"].items()
+        }
+        assert counts == expected
+
+
+def begun(labels: list[str]) -> list[str]:
+    """The labels with B-X for an I-X that goes on with nothing."""
+    before = ["O", *labels]
+    return [
+        f"B{label[1:]}" if label[0] == "I" and last[1:] != label[1:] else label
+        for last, label in zip(before, labels, strict=False)
+    ]
 
 
 @pytest.mark.parametrize(

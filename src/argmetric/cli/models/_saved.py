@@ -12,8 +12,7 @@ import io
 import warnings
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from argmetric import _files as files
 from argmetric._input.extras import install
 from argmetric._results.saving import check_version, parsed
 from argmetric._results.whole_files import read_whole, written_whole
-from argmetric.cli.models._learners import Features
+from argmetric.cli.models._learners import Feature, Features
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier
@@ -52,24 +51,12 @@ _TREES = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 _ARRAYS = "numpy.dtype"
 
 
-@dataclass(frozen=True)
-class SavedModel:
-    """A model and what the columns of a file mean to it.
+class SavedModel(NamedTuple):
+    """A fitted model and what the columns of a file mean to it.
 
-    Attributes
-    ----------
-    model : MetricClassifier
-        Fitted.
-    features : Features
-        From a file to what `model` takes.
-    target : str
-        The column that it predicts.
-    ignored : list of str
-        Columns that were there in training but are no features.
-    kind : str
-        What `--model` said.
-    made_by : str
-        The version of scikit-learn that trained it.
+    `target` is the column that it predicts. Those `ignored` were there in training but
+    are no features. `kind` is what `--model` said, `made_by` the version of
+    scikit-learn.
     """
 
     model: MetricClassifier
@@ -94,16 +81,14 @@ def save_model(saved: SavedModel, path: str) -> None:
     bare.rule_ = bare.rule_.to_dict()
     bare.calibrator_ = bare.calibrator_.to_dict()
     bare.check_ = None  # it was for those who trained
+    used = [{**one._asdict(), "words": list(one.words)} for one in saved.features.used]
     content = {
         "kind_of_file": _MARK,
         "format": _FORMAT,
         "version": __version__,
+        **saved._asdict(),
         "model": bare,
-        "features": saved.features.to_list(),
-        "target": saved.target,
-        "ignored": saved.ignored,
-        "kind": saved.kind,
-        "made_by": saved.made_by,
+        "features": used,
     }
     data = skops_io().dumps(content, compression=zipfile.ZIP_DEFLATED)
     with written_whole(path) as file:
@@ -111,20 +96,24 @@ def save_model(saved: SavedModel, path: str) -> None:
 
 
 def load_model(path: str) -> SavedModel:
-    """Read a model that `argmetric train` wrote; anything else is refused unopened.
+    """Read a model that `argmetric train` wrote; anything else is refused unopened."""
+    from argmetric import MetricClassifier, MetricLogisticRegression
 
-    Raises
-    ------
-    DataError
-        If the file is none, or holds a type that is not on the list of those allowed.
-    """
-    data = _all_bytes(path)
-    skops = skops_io()
     try:
-        _refuse_foreign(path, _sklearn_types(data))
-        trusted = _trusted()
-        untrusted = skops.get_untrusted_types(data=data)
-        _refuse_foreign(path, [name for name in untrusted if name not in trusted])
+        data = read_whole(path)
+    except OSError as error:
+        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
+    if not data.startswith(_ZIP):
+        raise files.DataError(
+            f"{path} is not a model of argmetric train (a file of skops). A pickle is "
+            "never opened: that would run whatever code is in it"
+        )
+    skops = skops_io()
+    own = MetricClassifier, MetricLogisticRegression
+    trusted = [_TREES, _ARRAYS, *(f"{o.__module__}.{o.__qualname__}" for o in own)]
+    try:
+        _refuse(path, _sklearn_types(data))
+        _refuse(path, {*skops.get_untrusted_types(data=data)} - {*trusted})
         with warnings.catch_warnings():
             # Said once and in our own words, not for every part of the model
             warnings.filterwarnings("ignore", message=".*unpickle estimator")
@@ -157,56 +146,25 @@ def skops_io() -> Any:
     return skops.io
 
 
-def _all_bytes(path: str) -> bytes:
-    try:
-        data = read_whole(path)
-    except OSError as error:
-        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
-    if not data.startswith(_ZIP):
-        raise files.DataError(
-            f"{path} is not a model of argmetric train (a file of skops). A pickle is "
-            "never opened: that would run whatever code is in it"
-        )
-    return data
-
-
-def _sklearn_types(data: bytes) -> list[str]:
+def _sklearn_types(data: bytes) -> set[str]:
     """Return the names of scikit-learn in a file that no model of ours has."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        schema = parsed(archive.read(_SCHEMA))
-    names = {name for name in _named(schema) if name.startswith("sklearn.")}
-    return sorted(name for name in names if not _is_learned(name))
-
-
-def _named(node: Any) -> Iterator[str]:
-    """Walk through a schema, and yield the full name of every type in it."""
-    waiting = [node]
+        waiting = [parsed(archive.read(_SCHEMA))]
+    names: set[str] = set()
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             if "__class__" in node:
-                yield f"{node.get('__module__')}.{node['__class__']}"
+                names.add(f"{node.get('__module__')}.{node['__class__']}")
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
+    below = tuple(known for known in _LEARNED if known.endswith("."))
+    ours = {name for name in names if name in _LEARNED or name.startswith(below)}
+    return {name for name in names - ours if name.startswith("sklearn.")}
 
 
-def _is_learned(name: str) -> bool:
-    return any(
-        name.startswith(known) if known.endswith(".") else name == known
-        for known in _LEARNED
-    )
-
-
-def _trusted() -> list[str]:
-    """Return what may be made from a file besides what skops trusts anyway."""
-    from argmetric import MetricClassifier, MetricLogisticRegression
-
-    own: tuple[type, ...] = (MetricClassifier, MetricLogisticRegression)
-    return [_TREES, _ARRAYS, *(f"{one.__module__}.{one.__qualname__}" for one in own)]
-
-
-def _refuse_foreign(path: str, names: list[str]) -> None:
+def _refuse(path: str, names: set[str]) -> None:
     if not names:
         return
     shown = ", ".join(sorted(names)[:_SHOWN_TYPES])
@@ -233,9 +191,13 @@ def _checked(content: Any) -> SavedModel:
     model.rule_ = Rule.from_dict(vars(model)["rule_"])
     if type(model.rule_) is not Rule:
         raise ValueError("its rule is not one of two classes")
+    used = tuple(
+        Feature(str(one["name"]), one["kind"], tuple(map(str, one["words"])))
+        for one in content["features"]
+    )
     return SavedModel(
         model,
-        Features.from_list(content["features"]),
+        Features(used, {}),
         str(content["target"]),
         [str(name) for name in content["ignored"]],
         str(content["kind"]),

@@ -1,53 +1,30 @@
-"""``argmetric train``."""
+"""``argmetric train`` and ``argmetric predict``."""
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
+import numpy as np
 
 from argmetric import _files as files
-from argmetric._input.types import Floats
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
-from argmetric.cli._errors import UsageError
-from argmetric.cli._judge import average_of, metric_named
+from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._judge import as_count, average_of, metric_named
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._progress import progress
-from argmetric.cli.models._learners import (
-    STEP,
-    Features,
-    Learner,
-    build_model,
-    learn_features,
-)
-from argmetric.cli.models._saved import (
-    SavedModel,
-    save_model,
-    sklearn_version,
-    skops_io,
-)
+from argmetric.cli._progress import progress, reading
+from argmetric.cli.models import _learners as learners
+from argmetric.cli.models import _saved as models
 from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores import _load as load
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._load import (
-    GroupColumns,
-    find_label,
-    load_groups,
-    load_weights,
-    read_rows,
-    refuse_shared,
-)
-from argmetric.cli.scores._rows import gathered
-from argmetric.cli.scores._rules import refuse_bad_target, rule_facts
-
-if TYPE_CHECKING:
-    from argmetric import MetricClassifier
+from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
+from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_text
 
 _MANY_ROWS = 10_000
+_READ = "format", "encoding", "max_line", "decimal"
 
 
 @command(
@@ -58,13 +35,10 @@ _MANY_ROWS = 10_000
         "label": (opt.LearnedLabel, None),
         "drop": (opt.Drop, None),
         "average": (opt.AverageOver, None),
-        "route": (
-            Annotated[
-                Literal["tune", "decide", "half", "auto"], Parameter(group=opt.METRIC)
-            ],
-            "tune",
+        "route": opt.option(
+            Literal["tune", "decide", "half", "auto"], opt.METRIC, "tune"
         ),
-        "model": (Learner, "boosting"),
+        "model": (learners.Learner, "boosting"),
     },
 )
 def train(o: Given) -> int:
@@ -108,19 +82,19 @@ def train(o: Given) -> int:
     average = average_of(o.average, o.group)
     if o.output is not None:
         refuse_bad_target(o.output)
-        skops_io()
-    table = read_rows(source, **o.only("format", "encoding", "max_line", "decimal"))
+        models.skops_io()
+    table = load.read_rows(source, **o.only(*_READ))
     dropped = [files.named_column(table, name) for name in o.drop or []]
-    label = find_label(table, o.label, taken=[o.group, o.weight, *dropped])
-    refuse_shared(label=label, group=o.group, weight=o.weight)
+    label = load.find_label(table, o.label, taken=[o.group, o.weight, *dropped])
+    load.refuse_shared(label=label, group=o.group, weight=o.weight)
     if label in dropped:
         raise UsageError(f"--drop and --label both name column {label!r}")
     y, positive = files.classes(table, label, o.pos_label)
-    groups = load_groups(table, o.group, average)
-    weights = load_weights(table, o.weight)
+    groups = load.load_groups(table, o.group, average)
+    weights = load.load_weights(table, o.weight)
     ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
-    features = learn_features(table, {*ignored, label})
-    learner = build_model(
+    features = learners.learn_features(table, {*ignored, label})
+    learner = learners.build_model(
         o.model,
         features,
         metric.name,
@@ -132,87 +106,185 @@ def train(o: Given) -> int:
         n_jobs=o.jobs,
         **o.only("route", "min_precision", "min_recall", "max_positives"),
     )
-    with progress(f"training on {table.n_rows:,} rows"):
-        notes = _fit(learner, features, table, y, weights, groups)
+    how: dict[str, Any] = {}
+    if weights is not None:
+        how = {"sample_weight": weights, f"{learners.STEP}__sample_weight": weights}
+    if groups is not None:
+        how["groups"] = groups.codes
+    from threadpoolctl import threadpool_limits
+
+    # With few rows, threads mostly wait for each other
+    threads = threadpool_limits(1 if table.n_rows < _MANY_ROWS else None)
+    said: list[str] = []
+    with progress(f"training on {table.n_rows:,} rows"), warnings_in(said), threads:
+        # The pipeline has no weights of its own; its last step gets them by name
+        warnings.filterwarnings("ignore", message=".* takes no sample_weight")
+        learner.fit(features.matrix(table), y, **how)
     ignored += features.left_out
-    saved = SavedModel(learner, features, label, ignored, o.model, sklearn_version())
+    version = models.sklearn_version()
+    saved = models.SavedModel(learner, features, label, ignored, o.model, version)
     if o.output is not None:
         with progress("writing"):
-            save_model(saved, o.output)
+            models.save_model(saved, o.output)
     rows = Rows(table, "one", metric, average, groups=groups)
     rows.used = {"target": label}
     rows.use("weight", o.weight)
     rows.use("group", o.group)
-    values = {**rows.described(), **_found(saved, notes), "output": o.output}
-    told = [("note", note) for note in values["notes"]]
-    if o.output is None:
-        told.append(("note", "the model is not kept: pass -o FILE"))
-    facts = [*lines.asked_of(rows), *_facts(saved)]
-    return _report.tell("train", values, facts, json=o.json, notes=told)
-
-
-def _fit(
-    learner: MetricClassifier,
-    features: Features,
-    table: files.Table,
-    y: Any,
-    weights: Floats | None,
-    groups: GroupColumns | None,
-) -> list[str]:
-    """Fit a model, and return what was remarkable about it."""
-    options: dict[str, Any] = {}
-    if weights is not None:
-        options = {"sample_weight": weights, f"{STEP}__sample_weight": weights}
-    if groups is not None:
-        options["groups"] = groups.codes
-    X = features.matrix(table)
-    notes: list[str] = []
-    with warnings_in(notes), _threads(table.n_rows):
-        # The pipeline has no weights of its own; its last step gets them by name
-        warnings.filterwarnings("ignore", message=".* takes no sample_weight")
-        learner.fit(X, y, **options)
-    return notes
-
-
-@contextlib.contextmanager
-def _threads(n_rows: int) -> Iterator[None]:
-    """Keep to one thread for few rows: there, threads mostly wait for each other."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1 if n_rows < _MANY_ROWS else None):
-        yield
-
-
-def _found(saved: SavedModel, notes: list[str]) -> _report.Values:
-    rule: Any = saved.model.rule_
-    calibrator: Any = saved.model.calibrator_
-    check: Any = saved.model.check_
-    left_out = [f"{name!r}: {why}" for name, why in saved.features.left_out.items()]
-    return {
-        "model": saved.kind,
-        "features": [feature.name for feature in saved.features.used],
-        "numbers": len(saved.features.places("number")),
-        "categories": len(saved.features.places("category")),
+    rule: Any = learner.rule_
+    check: Any = learner.check_
+    left_out = [f"left out {name!r}: {why}" for name, why in features.left_out.items()]
+    numbers, words = (len(features.places(kind)) for kind in ("number", "category"))
+    values = {
+        **rows.described(),
+        "model": o.model,
+        "features": [feature.name for feature in features.used],
+        "numbers": numbers,
+        "categories": words,
         "classes": list(saved.classes),
-        "route": saved.model.route_,
+        "route": learner.route_,
         "rule": rule.to_dict(),
-        "calibrator": calibrator.to_dict(),
+        "calibrator": learner.calibrator_.to_dict(),
         "check": None if check is None else check.to_dict(),
-        "notes": [*(f"left out {one}" for one in left_out), *rule.notes, *notes],
+        "notes": [*left_out, *rule.notes, *said],
+        "output": o.output,
     }
-
-
-def _facts(saved: SavedModel) -> _report.Facts:
     negative, positive = saved.classes
-    rule: Any = saved.model.rule_
-    numbers, words = (
-        _report.count(len(saved.features.places(kind)), "column")
-        for kind in ("number", "category")
-    )
     share = f"{100 * rule.prevalence:.1f} % of the rows"
-    return [
-        ("features", f"{numbers} of numbers, {words} of words"),
-        ("model", saved.kind),
+    columns = [_report.count(n, "column") for n in (numbers, words)]
+    facts = [
+        *lines.asked_of(rows),
+        ("features", f"{columns[0]} of numbers, {columns[1]} of words"),
+        ("model", o.model),
         ("classes", f"positive {positive!r} ({share}), else {negative!r}"),
         *rule_facts(rule, "model score", rows="held-out rows"),
     ]
+    notes = [("note", note) for note in values["notes"]]
+    if o.output is None:
+        notes.append(("note", "the model is not kept: pass -o FILE"))
+    return _report.tell("train", values, facts, json=o.json, notes=notes)
+
+
+# ------------------------------------------------------------------------- predict
+
+
+@command(
+    "group format encoding max_line decimal average joint max_positives coverage "
+    "output output_format score_column new_decisions json jobs",
+    first={"model": opt.FilePath},
+    changed={
+        "average": (opt.AverageOver, None),
+        "joint": opt.option(bool, opt.METRIC),
+        "score_column": (opt.NewColumn, "score"),
+        "json": (opt.JsonSummary, False),
+    },
+)
+def predict(o: Given) -> int:
+    """Score and label new rows by a model of `argmetric train`.
+
+    The rows come out as they went in, in the same order, with the calibrated
+    probability of the positive class and the decision added. Columns are found by
+    name, in any order; words that the model has not seen are no reason to fail. A
+    summary goes to standard error: the positives chosen, the score to expect with its
+    interval and assumptions, and the actual score where labels are known.
+
+    Parameters
+    ----------
+    model
+        The file of the model. Nothing in it is run, and types that `argmetric train`
+        does not use are refused.
+    joint
+        Decide the whole batch jointly, as `argmetric decide` does, instead of row by
+        row with the threshold of the model; with --group, group by group.
+    max_positives
+        With --joint: choose at most this many (500), or this share of all rows (5%);
+        with --group, this many in each group.
+    score_column
+        The name of the column of probabilities that is added.
+    jobs
+        The number of threads for groups with --joint, -1 for one on each core.
+    """
+    source = gathered(o.file, o.more)
+    refuse_shared_output(o.output, json=o.json)
+    average = average_of(o.average, o.group)  # wrong usage comes before the file
+    if o.max_positives is not None and not o.joint:
+        raise UsageError("--max-positives is about the whole batch: pass --joint too")
+    if o.model == "-":
+        raise UsageError("a model is read from a file, not from standard input")
+    if o.score_column == o.new_decisions:
+        raise UsageError("--score-column and --decision-column must differ")
+    with reading(o.model):
+        saved = models.load_model(o.model)
+    table = load.read_rows(source, **o.only(*_READ))
+    learners.check_columns(table, saved.features)
+    groups = load.load_groups(table, o.group, average)
+    new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
+    out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
+    rule = saved.model.rule_
+    rows = Rows(table, "one", rule.metric, average, groups=groups)
+    with progress(f"predicting {table.n_rows:,} rows"):
+        X = saved.features.matrix(table)
+        place = saved.model.classes_.tolist().index(saved.classes[1])
+        p = saved.model.predict_proba(X)[:, place]
+        if o.joint:
+            most = as_count(o.max_positives, table.n_rows, average)
+            limits: dict[str, Any] = {"max_positives": most, "n_jobs": o.jobs}
+            decision = saved.model.decide(X, **rows.how, **limits)
+            chosen = np.asarray(decision.labels).astype(np.bool_)
+        else:
+            chosen = saved.model.predict(X) == saved.classes[1]
+        labels = _target(table, saved)
+        rows.y = labels.values
+        forecast = saved.model.forecast(X, chosen, coverage=o.coverage, **rows.how)
+        score = rows.evaluate(chosen)
+    rows.use("target", labels.column)
+    rows.use("group", o.group)
+    real = None if score is None else float(score)
+    notes = [
+        *([labels.note] if labels.note else []),
+        *_report.surprises(forecast, real),
+    ]
+    known = {feature.name for feature in saved.features.used}
+    known |= {saved.target, *saved.ignored, o.group}
+    if others := [repr(name) for name in table.names if name not in known]:
+        notes.append(f"the model does not know, and does not use, {', '.join(others)}")
+    if (here := models.sklearn_version()) != saved.made_by:
+        notes.append(f"trained with scikit-learn {saved.made_by}, read with {here}")
+    values: _report.Values = {
+        **rows.described(),
+        "n_positives": int(chosen.sum()),
+        "rule": rule.to_dict(),
+        "classes": list(saved.classes),
+        "forecast": forecast.to_dict(),
+        "actual": None if score is None else score.to_dict(),
+        "notes": notes,
+        "model": o.model,
+        "joint": o.joint,
+        "output": out.target,
+    }
+    out.write(table, {o.score_column: p, o.new_decisions: rule.named(chosen)})
+    how = "all rows jointly" if o.joint else rule_text(rule, "model score")
+    if o.joint and average == "groups":
+        how = "each group jointly"
+    facts = [
+        *lines.asked_of(rows),
+        ("model", o.model),
+        ("decided", how),
+        lines.positives(int(chosen.sum()), table.n_rows),
+        _report.forecast_line(forecast),
+        *lines.actual(values["actual"]),
+    ]
+    return _report.tell(
+        "predict", values, facts, json=o.json, stderr=True, unwritten="rows"
+    )
+
+
+def _target(table: files.Table, saved: models.SavedModel) -> load.TrueLabels:
+    """Return what came true, if the rows know it already; never a reason to fail."""
+    if table.names.count(saved.target) != 1:
+        return load.TrueLabels()
+    words = None if saved.classes == (0, 1) else str(saved.classes[1])
+    try:
+        y = files.labels(table, saved.target, pos_label=words)
+        return load.TrueLabels(saved.target, y)
+    except files.DataError as error:
+        return load.TrueLabels(note=with_flags(f"labels not used: {error}"))

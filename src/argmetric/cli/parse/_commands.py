@@ -2,70 +2,67 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Group, Parameter
-from cyclopts.validators import Number
-
-from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._results.whole_files import DataError
+from argmetric._text.corpus.heads import draw_tree
+from argmetric._text.corpus.tree_scores import N_WORST, check_trees, score_trees
 from argmetric._text.corpus.tree_writing import write_trees
-from argmetric._text.corpus.trees import Tree
+from argmetric._text.corpus.trees import Tree, TreeFormat, read_trees
+from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import gate
 from argmetric.cli._examples import TRAINING_ENDINGS
-from argmetric.cli._learning import (
-    Training,
-    at_last,
-    command_group,
-    load_learned,
-    refuse_two_streams,
-    tell_epoch,
-    text_target,
-)
-from argmetric.cli._progress import progress
-from argmetric.cli.parse._evaluate import (
-    InputFormat,
-    TaggerFile,
-    attachment,
-    evaluate,
-    read_file,
-    read_tagger,
-    refuse_untagged,
-    score_facts,
-    sentences_described,
-)
+from argmetric.cli._progress import progress, reading
+from argmetric.cli._report import Facts, Values, count, number
+from argmetric.cli.scores._refusals import exclude
+from argmetric.metrics import get_metric
 
 if TYPE_CHECKING:
-    pass
+    from argmetric.search import Tagger, TreeScores
 
-
-_Recipe = Parameter(group=Group("Recipe", sort_key=2))
-_POSITIVE = Parameter(validator=Number(gte=1))
 _NO_TAGS = "pass a tagger of them, --tagger FILE (`argmetric tag train --task pos`)"
 _UNTAGGED = "the parser has no tagger of its own: pass --tagger FILE"
+_BETWEEN = "   "
+# Key of JSON: name in the scores, and in words
+_SHARES = {
+    "uas": ("heads", "UAS"),
+    "uas_without_punctuation": ("without_punctuation", "without punctuation"),
+    "las": ("labelled", "LAS"),
+    "exact_match": ("sentences", "exact match"),
+    "roots": ("roots", "roots"),
+}
+_CHANGED: dict[str, Any] = {
+    **learning.OF_TEXTS,
+    "tagger": opt.option(
+        opt.FilePath | None,
+        help="A tagger from `argmetric tag train --task pos`; its tags replace those "
+        "of the file.",
+    ),
+    "format": opt.option(
+        TreeFormat | None,
+        help="The format of the input, if neither its name nor its content shows it.",
+    ),
+}
 
 
-def train(
-    file: opt.FilePath,
-    /,
-    *,
-    model: Annotated[opt.WrittenPath, Parameter(alias="-o")],
-    dev: opt.FilePath | None = None,
-    tagger: TaggerFile = None,
-    learn_tagger: Annotated[bool, opt.Flag] = False,
-    format: InputFormat = None,
-    direction: Annotated[Literal["left", "right", "both"], _Recipe] = "both",
-    beam: Annotated[int, _Recipe, _POSITIVE] = 8,
-    roll_in: Annotated[Literal["static", "own"], _Recipe] = "own",
-    epochs: Annotated[int | None, _Recipe, _POSITIVE] = None,
-    hash_bits: Annotated[
-        int | None, _Recipe, Parameter(validator=Number(gte=8, lte=28))
-    ] = None,
-    seed: Annotated[opt.Seed, _Recipe] = 0,
-    json: opt.Json = False,
-) -> int:
+@command(
+    "model dev tagger learn_tagger format direction beam roll_in epochs hash_bits seed "
+    "json",
+    files={"file": opt.FilePath},
+    changed={
+        **_CHANGED,
+        "learn_tagger": opt.option(bool),
+        "direction": (learning.OF_TEXTS["direction"][0], "both"),
+        "beam": (learning.OF_TEXTS["beam"][0], 8),
+        "roll_in": opt.option(Literal["static", "own"], learning.RECIPE, "own"),
+    },
+)
+def train(o: Given) -> int:
     """Train a parser and save it to a file.
 
     The answer goes to standard output, a line for each epoch to standard error. Ctrl-C
@@ -85,10 +82,6 @@ def train(
     learn_tagger
         Also train a tagger on the tags of the file; the parser can then parse words
         alone.
-    direction
-        From where sentences are read; "both" combines two policies.
-    beam
-        The width of the beam; 1 is greedy search.
     roll_in
         The states to learn from: those of the true trees, or the parser's own as well.
     epochs
@@ -98,96 +91,101 @@ def train(
         Features are hashed to 2^B rows of weights, those of --learn-tagger too.
         [default: those of the recipe]
     """
-    training = Training("parser", model)
-    if tagger is not None and learn_tagger:
-        raise UsageError("--tagger and --learn-tagger exclude each other")
-    refuse_two_streams(file, dev)
-    sizes = {"epochs": epochs, "hash_bits": hash_bits}
-    given: dict[str, Any] = {
-        name: value for name, value in sizes.items() if value is not None
-    }
-    given["random_state"] = seed
+    learning.refuse_target("parser", o.model)
+    exclude(o, "tagger", "learn_tagger")
+    learning.refuse_two_streams(o.file, o.dev)
     from argmetric.search import Parser, Tagger
 
-    used = Tagger("pos", **given) if learn_tagger else read_tagger(tagger)
-    trees = _learnable(read_file(file, format), tagger is not None)
-    held = None
-    if dev is not None:
-        held = _learnable(read_file(dev, format), tagger is not None or learn_tagger)
-    parser = Parser(direction=direction, beam=beam, roll_in=roll_in, **given)
-    doing = f"{len(trees):,} sentences"
-    options: dict[str, Any] = {"dev": held, "on_epoch": tell_epoch}
-    learned = training.fit(parser, doing, [], trees, tagger=used, **options)
-    if learned is None:
-        return INTERRUPTED
-    if parser.interrupted_:
-        learned["notes"].append("interrupted: this is the best parser so far")
-    summary = {
-        **sentences_described(trees),
-        "relations": len(parser.relations_),
-        "crossing": parser.n_lifted_,
-        "tags": "learned" if learn_tagger else "file" if tagger is None else "tagger",
-        "tagger": tagger,
-        "direction": parser.direction_,
-        "beam": parser.beam,
-        "hash_bits": parser.hash_bits,
-        "seed": parser.random_state,
-        "roll_in": parser.roll_in,
-        "epochs": parser.epochs,
-        "step": parser.step,
-        "dropout": parser.dropout,
-        "dev": None if held is None else held[0].file,
-        "dev_scores": None if held is None else attachment(parser.evaluate(held)),
-        **learned,
-    }
-    _report.tell("parse train", summary, _train_facts, json=json)
-    return INTERRUPTED if parser.interrupted_ else DONE
-
-
-def _learnable(trees: list[Tree], tagged: bool) -> list[Tree]:
-    """Trees to learn from or to be judged by."""
-    if not tagged:
-        refuse_untagged(trees, _NO_TAGS)
+    sizes = {name: v for name, v in o.only("epochs", "hash_bits").items() if v}
+    sizes["random_state"] = o.seed
+    used = Tagger("pos", **sizes) if o.learn_tagger else _tagger(o.tagger)
+    trees = _read(o.file, o.format, _NO_TAGS if o.tagger is None else "")
     check_trees(trees)
+    held = None
+    if o.dev is not None:
+        held = _read(o.dev, o.format, _NO_TAGS if used is None else "")
+        check_trees(held)
+    parser = Parser(**o.only("direction", "beam", "roll_in"), **sizes)
+
+    def answer(learned: Values) -> tuple[Values, Facts]:
+        learning.note_interrupt(parser, "parser", learned)
+        source = "learned" if o.learn_tagger else "file" if used is None else "tagger"
+        scores = None if held is None else _attachment(parser.evaluate(held))
+        n_relations = len(parser.relations_)
+        values = {
+            **_sizes(trees),
+            "relations": n_relations,
+            "crossing": parser.n_lifted_,
+            "tags": source,
+            "tagger": o.tagger,
+            "direction": parser.direction_,
+            **learning.recipe_of(parser.get_params()),
+            "dev": None if held is None else held[0].file,
+            "dev_scores": scores,
+            **learned,
+        }
+        tags = {
+            "file": "of the file",
+            "tagger": f"by {o.tagger}, which the parser keeps",
+            "learned": "by a tagger that was learned beside, which the parser keeps",
+        }
+        facts = [
+            _report.sentences_asked(values),
+            ("relations", count(n_relations) if n_relations else "none"),
+            ("tags", tags[source]),
+            ("search", f"direction {parser.direction_}, beam {parser.beam}"),
+            ("learned", learning.how_learned(values)),
+        ]
+        if scores is not None:
+            facts += [("dev", f"scores on {values['dev']}:"), *_score_facts(scores)]
+        return values, facts
+
+    return learning.train(
+        *("parse train", "parser", parser, o, f"{len(trees):,} sentences", answer),
+        trees,
+        notes=[],
+        tagger=used,
+        dev=held,
+        on_epoch=learning.tell_epoch,
+    )
+
+
+def _read(path: str, format: TreeFormat | None, untagged: str = "") -> list[Tree]:
+    """Read trees; those without parts of speech are refused with what to do, if any."""
+    with reading(path):
+        trees = read_trees(path, format=format)
+    bare = next((tree for tree in trees if tree.tags is None), None)
+    if untagged and bare is not None:
+        raise DataError(f"{bare.file} has no parts of speech: {untagged}")
     return trees
 
 
-def _train_facts(summary: _report.Values) -> _report.Facts:
-    tags = {
-        "file": "of the file",
-        "tagger": f"by {summary['tagger']}, which the parser keeps",
-        "learned": "by a tagger that was learned beside, which the parser keeps",
-    }
-    facts = [
-        _report.sentences_asked(summary),
-        (
-            "relations",
-            _report.count(summary["relations"]) if summary["relations"] else "none",
-        ),
-        ("tags", tags[summary["tags"]]),
-        ("search", f"direction {summary['direction']}, beam {summary['beam']}"),
-        (
-            "learned",
-            f"roll-in {summary['roll_in']}, {_report.count(summary['epochs'], 'epoch')}"
-            f", {summary['seconds']:.1f} s{at_last(summary['history'])}",
-        ),
-    ]
-    if summary["dev_scores"] is not None:
-        facts.append(("dev", f"scores on {summary['dev']}:"))
-        facts += score_facts(summary["dev_scores"])
-    return facts
+def _tagger(path: str | None) -> Tagger | None:
+    """Read a tagger of parts of speech, where one is named."""
+    if path is None:
+        return None
+    from argmetric.search import Tagger
+
+    tagger: Tagger = learning.load_learned(Tagger, "tagger", path)
+    if tagger.task != "pos":
+        raise DataError(
+            f"{path} is a tagger of the task {tagger.task}: parts of speech are needed "
+            "(--task pos)"
+        )
+    return tagger
 
 
-def predict(
-    model: opt.FilePath,
-    file: opt.FilePath,
-    /,
-    *,
-    tagger: TaggerFile = None,
-    format: InputFormat = None,
-    output: opt.TextTarget = None,
-    json: opt.JsonSummary = False,
-) -> int:
+def _sizes(trees: Sequence[Tree]) -> Values:
+    sizes = {"sentences": len(trees), "tokens": sum(map(len, trees))}
+    return {"file": trees[0].file, **sizes}
+
+
+@command(
+    "tagger format output json",
+    files={"model": opt.FilePath, "file": opt.FilePath},
+    changed={**_CHANGED, "json": (opt.JsonSummary, False)},
+)
+def predict(o: Given) -> int:
     """Parse sentences with a parser from `argmetric parse train`.
 
     The output has the input lines with the predicted heads, and relations if the parser
@@ -203,50 +201,166 @@ def predict(
         The sentences; - is standard input. Existing heads are ignored. A parser with
         its own tagger also adds tags.
     """
-    target = text_target(output, json=json)
+    target = learning.text_target(o)
     from argmetric.search import Parser
 
-    parser = load_learned(Parser, "parser", model)
-    named = read_tagger(tagger)
-    trees = read_file(file, format)
-    if named is None and parser.tagger_ is None:
-        refuse_untagged(trees, _UNTAGGED)
-    with progress(f"parsing {len(trees):,} sentences"):
-        started = time.perf_counter()
-        found = parser.parse(trees, tagger=named)
-        seconds = time.perf_counter() - started
+    parser = learning.load_learned(Parser, "parser", o.model)
+    tagger = _tagger(o.tagger)
+    bare = tagger is None and parser.tagger_ is None
+    trees = _read(o.file, o.format, _UNTAGGED if bare else "")
+    doing = f"parsing {len(trees):,} sentences"
+    found, seconds = learning.timed(doing, parser.parse, trees, tagger=tagger)
     if target is not None:
         write_trees(target, found)
-    own = "file" if parser.tagger_ is None else "parser"
-    summary: _report.Values = {
-        **sentences_described(trees),
-        "model": model,
-        "tags": own if tagger is None else "tagger",
-        "tagger": tagger,
+    source, tags = "parser", "by the parser's own tagger"
+    if tagger is not None:
+        source, tags = "tagger", f"by {o.tagger}"
+    elif parser.tagger_ is None:
+        source, tags = "file", "of the file"
+    values: Values = {
+        **_sizes(trees),
+        "model": o.model,
+        "tags": source,
+        "tagger": o.tagger,
         "relations": bool(parser.relations_),
         "seconds": seconds,
         "output": target,
     }
-    how: dict[str, Any] = {"json": json, "stderr": True, "unwritten": "lines"}
-    return _report.tell("parse predict", summary, _predict_facts, **how)
+    labels = "heads and relations" if parser.relations_ else "heads"
+    model = ("model", f"{o.model}, {labels}")
+    facts = [_report.sentences_asked(values), model, ("tags", tags)]
+    return learning.tell_predicted("parse predict", o, values, facts)
 
 
-def _predict_facts(summary: _report.Values) -> _report.Facts:
-    labels = "heads and relations" if summary["relations"] else "heads"
-    tags = {
-        "file": "of the file",
-        "parser": "by the parser's own tagger",
-        "tagger": f"by {summary['tagger']}",
+# ------------------------------------------------------------------------ evaluate
+
+
+@command(
+    "format worst fail_under json",
+    files={"file": opt.FilePath, "predicted": opt.FilePath},
+    changed={
+        **_CHANGED,
+        "worst": opt.option(int, None, N_WORST, gte=0, lte=N_WORST),
+        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
+    },
+)
+def evaluate(o: Given) -> int:
+    """Compare predicted with true trees.
+
+    UAS is the share of words with the right head, LAS the share with the right head and
+    relation. The tags of the true trees define punctuation. The sentences with the most
+    wrong heads are drawn, the true tree to the left of the predicted one. The answer
+    goes to standard output.
+
+    Parameters
+    ----------
+    file
+        The true trees; - is standard input.
+    predicted
+        The same sentences with predicted heads, as `argmetric parse predict` wrote
+        them.
+    worst
+        How many of the worst sentences are drawn.
+    fail_under
+        Exit with 3 if the UAS is under this.
+    """
+    learning.refuse_two_streams(o.file, o.predicted)
+    gold, found = _read(o.file, o.format), _read(o.predicted, o.format)
+    with progress(f"comparing {len(gold):,} sentences"):
+        scores = score_trees(gold, found)
+    worst = {i: int((gold[i].heads != found[i].heads).sum()) for i in scores.worst}
+    worst = dict(list(worst.items())[: o.worst])
+    lengths = [one for one in scores.by_length if one.heads.total]
+    values: Values = {
+        **_sizes(gold),
+        "predicted": found[0].file,
+        "scores": _attachment(scores),
+        "lengths": [
+            {
+                "length": one.length,
+                "uas": _share(one.heads),
+                "exact_match": _share(one.sentences),
+            }
+            for one in lengths
+        ],
+        "worst": [
+            {
+                "sentence": i + 1,
+                "line": gold[i].line,
+                "wrong": wrong,
+                "words": gold[i].words,
+                "heads": gold[i].heads.tolist(),
+                "predicted": found[i].heads.tolist(),
+            }
+            for i, wrong in worst.items()
+        ],
     }
-    return [
-        _report.sentences_asked(summary),
-        ("model", f"{summary['model']}, {labels}"),
-        ("tags", tags[summary["tags"]]),
-        ("took", f"{summary['seconds']:.1f} s"),
+    first = _report.sentences_asked(values), ("predicted", found[0].file)
+    facts = [*first, *_score_facts(values["scores"])]
+    rows = [
+        [
+            one.length,
+            f"{one.sentences.total:,}",
+            *map(number, (one.heads.value, one.sentences.value)),
+        ]
+        for one in lengths
     ]
+    table = ("words", "sentences", "UAS", "exact match"), rows
+    _report.tell("parse evaluate", values, facts, json=o.json, table=table)
+    if not o.json:
+        from rich.text import Text
+
+        target = _report.console(stderr=False)
+        for i, wrong in worst.items():
+            said = f"{wrong} of {count(len(gold[i]), 'head')} wrong"
+            title = f"\nsentence {i + 1}, line {gold[i].line}: {said}"
+            target.print(Text(title, style="bold"))
+            for line in _drawn(gold[i], found[i], target.width):
+                target.print(Text(line), no_wrap=True, crop=True)
+    return gate(scores.uas, o.fail_under, get_metric("accuracy"), "the UAS")
 
 
-parse = command_group(
+def _share(found: Any) -> Values:
+    return {"share": found.value, "right": found.right, "total": found.total}
+
+
+def _attachment(found: TreeScores) -> Values:
+    """All scores that are no table."""
+    shares = {key: getattr(found, name) for key, (name, _) in _SHARES.items()}
+    return {key: None if one is None else _share(one) for key, one in shares.items()}
+
+
+def _score_facts(scores: Values) -> Facts:
+    facts = []
+    for key, (name, words) in _SHARES.items():
+        if one := scores[key]:
+            whole = name in ("sentences", "roots")
+            total = (
+                count(one["total"], "sentence") if whole else f"{one['total']:,} words"
+            )
+            facts.append(
+                (words, f"{number(one['share'])}, {one['right']:,} of {total}")
+            )
+    return facts
+
+
+def _drawn(gold: Tree, found: Tree, width: int) -> list[str]:
+    """The right tree, and beside it the predicted one with its wrong heads marked."""
+    each = max((min(width, 160) - len(_BETWEEN)) // 2, 20)
+    try:
+        right = draw_tree(
+            found.words, found.heads, found.relations, gold.heads, width=each
+        )
+    except ValueError:  # another parser's heads may be none of a tree
+        right = "no tree"
+    left = draw_tree(gold.words, gold.heads, gold.relations, width=each).split("\n")
+    left = ["right", *left]
+    column = max(map(len, left))
+    pairs = zip_longest(left, ["predicted", *right.split("\n")], fillvalue="")
+    return [f"{one:<{column}}{_BETWEEN}{other}".rstrip() for one, other in pairs]
+
+
+parse = learning.command_group(
     "parse",
     "Parse sentences: the head of each word, and its relation to it.\n\n"
     "Files are CoNLL-U (.conllu), or have word, tag and head on a line (.dp), with an "

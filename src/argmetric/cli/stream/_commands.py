@@ -1,99 +1,87 @@
-"""``argmetric stream``."""
+"""``argmetric stream``, and ``argmetric stream predict``."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
+import sys
+import time
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Group, Parameter
-from cyclopts.validators import Number
 
 from argmetric import _files as files
 from argmetric._files import blocks
+from argmetric._results.archives import DAMAGE
+from argmetric._results.whole_files import written_whole
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given
-from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli import _report
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, with_flags
 from argmetric.cli._examples import ENDINGS
 from argmetric.cli._judge import metric_named
-from argmetric.cli._learning import command_group
-from argmetric.cli._progress import reading
-from argmetric.cli.scores._page import require
+from argmetric.cli._learning import command_group, text_target
+from argmetric.cli._progress import progress, reading
+from argmetric.cli.scores import _lines as lines
+from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._refusals import check, exclude
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
-from argmetric.cli.stream._out import (
-    STANDARD_STREAM,
-    Predictions,
-    class_names,
-    new_model,
-)
-from argmetric.cli.stream._predict import predict
-from argmetric.cli.stream._report import save_report, stream_summary, tell_stream
-from argmetric.cli.stream._run import (
-    Counts,
-    Interruption,
-    Status,
-    StreamRun,
-    refuse_other_options,
-    resumed_rows,
-)
+from argmetric.cli.stream import _checkpoint as kept
+from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
 from argmetric.stream import LearnerName, RuleName
 
 _OWN_DECISION = ("stamp", "omcsl")
-
+_SIGNALS = {0: None, INTERRUPTED: "SIGINT", TERMINATED: "SIGTERM"}
 _CHECKPOINTS = Group("Checkpoints", sort_key=6)
-_POSITIVE = Number(gt=0, lt=math.inf)
-_WIDTH = Number(gt=0, lt=2**31)
-_Model = Parameter(group=opt.RULE)
-_Kept = Parameter(group=_CHECKPOINTS)
+_CHANGED: dict[str, Any] = {
+    "format": (Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT], None),
+    "on_error": opt.option(
+        Literal["stop", "skip"],
+        opt.COLUMNS,
+        "stop",
+        'A row that cannot be used: "stop", or "skip" and count it.',
+    ),
+    "output": (opt.TextTarget, None),
+}
 
 
-def stream_rows(
-    file: opt.FilePath,
-    /,
-    *,
-    metric: opt.MetricName = "f1",
-    zero_division: opt.ZeroOverZero = None,
-    label: opt.LearnedLabel = None,
-    pos_label: opt.LabelValue = None,
-    neg_label: opt.LabelValue = None,
-    one_vs_rest: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
-    drop: opt.Drop = None,
-    features: Annotated[int | None, opt.IN_FILE, Parameter(validator=_WIDTH)] = None,
-    hash_bits: Annotated[
-        int | None, opt.IN_FILE, Parameter(validator=Number(gte=1, lte=30))
-    ] = None,
-    zero_based: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
-    format: Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT] = None,
-    decimal: opt.Decimal = ".",
-    on_error: Annotated[Literal["stop", "skip"], opt.IN_FILE] = "stop",
-    rule: Annotated[RuleName | None, _Model] = None,
-    learner: Annotated[LearnerName, _Model] = "mixture",
-    step: Annotated[float | None, _Model, Parameter(validator=_POSITIVE)] = None,
-    memory: Annotated[
-        float | None,
-        _Model,
-        Parameter(validator=Number(gte=1, lt=math.inf), metavar="ROWS"),
-    ] = None,
-    seed: Annotated[
-        opt.Seed, _Model, Parameter(help='The seed of what is drawn ("omcsl").')
-    ] = 0,
-    checkpoint: Annotated[
-        opt.FilePath | None, _Kept, Parameter(metavar="FOLDER", show_default=False)
-    ] = None,
-    every: Annotated[
-        int, _Kept, Parameter(validator=_POSITIVE, metavar="ROWS")
-    ] = 100_000,
-    resume: Annotated[bool, opt.Flag, _Kept] = False,
-    output: opt.Target = None,
-    report: opt.ReportTarget = None,
-    json: opt.Json = False,
-) -> int:
+@command(
+    "metric zero_division label pos_label neg_label one_vs_rest drop features "
+    "hash_bits zero_based format decimal on_error rule learner step memory seed "
+    "checkpoint every resume output report json",
+    files={"file": opt.FilePath},
+    changed={
+        **_CHANGED,
+        "label": (opt.LearnedLabel, None),
+        "neg_label": (opt.LabelValue, None),
+        "one_vs_rest": opt.option(bool, opt.COLUMNS),
+        "drop": (opt.Drop, None),
+        "features": opt.option(int | None, opt.COLUMNS, gt=0, lt=2**31),
+        "hash_bits": opt.option(int | None, opt.COLUMNS, gte=1, lte=30),
+        "zero_based": opt.option(bool, opt.COLUMNS),
+        "rule": opt.option(RuleName | None, opt.RULE),
+        "learner": opt.option(LearnerName, opt.RULE, "mixture"),
+        "step": opt.option(float | None, opt.RULE, gt=0, lt=math.inf),
+        "memory": opt.option(
+            float | None, opt.RULE, metavar="ROWS", gte=1, lt=math.inf
+        ),
+        "seed": (Annotated[opt.Seed, Parameter(group=opt.RULE)], 0),
+        "checkpoint": opt.option(opt.FilePath | None, _CHECKPOINTS, metavar="FOLDER"),
+        "every": opt.option(
+            int, _CHECKPOINTS, 100_000, metavar="ROWS", gt=0, lt=math.inf
+        ),
+        "resume": opt.option(bool, _CHECKPOINTS),
+        "output": (opt.Target, None),
+    },
+)
+def stream_rows(o: Given) -> int:
     """Learn from a stream in one pass, for the metric; every row is predicted first.
 
     Model and threshold are learned together. Each row is predicted before its label is
@@ -122,8 +110,6 @@ def stream_rows(
         missing ones 0 and text as categories.
     zero_based
         Indices of libsvm text begin with 0, not 1.
-    on_error
-        A row that cannot be used: "stop", or "skip" and count it.
     rule
         How the threshold is learned. [default: histogram]
     learner
@@ -133,6 +119,8 @@ def stream_rows(
         The step size of the learner, or a factor for all steps of the mixture.
     memory
         The rows that the learner remembers, where the stream drifts.
+    seed
+        The seed of what is drawn ("omcsl").
     checkpoint
         Keep the state in this folder: every --every rows, at the end, and when a signal
         or a bad row stops the run. The one before the last stays too.
@@ -146,146 +134,322 @@ def stream_rows(
         The file for predictions (JSONL): row, score (the probability), decision and
         label; - is standard output.
     """
-    judge = metric_named(metric, zero_division)
-    refuse_shared_output(output, json=json)
-    _check_options(Given({}, locals()))
-    _check_metric(judge, rule)
-    if report is not None:
-        require(report)
-    if output is not None and output != STANDARD_STREAM:
-        refuse_bad_target(output)
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samefile(file, output):
-                raise UsageError(f"-o {output} is the input: it would be overwritten")
+    metric = metric_named(o.metric, o.zero_division)
+    _check_options(o, metric)
     configuration: dict[str, Any] = {
-        "metric": judge.name,
-        "zero_division": str(judge.zero_division),
-        "target": label,
-        "pos_label": pos_label,
-        "neg_label": neg_label,
-        "one_vs_rest": one_vs_rest,
-        "drop": sorted(drop or []),
-        "features": features,
-        "hash_bits": hash_bits,
-        "zero_based": zero_based,
-        "rule": None if learner in _OWN_DECISION else rule or "histogram",
-        "learner": learner,
-        "step": step,
-        "memory": memory,
-        "seed": seed if learner == "omcsl" else None,
-        "output": output is not None,
+        **o.only("pos_label", "neg_label", "one_vs_rest", "features", "hash_bits"),
+        **o.only("zero_based", "learner", "step", "memory"),
+        "metric": metric.name,
+        "zero_division": str(metric.zero_division),
+        "target": o.label,
+        "drop": sorted(o.drop or []),
+        "rule": None if o.learner in _OWN_DECISION else o.rule or "histogram",
+        "seed": o.seed if o.learner == "omcsl" else None,
+        "output": o.output is not None,
     }
-    request = blocks.Request(
-        label,
-        tuple(drop or ()),
-        features,
-        hash_bits,
-        zero_based,
-        on_error,
-        every if checkpoint is not None else None,
-        decimal=decimal,
-    )
-    stopped = Interruption()
+    stopped = runs.Interruption()
     with contextlib.ExitStack() as stack:
         stack.enter_context(stopped.listening())
         folder = found = None
-        if checkpoint is not None:
-            folder = stack.enter_context(closing(CheckpointFolder(checkpoint)))
-            found = _found(folder, configuration, resume=resume)
+        if o.checkpoint is not None:
+            folder = stack.enter_context(kept.checkpoint_folder(o.checkpoint))
+            resume = {"resume": o.resume}
+            found = kept.checkpoint_to_resume(folder, configuration, **resume)
+        request = blocks.Request(
+            o.label,
+            tuple(o.drop or ()),
+            *(o.features, o.hash_bits, o.zero_based, o.on_error),
+            o.every if folder is not None else None,
+            decimal=o.decimal,
+        )
+        named = o.pos_label, o.neg_label, o.pos_label is not None, o.one_vs_rest
         try:
-            with reading(file):  # features are counted before the first row
+            with reading(o.file), _unpacked("- …"):  # features are counted first
                 rows = blocks.open_rows(
-                    file,
+                    o.file,
                     request,
-                    format=format,
-                    classes=blocks.StreamClasses(
-                        pos_label, neg_label, pos_label is not None, one_vs_rest
-                    ),
-                    resumed=None if found is None else resumed_rows(found),
+                    format=o.format,
+                    classes=blocks.StreamClasses(*named),
+                    resumed=None if found is None else runs.resumed_rows(found),
                     stopped=stopped,
                 )
-        except blocks.PackedError as error:
-            raise files.DataError(
-                f"{error.name} is compressed: {error.command} FILE | argmetric stream "
-                "- …"
-            ) from None
         except files.DataError:
             if stopped():  # while it waited for the first bytes
                 return stopped.code
             raise
         stack.enter_context(closing(rows.source))
-        model = new_model(judge, configuration, rows.reader.layout.format, seed)
+        model = runs.new_model(metric, configuration, rows.reader.layout.format, o.seed)
         if found is not None and found.arrays:
             model.set_state(found.arrays)
         length = None if found is None else int(found.manifest["output"])
-        names = class_names(pos_label, neg_label)
-        predictions = stack.enter_context(closing(Predictions(output, names, length)))
-        run = StreamRun(model, rows, predictions, configuration, folder, every)
-        if found is not None and folder is not None:
-            run.counts = Counts(**found.manifest["counts"])
-            folder.set_aside_newer(found)
-            say(f"going on after {run.position.rows:,} rows, from {found.path}")
-        if report is not None:
+        predictions = stack.enter_context(closing(runs.Predictions(o.output, length)))
+        run = runs.StreamRun(
+            model, rows, predictions, configuration, folder, o.every, found
+        )
+        if o.report is not None:
             from argmetric._report import StreamHistory
 
-            run.history = StreamHistory(run.counts.rows)
-        run.go(stopped, Status())
-    if not run.counts.rows and not stopped():
+            run.history = StreamHistory(run.n_rows)
+        run.go(stopped)
+    if not run.n_rows and not stopped():
         raise files.DataError(f"no row of {rows.source.name} could be used")
     if run.finished and run.absence is not None:
         raise files.DataError(run.absence)
-    summary = stream_summary(run, judge, stopped, output)
-    if run.history is not None and report is not None:
-        save_report(summary, judge, run.history, report)
-    tell_stream(summary, json=json, stderr=output == STANDARD_STREAM)
-    return stopped.code or DONE
+    return _told(run, metric, stopped, o)
 
 
-def _check_options(o: Given) -> None:
-    """Refuse options that contradict each other or have nothing to act on."""
+@contextlib.contextmanager
+def _unpacked(again: str) -> Iterator[None]:
+    """Let the refusal of a compressed file say how to unpack it."""
+    try:
+        yield
+    except blocks.PackedError as error:
+        unpacked = f"{error.command} FILE | argmetric stream {again}"
+        raise files.DataError(f"{error.name} is compressed: {unpacked}") from None
+
+
+def _check_options(o: Given, metric: Metric) -> None:
+    """Refuse what contradicts itself, has nothing to act on, or cannot be written."""
+    from argmetric.stream import get_rule
+
+    refuse_shared_output(o.output, json=o.json)
     if o.learner in _OWN_DECISION and o.rule is not None:
         raise UsageError(f"{o.learner} carries its own decision: no --rule")
     exclude(o, "features", "hash_bits")
-    there = [name for name in ("pos_label", "checkpoint") if o.has(name)]
-    check("stream", {*there}, o)
+    check("stream", {n for n in ("pos_label", "checkpoint") if o.has(n)}, o)
     exclude(o, "one_vs_rest", "neg_label")
     if o.pos_label is not None and o.pos_label == o.neg_label:
         raise UsageError("--pos-label and --neg-label are the same")
-    if o.checkpoint is not None and o.output == STANDARD_STREAM:
+    if o.checkpoint is not None and o.output == "-":
         raise UsageError(
             "standard output cannot be cut back to a checkpoint: -o FILE, or no "
             "--checkpoint"
         )
-
-
-def _check_metric(metric: Metric, rule: RuleName | None) -> None:
-    """Refuse a metric that no threshold can be learned for."""
-    from argmetric.stream import get_rule
-
     try:
-        get_rule(rule or "histogram").init_state(metric)
-    except ValueError as error:
+        get_rule(o.rule or "histogram").init_state(metric)
+    except ValueError as error:  # no threshold can be learned for it
         raise UsageError(str(error)) from error
+    if o.report is not None:
+        require(o.report)
+    if o.output not in (None, "-"):
+        refuse_bad_target(o.output)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samefile(o.file, o.output):
+                raise UsageError(f"-o {o.output} is the input: it would be overwritten")
 
 
-def _found(
-    folder: CheckpointFolder, configuration: dict[str, Any], *, resume: bool
-) -> Checkpoint | None:
-    """Return the checkpoint to go on from."""
-    folder.remove_leftovers()
-    if not resume:
-        if not folder.empty:
-            raise files.DataError(
-                f"{folder.path} holds checkpoints: pass --resume to go on, or another "
-                "folder to begin anew"
-            )
-        return None
-    newest = folder.newest()
-    if newest is None:
-        say(f"no checkpoint in {folder.path} yet: beginning with the first row")
-    else:
-        refuse_other_options(newest, configuration)
-    return newest
+def _told(
+    run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Given
+) -> int:
+    """Tell what a pass over a stream found."""
+    layout, position, counts = run.rows.reader.layout, run.position, run.counts
+    options, n, model = run.configuration, run.n_rows, run.model
+    values: _report.Values = {
+        "file": run.rows.source.name,
+        "format": layout.format,
+        "rows": n,
+        "skipped": position.skipped,
+        "errors": [with_flags(error) for error in position.errors],
+        "features": None if options["hash_bits"] else layout.n_features,
+        "hash_bits": options["hash_bits"],
+        "target": layout.target,
+        "classes": [position.classes.negative, position.classes.positive],
+        **{key: options[key] for key in ("metric", "zero_division", "learner", "rule")},
+        "counts": counts,
+        "score": float(model.score_) if n else None,
+        "threshold": float(model.threshold_) if n else None,
+        "seconds": run.seconds,
+        "rows_per_second": run.learned / run.seconds if run.seconds else None,
+        "finished": run.finished,
+        "signal": _SIGNALS[stopped.code],
+        "checkpoint": run.kept,
+        "output": o.output,
+    }
+    by_rule = "" if options["rule"] is None else f", threshold by {options['rule']}"
+    width = f"hashed to {options['hash_bits']} bits"
+    if values["features"] is not None:
+        width = _report.count(values["features"], "feature")
+    facts = [
+        ("rows", f"{_rows_of(values)} ({layout.format}, {width})"),
+        ("metric", metric.name),
+        ("model", f"{options['learner']}{by_rule}"),
+    ]
+    notes = [("skipped", error) for error in values["errors"]]
+    if values["skipped"] > len(notes):
+        notes.append(("skipped", f"{values['skipped'] - len(notes):,} more"))
+    if values["signal"]:
+        notes.append(("note", f"stopped by {values['signal']} before the end"))
+    truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
+    score, threshold = map(_report.number, (values["score"], values["threshold"]))
+    shares = [f"{100 * part / max(n, 1):.1f} %" for part in (truth, chosen)]
+    if run.history is not None:
+        from argmetric._report import Report, summarize_stream
+
+        cards = [
+            (
+                f"{metric.name} so far",
+                score,
+                f"{counts['tp']:,} of {truth:,} positives were found",
+            ),
+            ("Threshold now", threshold, facts[-1][1]),
+            ("Called positive", shares[1], f"{shares[0]} of the rows are"),
+        ]
+        said = [f"skipped: {error}" for error in values["errors"]]
+        said += [note for kind, note in notes if kind == "note"]
+        page = summarize_stream(
+            run.history.looks,
+            metric=metric,
+            rows=n,
+            file=values["file"],
+            facts=cards,
+            notes=said,
+        )
+        save(Report(page), o.report)
+    if n:
+        facts += [
+            ("truth", f"{truth:,} positive ({shares[0]} of the rows)"),
+            ("predicted", f"{chosen:,} positive ({shares[1]})"),
+            ("score", f"{score}, every row predicted before its label was seen"),
+            ("threshold", threshold),
+        ]
+    facts += _skipped(values)
+    if values["rows_per_second"]:
+        facts.append(("rate", f"{values['rows_per_second']:,.0f} rows a second"))
+    if run.kept is not None:
+        notes.append(("checkpoint", run.kept))
+    how: dict[str, Any] = {"json": o.json, "stderr": o.output == "-", "notes": notes}
+    _report.tell("stream", values, facts, **how)
+    return stopped.code or DONE
+
+
+def _rows_of(values: _report.Values) -> str:
+    return f"{_report.count(values['rows'], 'row')} of {values['file']}"
+
+
+def _skipped(values: _report.Values) -> _report.Facts:
+    n = values["skipped"]
+    return [("skipped", _report.count(n, "bad row"))] if n else []
+
+
+# ------------------------------------------------------------------------- predict
+
+
+@command(
+    "format decimal on_error output json",
+    files={
+        "checkpoint": Annotated[opt.FilePath, Parameter(metavar="CHECKPOINT")],
+        "file": opt.FilePath,
+    },
+    changed={**_CHANGED, "json": (opt.JsonSummary, False)},
+)
+def predict(o: Given) -> int:
+    """Predict rows without labels by the model of a checkpoint; nothing is learned.
+
+    Features are found by their names, so that columns may come in another order and
+    others may be there, such as labels, which are not read. A run that still writes
+    checkpoints is not disturbed.
+
+    Parameters
+    ----------
+    checkpoint
+        The folder of --checkpoint, of which the newest is taken, or one of its files.
+    file
+        Rows of libsvm (svmlight) text, CSV, TSV, JSONL or Parquet; - is standard input.
+        In libsvm text each line begins with a label, which may be any, such as 0.
+    """
+    target = text_target(o)
+    found = _checkpoint(Path(o.checkpoint))
+    options = found.manifest["configuration"]
+    known = blocks.RowLayout.from_dict(found.manifest["layout"])
+    metric = metric_named(options["metric"], options["zero_division"])
+    model = runs.new_model(metric, options, known.format, options["seed"] or 0)
+    model.set_state(found.arrays)
+    hashed = options["hash_bits"] is not None and known.format == "jsonl"
+    request = blocks.Request(
+        drop=(*options["drop"], str(known.target)) if hashed else (),
+        hash_bits=options["hash_bits"],
+        zero_based=options["zero_based"],
+        known=known,
+        **o.only("on_error", "decimal"),
+    )
+    # Any label, of svmlight, where one stands before each row
+    how: dict[str, Any] = {
+        "format": o.format,
+        "classes": blocks.StreamClasses(rest=True),
+    }
+    with _unpacked("predict CHECKPOINT -"):
+        rows = blocks.open_rows(o.file, request, **how)
+    layout, position = rows.reader.layout, rows.start
+    order = [layout.names.index(name) for name in known.names]
+    n_rows, positives, started = 0, 0, time.monotonic()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(closing(rows.source))
+        stack.enter_context(progress("predicting"))
+        out: Any = sys.stdout.buffer if target == "-" else None
+        if target not in (None, "-"):
+            out = stack.enter_context(written_whole(target))
+        for block in rows.reader.blocks():
+            position = block.position
+            if not block.numbers.size:
+                continue
+            X = block.X[:, order] if order and layout.names != known.names else block.X
+            decisions = np.asarray(model.predict(X)) == model.classes_[1]
+            scores = np.ascontiguousarray(model.predict_proba(X)[:, 1])
+            if out is not None:
+                out.write(
+                    runs.prediction_lines(options, block.numbers, scores, decisions)
+                )
+            n_rows += decisions.size
+            positives += int(decisions.sum())
+        if not n_rows:
+            raise files.DataError(f"no row of {rows.source.name} could be used")
+    sys.stdout.flush()
+    values: _report.Values = {
+        "file": rows.source.name,
+        "format": layout.format,
+        "rows": n_rows,
+        "skipped": position.skipped,
+        "errors": [with_flags(error) for error in position.errors],
+        "checkpoint": found.path,
+        "learned": sum(found.manifest["counts"].values()),
+        "metric": options["metric"],
+        "threshold": float(model.threshold_),
+        "positives": positives,
+        "seconds": time.monotonic() - started,
+        "output": target,
+    }
+    learned = _report.count(values["learned"], "row")
+    facts = [
+        ("rows", f"{_rows_of(values)} ({layout.format})"),
+        ("metric", options["metric"]),
+        ("model", f"{found.path}, which has learned from {learned}"),
+        ("threshold", _report.number(model.threshold_)),
+        lines.positives(positives, n_rows),
+        *_skipped(values),
+    ]
+    notes = [("skipped", error) for error in values["errors"]]
+    told: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": "rows"}
+    return _report.tell("stream predict", values, facts, notes=notes, **told)
+
+
+def _checkpoint(path: Path) -> kept.Checkpoint:
+    """Read a checkpoint that a model can be made from."""
+    try:
+        is_folder = path.is_dir()
+        found = (kept.newest_checkpoint if is_folder else kept.read_checkpoint)(path)
+    except FileNotFoundError:
+        raise files.DataError(f"there is no checkpoint {path}") from None
+    except files.DataError:
+        raise
+    except DAMAGE:
+        raise files.DataError(
+            f"{path} is not a checkpoint of argmetric stream, or it is damaged"
+        ) from None
+    if found is None:
+        raise files.DataError(f"there is no checkpoint in {path}")
+    if not found.arrays:
+        raise files.DataError(f"{found.path} has learned from no row yet")
+    return found
 
 
 stream = command_group(

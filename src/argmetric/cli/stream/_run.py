@@ -1,46 +1,63 @@
-"""One pass over a stream: its status on the terminal, signals, checkpoints."""
+"""One pass over a stream: its predictions, its status, signals, checkpoints."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric import _files as files
 from argmetric._files import blocks
+from argmetric._results.saving import parsed
+from argmetric._results.whole_files import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, say
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
-from argmetric.cli.stream._out import Predictions
+from argmetric.cli.stream import _checkpoint as checkpoints
+from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric._report import StreamHistory
     from argmetric.stream import OnlineClassifier
 
 _SECONDS = 0.25  # between two looks
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def new_model(
+    metric: Metric, options: dict[str, Any], format: blocks.RowFormat, seed: int
+) -> OnlineClassifier:
+    """Return a model that has learned nothing yet."""
+    from argmetric.stream import OnlineClassifier
+
+    return OnlineClassifier(
+        metric,
+        rule=options["rule"] or "histogram",
+        # names are hashed by the reader of JSONL
+        hash_bits=options["hash_bits"] if format == "svmlight" else None,
+        random_state=seed,
+        **{name: options[name] for name in ("learner", "step", "memory")},
+    )
 
 
 class Interruption:
     """Whether a signal has asked to stop; a second one stops at once.
 
-    Attributes
-    ----------
-    code : int
-        The exit code that tells of the signal, 0 without one.
+    `code` is the exit code that tells of the signal, 0 without one.
     """
 
-    def __init__(self) -> None:
-        self.code = 0
+    code = 0
 
     def __call__(self) -> bool:
         """Whether to stop."""
@@ -56,7 +73,7 @@ class Interruption:
         """Take SIGINT and SIGTERM as wishes; only the main thread can."""
         before: dict[int, Any] = {}
         with contextlib.suppress(ValueError):
-            for number in SIGNALS:
+            for number in _SIGNALS:
                 before[number] = signal.signal(number, self._ask)
         try:
             yield
@@ -65,140 +82,182 @@ class Interruption:
                 signal.signal(caught, handler)
 
 
-class Status:
-    """One line on standard error, if that is a terminal."""
+def prediction_lines(
+    options: dict[str, Any], numbers: Any, scores: Any, decisions: Any, labels: Any = ()
+) -> memoryview:
+    """Return a JSON object for each row, as bytes; labels where they are known.
 
-    def __init__(self) -> None:
-        self._line: Any = None
-        self._next = time.monotonic() + _SECONDS
-        self._wanted = sys.stderr.isatty()
+    Classes are 0 and 1, unless both were named: one that is found on the way may be
+    needed before it is known.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def due(self) -> bool:
-        """Whether it is time for another look."""
-        return self._wanted and time.monotonic() >= self._next
+    names = ["0", "1"]
+    if options["pos_label"] is not None and options["neg_label"] is not None:
+        names = [_as_json(options[f"{one}_label"]) for one in ("neg", "pos")]
+    known = [f',"label":{name}' for name in names] if len(labels) else [""]
+    ends = [f',"decision":{name}{label}}}\n' for name in names for label in known]
+    place = decisions.astype(np.int64)
+    if len(labels):
+        place = 2 * place + labels
+    lines = pc.binary_join_element_wise(
+        files.text_scalar('{"row":'),
+        pc.cast(files.integer_array(numbers), pa.large_string()),
+        files.text_scalar(',"score":'),
+        pc.cast(files.float_array(scores), pa.large_string()),
+        files.text_array(ends).take(files.integer_array(place)),
+        files.text_scalar(""),
+    )
+    return files.text_bytes(lines)
 
-    def show(self, text: str) -> None:
-        """Replace the line."""
-        if self._line is None:
-            from rich.console import Console
 
-            self._line = Console(stderr=True, highlight=False).status(text)
-            self._line.start()
-        else:
-            self._line.update(text)
-        self._next = time.monotonic() + _SECONDS
+def _as_json(label: str) -> str:
+    try:
+        number = parsed(label, rows=True)
+    except ValueError:
+        number = label
+    return json.dumps(label if isinstance(number, list | dict) else number)
+
+
+class Predictions:
+    """A file of predictions, standard output ("-"), or nothing (None).
+
+    One of a given length is gone on with, and what is behind it is removed.
+    """
+
+    def __init__(self, target: str | None, length: int | None = None) -> None:
+        self.target, self.length = target, length or 0
+        self._file = self._opened(length)
+
+    def _opened(self, length: int | None) -> IO[bytes] | None:
+        if self.target is None or self.target == "-":
+            return None if self.target is None else sys.stdout.buffer
+        if length is None:
+            return open(self.target, "wb")
+        try:
+            file = open(self.target, "r+b")  # noqa: SIM115 -- closed by `close`
+        except FileNotFoundError:
+            raise files.DataError(
+                f"{self.target} is gone: the checkpoint goes on with it at byte "
+                f"{length:,}"
+            ) from None
+        size = os.fstat(file.fileno()).st_size
+        if size < length:
+            file.close()
+            raise files.DataError(
+                f"{self.target} has {size:,} bytes, the checkpoint goes on at byte "
+                f"{length:,}: it is another file, or was changed"
+            )
+        file.truncate(length)
+        file.seek(length)
+        return file
+
+    def write(self, data: memoryview) -> None:
+        """Write lines."""
+        if self._file is not None:
+            with self._named():
+                self._file.write(data)
+            self.length += len(data)
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk."""
+        if self._file is None:
+            return
+        with self._named():
+            self._file.flush()
+        if self.target != "-":
+            with contextlib.suppress(OSError):  # a pipe has no disk
+                os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Remove the line."""
-        if self._line is not None:
-            self._line.stop()
-            self._line = None
+        """Close the file; standard output stays open."""
+        if self._file is not None:
+            with self._named():
+                self._file.flush() if self.target == "-" else self._file.close()
 
-
-@dataclass
-class Counts:
-    """The confusion matrix of all predictions, each made before its label was seen."""
-
-    tp: int = 0
-    fp: int = 0
-    fn: int = 0
-    tn: int = 0
-
-    def add(self, decisions: Any, labels: Any) -> None:
-        """Count the rows of a block."""
-        found = np.bincount(2 * decisions.astype(np.int64) + labels, minlength=4)
-        tn, fn, fp, tp = found.tolist()
-        self.tp, self.fp = self.tp + tp, self.fp + fp
-        self.fn, self.tn = self.fn + fn, self.tn + tn
-
-    def to_dict(self) -> _report.Values:
-        """Return plain values."""
-        return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
-
-    @property
-    def rows(self) -> int:
-        """All of them."""
-        return self.tp + self.fp + self.fn + self.tn
+    def _named(self) -> contextlib.AbstractContextManager[None]:
+        """Let an error tell which file it is about; of a pipe the caller knows."""
+        return contextlib.nullcontext() if self.target == "-" else writing(self.target)
 
 
 @dataclass
 class StreamRun:
-    """A pass over the rows of an input.
+    """A pass over rows, from the first one or from the checkpoint that was `found`.
 
-    Attributes
-    ----------
-    model : OnlineClassifier
-        Predicts and learns.
-    rows : OpenRows
-        The input.
-    predictions : Predictions
-        Where predictions go.
-    configuration : dict
-        The options that a checkpoint must agree with.
-    folder : CheckpointFolder or None
-        Where checkpoints go.
-    every : int
-        Rows between two of them.
+    A checkpoint must agree with the `configuration`; `every` are rows between two.
     """
 
     model: OnlineClassifier
     rows: blocks.OpenRows
     predictions: Predictions
     configuration: dict[str, Any]
-    folder: CheckpointFolder | None
+    folder: Path | None
     every: int
-    counts: Counts = field(default_factory=Counts)
+    found: checkpoints.Checkpoint | None
+    history: StreamHistory | None = None  # for a report
     finished: bool = False
     seconds: float = 0.0
     learned: int = 0  # rows of this process
     kept: str | None = None  # the last checkpoint
-    history: StreamHistory | None = None  # for a report
 
     def __post_init__(self) -> None:
+        # Of predictions, each made before its label was seen
+        self.counts = dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
         self.position = self.rows.start
         self._saved_rows = self.position.rows
-        self._warned = False
+        self._line: Any = None  # on standard error, if that is a terminal
+        self._next_look = time.monotonic() + _SECONDS
+        if self.found is not None and self.folder is not None:
+            self.counts = dict(self.found.manifest["counts"])
+            newest = Path(self.found.path).name
+            for path in checkpoints.checkpoint_files(self.folder):
+                if path.name > newest:  # damaged: it does not count as the newest
+                    os.replace(path, path.with_suffix(".damaged"))
+            say(f"going on after {self.position.rows:,} rows, from {self.found.path}")
 
-    def go(self, stopped: Interruption, status: Status) -> None:
+    @property
+    def n_rows(self) -> int:
+        """Rows that were predicted."""
+        return sum(self.counts.values())
+
+    def go(self, stopped: Interruption) -> None:
         """Run until the input ends, a signal comes, or a row is wrong.
 
         A checkpoint is left in all three cases; the error is raised after it.
         """
+        started, warned = time.monotonic(), False
         # Before the first block, which waits for compilers, there is nothing to keep
         with contextlib.ExitStack() as in_order:
-            self._go(stopped, status, in_order)
-
-    def _go(
-        self, stopped: Interruption, status: Status, in_order: contextlib.ExitStack
-    ) -> None:
-        started = time.monotonic()
-        try:
-            for block in self.rows.reader.blocks():
-                self._take(block)
-                if not self.seconds:
-                    in_order.enter_context(ends_in_order(*SIGNALS))
-                self.seconds = time.monotonic() - started
-                if self.position.rows >= blocks.MOST_ROWS and not self._warned:
-                    self._warned = True
-                    self._warn(status)
-                if status.due():
-                    status.show(self._line())
-                if stopped():
-                    break
-                if self._is_due():
-                    self._keep()
-            self.finished = not stopped()
-        except blocks.BadRowError as error:
-            if self._keep():
-                raise files.DataError(
-                    f"{error}. The {self.position.rows:,} rows before it are in "
-                    "the checkpoint: mend the line, or pass --on-error skip, and "
-                    "--resume"
-                ) from error
-            raise
-        finally:
-            status.close()
-        self._keep()
+            try:
+                for block in self.rows.reader.blocks():
+                    self._take(block)
+                    if not self.seconds:
+                        in_order.enter_context(ends_in_order(*_SIGNALS))
+                    self.seconds = time.monotonic() - started
+                    if self.position.rows >= blocks.MOST_ROWS and not warned:
+                        warned = True
+                        if self.absence is not None:
+                            self._close_line()
+                            say(f"so far, {self.absence}")
+                    self._look()
+                    if stopped():
+                        break
+                    rows = self.position.rows
+                    if rows % self.every == 0 and rows > self._saved_rows:
+                        self._keep()
+                self.finished = not stopped()
+            except blocks.BadRowError as error:
+                if self._keep():
+                    raise files.DataError(
+                        f"{error}. The {self.position.rows:,} rows before it are in "
+                        "the checkpoint: mend the line, or pass --on-error skip, and "
+                        "--resume"
+                    ) from error
+                raise
+            finally:
+                self._close_line()
+            self._keep()
 
     def _take(self, block: blocks.RowBlock) -> None:
         self.position = block.position
@@ -209,56 +268,61 @@ class StreamRun:
             return
         from argmetric._report import Look
 
-        for part in self.history.pieces(self.counts.rows, block.y.size):
+        for part in self.history.pieces(self.n_rows, block.y.size):
             self._learn(block.X[part], block.y[part], block.numbers[part])
-            counts = self.counts
-            predicted, actual = counts.tp + counts.fp, counts.tp + counts.fn
+            tp, fp, fn, _ = self.counts.values()
             known = self.model.score_, self.model.threshold_
-            found = counts.tp, predicted, actual
-            self.history.look(Look(counts.rows, *known, *found))
+            self.history.look(Look(self.n_rows, *known, tp, tp + fp, tp + fn))
 
     def _learn(self, X: Any, y: Any, numbers: Any) -> None:
-        decisions, scores = self.model.progressive(
-            X, y, classes=[0, 1], return_proba=True
-        )
-        decisions = np.asarray(decisions)
-        self.counts.add(decisions, y)
-        self.predictions.write(numbers, scores, decisions, y)
+        found, scores = self.model.progressive(X, y, classes=[0, 1], return_proba=True)
+        decisions = np.asarray(found).astype(np.int64)
+        counts = np.bincount(2 * decisions + y, minlength=4).tolist()
+        for name, n in zip(("tn", "fn", "fp", "tp"), counts, strict=True):
+            self.counts[name] += n
+        if self.predictions.target is not None:
+            how = self.configuration
+            lines = prediction_lines(how, numbers, scores, decisions, y)
+            self.predictions.write(lines)
         self.learned += y.size
 
-    def _line(self) -> str:
+    def _look(self) -> None:
+        """Show how it goes, now and then, to someone who may see it."""
+        if time.monotonic() < self._next_look or not sys.stderr.isatty():
+            return
         rate = self.learned / max(self.seconds, 1e-9)
-        return (
-            f"{self.counts.rows:,} rows · {self.configuration['metric']} "
-            f"{_report.number(self.model.score_)} · threshold "
-            f"{_report.number(self.model.threshold_)} · {rate:,.0f} rows/s"
+        score, threshold = self.model.score_, self.model.threshold_
+        text = (
+            f"{self.n_rows:,} rows · {self.configuration['metric']} "
+            f"{_report.number(score)} · threshold {_report.number(threshold)} · "
+            f"{rate:,.0f} rows/s"
         )
+        if self._line is None:
+            from rich.console import Console
 
-    # -- a positive class that does not come ------------------------------------
+            self._line = Console(stderr=True, highlight=False).status(text)
+            self._line.start()
+        self._line.update(text)
+        self._next_look = time.monotonic() + _SECONDS
+
+    def _close_line(self) -> None:
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
     @property
     def absence(self) -> str | None:
         """What is to be said if no row was positive; None if that may well be."""
         classes = self.position.classes
         both_named = self.configuration["neg_label"] is not None
-        if self.counts.tp + self.counts.fn or both_named or not classes.doubtful:
+        positive = self.counts["tp"] + self.counts["fn"]
+        if positive or both_named or not classes.doubtful:
             return None
         others = "other labels" if classes.negative is None else repr(classes.negative)
         return (
-            f"{self.rows.source.name}: none of {self.counts.rows:,} rows has the label "
+            f"{self.rows.source.name}: none of {self.n_rows:,} rows has the label "
             f"{classes.positive!r}, which --pos-label names; they hold {others}"
         )
-
-    def _warn(self, status: Status) -> None:
-        if self.absence is not None:
-            status.close()
-            say(f"so far, {self.absence}")
-
-    # -- checkpoints ------------------------------------------------------------
-
-    def _is_due(self) -> bool:
-        rows = self.position.rows
-        return rows % self.every == 0 and rows > self._saved_rows
 
     def _keep(self) -> bool:
         """Write a checkpoint, if they are wanted: predictions first, then the state."""
@@ -266,53 +330,31 @@ class StreamRun:
             return False
         self.predictions.sync()
         position, source = self.position, self.rows.source
+        tail = base64.b64encode(position.tail).decode()
+        errors = list(position.errors)
         manifest = {
             "configuration": self.configuration,
             "layout": self.rows.reader.layout.to_dict(),
-            "position": saved_position(position),
+            "position": asdict(position) | {"tail": tail, "errors": errors},
             "input": source.mark(position.offset, position.tail),
             "output": self.predictions.length,
-            "counts": self.counts.to_dict(),
+            "counts": self.counts,
             "finished": self.finished,
         }
-        arrays = self.model.get_state() if self.counts.rows else {}
-        self.kept = self.folder.save(position.rows, manifest, arrays)
+        arrays = self.model.get_state() if self.n_rows else {}
+        self.kept = checkpoints.save_checkpoint(
+            self.folder, position.rows, manifest, arrays
+        )
         self._saved_rows = position.rows
         return True
 
 
-def saved_position(position: blocks.Position) -> dict[str, Any]:
-    """Return a position as plain values."""
-    tail = base64.b64encode(position.tail).decode()
-    return asdict(position) | {"tail": tail, "errors": list(position.errors)}
-
-
-def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
+def resumed_rows(checkpoint: checkpoints.Checkpoint) -> blocks.Resumed:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
     values["classes"] = blocks.StreamClasses(**values["classes"])
     values["errors"] = tuple(values["errors"])
     values["tail"] = base64.b64decode(values["tail"])
     layout = blocks.RowLayout.from_dict(checkpoint.manifest["layout"])
-    return blocks.Resumed(
-        blocks.Position(**values), layout, checkpoint.manifest["input"]
-    )
-
-
-def refuse_other_options(checkpoint: Checkpoint, configuration: dict[str, Any]) -> None:
-    """Refuse a checkpoint of a run with other options."""
-    saved = checkpoint.manifest["configuration"]
-    for name in sorted(saved.keys() | configuration.keys()):
-        before, now = saved.get(name), configuration.get(name)
-        if before != now:
-            option = f"--{name.replace('_', '-')}"
-            raise files.DataError(
-                f"{checkpoint.path} is of a run with {option} {_shown(before)}, not "
-                f"{_shown(now)}: pass the same options, or another folder"
-            )
-
-
-def _shown(value: Any) -> str:
-    if value is None or value is False:
-        return "left out"
-    return "given" if value is True else str(value)
+    position = blocks.Position(**values)
+    return blocks.Resumed(position, layout, checkpoint.manifest["input"])

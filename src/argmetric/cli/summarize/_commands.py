@@ -1,66 +1,265 @@
-"""``argmetric summarize``: summaries of files, and how good they are."""
+"""``argmetric summarize``: summaries of files, learned ones, and how good they are."""
 
 from __future__ import annotations
 
-import time
-from functools import partial
+import os
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
+from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
+from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._examples import ENDINGS
-from argmetric.cli._learning import command_group, warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli._report import Facts, Values, count, number
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.summarize._train import (
-    CHOICE,
-    DEFAULT_BUDGET,
-    DEFAULT_CHOOSER,
-    BudgetOptions,
-    ChooserOptions,
-    ReferencesFolder,
-    Words,
-    read_training,
-    scores_of,
-    train,
-)
 from argmetric.metrics import get_metric
 
 if TYPE_CHECKING:
     from argmetric._text.summaries.cluster import Cluster
-    from argmetric.search import Summary
+    from argmetric._text.summaries.read import ClusterFiles
+    from argmetric.search import Summarizer
 
-_Sentences = Annotated[
-    list[str] | None, Parameter(group=CHOICE, metavar="TEXT", negative="")
-]
-
-
-def summarize_files(
-    *files: Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")],
-    budget: BudgetOptions = DEFAULT_BUDGET,
-    chooser: ChooserOptions = DEFAULT_CHOOSER,
-    must: _Sentences = None,
-    never: _Sentences = None,
-    query: Annotated[str | None, Parameter(group=CHOICE, metavar="TEXT")] = None,
-    references: Annotated[
+_BUDGET = Group("Budget", sort_key=1)
+_CHOICE = Group("Choice", sort_key=2)
+_TEXTS = opt.option(list[str] | None, _CHOICE, metavar="TEXT", negative="")
+_CLUSTERS = Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")]
+_CHANGED: dict[str, Any] = {
+    **learning.OF_TEXTS,
+    "references": opt.option(
         opt.FilePath | None,
-        Parameter(
-            metavar="FOLDER|FILE",
-            help="Summaries that people wrote, one per file, to score against.",
+        help="If the clusters are a folder: the folder of their references. For the "
+        "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
+        metavar="FOLDER",
+    ),
+    "words": opt.option(
+        int | None,
+        _BUDGET,
+        help="The largest number of words, as `wc -w` counts them. [default: what the "
+        "model has learned, or 60]",
+        gte=1,
+    ),
+    "model": opt.option(
+        opt.FilePath | None,
+        _CHOICE,
+        help="A summarizer from `argmetric summarize train`; no code in it is run. By "
+        "default the summary takes what many documents say, without training.",
+        alias="-m",
+    ),
+    "mode": opt.option(
+        Literal["sentences", "compressed"] | None,
+        _CHOICE,
+        help="Whole sentences, or parts of them. [default: sentences]",
+    ),
+    "parser": opt.option(
+        opt.FilePath | None,
+        _CHOICE,
+        help="A parser from `argmetric parse train`; compressed summaries need one.",
+    ),
+    "min_words": opt.option(
+        int | None,
+        _CHOICE,
+        help="The least number of words of a sentence in the summary. [default: 1]",
+        gte=1,
+    ),
+    "redundancy": opt.option(
+        float | None,
+        _CHOICE,
+        help="The largest share of a new sentence's content words that the summary may "
+        "already have. [default: 1]",
+        gte=0,
+        lte=1,
+    ),
+}
+
+
+@command(
+    "model references words mode parser policy iterations oracle_beam beta min_words "
+    "redundancy encoding json",
+    files={"data": _CLUSTERS},
+    changed={
+        **_CHANGED,
+        "model": opt.option(
+            opt.WrittenPath, None, learning.REQUIRED, alias=("-o", "--out")
         ),
-    ] = None,
-    encoding: opt.Encoding = "utf-8",
-    html: Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)] = None,
-    output: opt.TextTarget = None,
-    json: opt.Json = False,
-) -> int:
+        "policy": opt.option(
+            Literal["weights", "dagger", "vine", "searn"], _CHOICE, "weights"
+        ),
+        "iterations": opt.option(int | None, _CHOICE, gte=1, lte=1000),
+        "oracle_beam": opt.option(int | None, _CHOICE, gte=1, lte=1024),
+        "beta": opt.option(float | None, _CHOICE, gt=0, lte=1),
+    },
+)
+def train(o: Given) -> int:
+    """Train a summarizer on documents with summaries that people wrote.
+
+    The answer goes to standard output. Ctrl-C ends the training of "dagger" and "vine"
+    and keeps the policy so far (exit code 130). If all JSON lines have the key query,
+    the model learns summaries of that topic.
+
+    Parameters
+    ----------
+    data
+        The clusters: JSON lines with the keys documents, references and, optionally,
+        name and query; or a folder with a subfolder of documents, or one document, for
+        each cluster. - is standard input.
+    model
+        The file for the summarizer, replaced whole or not at all.
+    words
+        The length of the summaries to learn. [default: 60]
+    policy
+        "weights" learns which pairs of words the references contain, "dagger" also uses
+        the summary so far, "vine" is SEARN as published. "searn" is an old name of
+        "dagger".
+    iterations
+        Iterations of "dagger" and "vine". [default: 3]
+    oracle_beam
+        The width of their beam search for good summaries to learn from. [default: 1, of
+        "vine" 20]
+    beta
+        The share of decisions that a new policy of "vine" gets. [default: 0.5]
+    """
+    learning.refuse_target("summarizer", o.model)
+    check_encoding(o.encoding)
+    policy = "dagger" if o.policy == "searn" else o.policy
+    if policy == "weights":
+        why = "{} is about --policy dagger or vine: pass one of them too"
+        learning.refuse(why, **o.only("iterations", "oracle_beam"))
+    if policy != "vine":
+        learning.refuse("{} is about --policy vine: pass that too", beta=o.beta)
+    names = "iterations", "oracle_beam", "beta", "min_words", "redundancy"
+    summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
+    known = _read_clusters(o)
+
+    def answer(learned: Values) -> tuple[Values, Facts]:
+        values: Values = {
+            "file": known.name,
+            "references": o.references,
+            "clusters": len(known.clusters),
+            "documents": sum(len(one.documents) for one in known.clusters),
+            "reference_count": sum(map(len, known.references)),
+            "words": summarizer.words_,
+            "mode": summarizer.mode,
+            "policy": policy,
+            "parser": o.parser,
+            **learned,
+        }
+        sizes = ("clusters", "cluster"), ("documents", "document")
+        said = [count(values[key], noun) for key, noun in sizes]
+        said.append(count(values["reference_count"], "reference"))
+        return values, [
+            ("learned", f"{', '.join(said)} of {known.name}"),
+            ("mode", f"{summarizer.mode}, policy {policy}"),
+            ("length", count(summarizer.words_, "word")),
+            ("took", f"{learned['seconds']:.1f} s"),
+        ]
+
+    how = _given(o, "words")
+    if known.queries is not None:
+        how["queries"] = known.queries
+    return learning.train(
+        *("summarize train", "summarizer", summarizer, o),
+        f"{len(known.clusters):,} clusters",
+        answer,
+        known.clusters,
+        known.references,
+        notes=known.notes,
+        table=_history,
+        **how,
+    )
+
+
+def _given(o: Given, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in o.only(*names).items() if value is not None}
+
+
+def _history(values: Values) -> _report.Table | None:
+    """A row for each policy of the training."""
+    rows = [
+        (
+            f"iteration {row['iteration']}" if row["iteration"] else "initial",
+            *map(number, (row["loss"], row["regret"])),
+            f"{row['steps']:.1f}",
+        )
+        for row in values["history"]
+    ]
+    header = "policy", "loss (1 - ROUGE-2)", "regret of a step", "steps"
+    return (header, rows) if rows else None
+
+
+def _new_summarizer(o: Given, **how: Any) -> Summarizer:
+    """Make a summarizer that has learned nothing."""
+    from argmetric.search import Parser, Summarizer
+
+    if o.mode == "compressed" and o.parser is None:
+        raise UsageError(
+            "--mode compressed cuts sentences along their parses: pass --parser, a "
+            "file of argmetric parse train"
+        )
+    parser = None
+    if o.mode != "compressed":
+        learning.refuse("{} is about --mode compressed: pass that too", parser=o.parser)
+    else:
+        parser = learning.load_learned(Parser, "parser", o.parser)
+    return Summarizer(o.mode or "sentences", parser=parser, **how)
+
+
+def _summarizer(o: Given) -> Summarizer:
+    """Load the model, or make a summarizer that has learned nothing."""
+    given = _given(o, "min_words", "redundancy")
+    if o.model is None:
+        return _new_summarizer(o, **given)
+    learning.refuse("{} is part of the model: leave it out", **o.only("mode", "parser"))
+    from argmetric.search import Summarizer
+
+    loaded: Summarizer = learning.load_learned(Summarizer, "summarizer", o.model)
+    return loaded.set_params(**given)
+
+
+def _read_clusters(o: Given) -> ClusterFiles:
+    """Read clusters with references; options that contradict the file are told."""
+    from argmetric._text.summaries.read import read_labelled
+
+    is_folder = o.data != "-" and os.path.isdir(o.data)
+    if is_folder and o.references is None:
+        raise UsageError(
+            f"{o.data} is a folder: pass --references, that of the summaries"
+        )
+    if not is_folder and o.references is not None:
+        raise UsageError(
+            f"--references is about a folder of clusters; {o.data} is to have JSON "
+            "lines with their references"
+        )
+    how = {"encoding": o.encoding, "otherwise": opt.OTHER_ENCODING}
+    with progress(f"reading {o.data}"):
+        return read_labelled(o.data, o.references, **how)
+
+
+# ----------------------------------------------------------------------- summarize
+
+
+@command(
+    "words chars model mode parser min_words redundancy must never query references "
+    "encoding html output json",
+    files={"*files": Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")]},
+    changed={
+        **_CHANGED,
+        "chars": opt.option(int | None, _BUDGET, gte=1),
+        "must": _TEXTS,
+        "never": _TEXTS,
+        "query": opt.option(str | None, _CHOICE, metavar="TEXT"),
+        "references": opt.option(opt.FilePath | None, metavar="FOLDER|FILE"),
+        "html": opt.option(opt.WrittenPath | None, opt.OUTPUT),
+    },
+)
+def summarize_files(o: Given) -> int:
     """Summarise texts in their own words, within a word limit.
 
     All files, and all files in folders, are the documents of one summary. It takes
@@ -72,6 +271,8 @@ def summarize_files(
     files
         The documents: files of plain text, or folders of such files; - is standard
         input.
+    chars
+        The largest number of characters, instead of words.
     must
         Always include sentences with this text; repeat the option for several.
     never
@@ -79,79 +280,78 @@ def summarize_files(
     query
         The topic of the summary, in words of the documents. A model must have been
         trained with queries.
+    references
+        Summaries that people wrote, one per file, to score against.
     html
         Also write a page that shows which words of the documents were kept.
     """
     from argmetric._text.summaries.read import read_sources
     from argmetric.search import score_summaries
 
-    if not files:
+    if not o.files:
         raise UsageError(
             "a folder or files are needed. See argmetric summarize --help."
         )
-    if files.count("-") > 1:
+    if o.files.count("-") > 1:
         raise UsageError("standard input can be read once only")
-    if html == "-":
+    if o.html == "-":
         raise UsageError("a page is written to a file, not to standard output")
-    if output is not None and output.lower().endswith((".html", ".htm")):
-        raise UsageError(f"-o writes plain text: pass --html {output} for a page")
-    limits = budget.arguments()
-    for target in (html, output):
-        if target is not None and not (target is output and target == "-"):
-            refuse_bad_target(target)
-    check_encoding(encoding)
-    summarizer = chooser.summarizer()
+    if o.output is not None and o.output.lower().endswith((".html", ".htm")):
+        raise UsageError(f"-o writes plain text: pass --html {o.output} for a page")
+    if o.has("words") and o.has("chars"):
+        raise UsageError("--words and --chars exclude each other: pass one of them")
+    for target in {o.html, o.output} - {None, "-"}:
+        refuse_bad_target(target)
+    check_encoding(o.encoding)
+    summarizer = _summarizer(o)
+    how = {"encoding": o.encoding, "otherwise": opt.OTHER_ENCODING}
     with progress("reading"):
-        sources = read_sources(files, encoding=encoding, otherwise=opt.OTHER_ENCODING)
+        sources = read_sources(o.files, **how)
     cluster, notes = sources.clusters[0], sources.notes
-    wanted = None if must is None else [_with_text(cluster, must, "must")]
-    unwanted = None if never is None else [_with_text(cluster, never, "never")]
-    gold = None
-    if references is not None:
-        found = read_sources(
-            [references], encoding=encoding, otherwise=opt.OTHER_ENCODING
-        ).clusters[0]
-        gold = found.documents
-    started = time.perf_counter()
-    with progress("summarising"), warnings_in(notes):
-        [summary] = summarizer.predict(
-            [cluster],
-            must=wanted,
-            never=unwanted,
-            queries=None if query is None else [query],
-            **limits,
+    wanted, gold = _given(o, "words"), None
+    if o.chars is not None:
+        wanted["characters"] = o.chars
+    for name, texts in _given(o, "must", "never").items():
+        wanted[name] = [_with_text(cluster, texts, name)]
+    if o.query is not None:
+        wanted["queries"] = [o.query]
+    if o.references is not None:
+        gold = read_sources([o.references], **how).clusters[0].documents
+    with learning.warnings_in(notes):
+        [summary], seconds = learning.timed(
+            "summarising", summarizer.predict, [cluster], **wanted
         )
-    seconds = time.perf_counter() - started
-    notes += _room_left(summary)
-    scores = None if gold is None else scores_of(score_summaries([summary], [gold]))
-    if html is not None:
-        write_text(html, summary.to_html())
-    target = output if output is not None else None if json else "-"
+    left = summary.limit - summary.size
+    if 2 * left > summary.limit and summary.n_words < cluster.n_words:
+        why = "nothing more is worth its words to the policy"
+        if summary.policy == "frequency":
+            why = "nothing more is said in several documents"
+        notes.append(f"{left:,} of {summary.limit:,} {summary.unit} are left: {why}")
+    scores = None
+    if gold is not None:
+        found = score_summaries([summary], [gold]).to_dict()
+        scores = {name: found[name] for name in ("rouge_1", "rouge_2")}
+    if o.html is not None:
+        write_text(o.html, summary.to_html())
+    target = None if o.output is None and o.json else o.output or "-"
     if target is not None:
         parts = [summary.text] if summary.mode == "sentences" else summary.sentences
         write_text(target, "\n".join([*parts, ""]))
-    answer: _report.Values = {
+    values: Values = {
         **summary.to_dict(),
-        "model": chooser.model,
+        "model": o.model,
         "scores": scores,
         "seconds": seconds,
         "notes": notes,
-        "html": html,
+        "html": o.html,
         "output": target,
     }
-    facts = partial(_facts, lines=[*summary._lines()])
-    return _report.tell("summarize", answer, facts, json=json, stderr=True)
-
-
-def _room_left(summary: Summary) -> list[str]:
-    """Why a summary is much shorter than it may be, though there is more to say."""
-    left = summary.limit - summary.size
-    if 2 * left <= summary.limit or summary.n_words == summary.cluster.n_words:
-        return []
-    why = "nothing more is worth its words to the policy"
-    if summary.policy == "frequency":
-        why = "nothing more is said in several documents"
-    return [f"{left:,} of {summary.limit:,} {summary.unit} are left: {why}"]
+    facts = [("of", values["name"]), *summary._lines()]
+    if o.model is not None:
+        facts.append(("model", o.model))
+    for name, score in (scores or {}).items():
+        facts.append((name.upper().replace("_", "-"), _recall(score)))
+    return learning.tell_predicted("summarize", o, values, facts, unwritten="")
 
 
 def _with_text(
@@ -172,34 +372,23 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _facts(answer: _report.Values, lines: _report.Facts) -> _report.Facts:
-    facts = [("of", answer["name"]), *lines]
-    if answer["model"] is not None:
-        facts.append(("model", answer["model"]))
-    for name, score in (answer["scores"] or {}).items():
-        what = name.upper().replace("_", "-")
-        mean, best = _report.number(score["mean"]), _report.number(score["best"])
-        facts.append((what, f"recall {mean}, with the best reference {best}"))
-    return [*facts, ("took", f"{answer['seconds']:.1f} s")]
+def _recall(score: Values, interval: str = "") -> str:
+    mean, best = number(score["mean"]), number(score["best"])
+    return f"recall {mean}, {interval}with the best reference {best}"
 
 
-def evaluate(
-    data: Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")],
-    /,
-    *,
-    references: ReferencesFolder = None,
-    words: Words = None,
-    chooser: ChooserOptions = DEFAULT_CHOOSER,
-    encoding: opt.Encoding = "utf-8",
-    fail_under: Annotated[
-        opt.FailUnder,
-        Parameter(
-            validator=opt.FRACTION,
-            help="Exit with 3 if the mean ROUGE-2 recall is under this.",
-        ),
-    ] = None,
-    json: opt.Json = False,
-) -> int:
+# ------------------------------------------------------------------------ evaluate
+
+
+@command(
+    "references words model mode parser min_words redundancy encoding fail_under json",
+    files={"data": _CLUSTERS},
+    changed={
+        **_CHANGED,
+        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
+    },
+)
+def evaluate(o: Given) -> int:
     """Summarise documents and compare with summaries that people wrote.
 
     ROUGE recall is the share of a reference's words (ROUGE-1) or pairs of words
@@ -214,73 +403,55 @@ def evaluate(
         training.
     words
         The length of the summaries. [default: what the model has learned, or 60]
+    fail_under
+        Exit with 3 if the mean ROUGE-2 recall is under this.
     """
     from argmetric.search import score_summaries
 
-    check_encoding(encoding)
-    summarizer = chooser.summarizer()
-    known = read_training(data, references, encoding)
-    notes = known.notes
+    check_encoding(o.encoding)
+    summarizer = _summarizer(o)
+    known = _read_clusters(o)
     doing = f"summarising {len(known.clusters):,} clusters"
-    with progress(doing), warnings_in(notes):
-        summaries = summarizer.predict(
-            known.clusters, words=words, queries=known.queries
-        )
+    with progress(doing), learning.warnings_in(known.notes):
+        how = {"words": o.words, "queries": known.queries}
+        summaries = summarizer.predict(known.clusters, **how)
     scores = score_summaries(summaries, known.references)
-    summary: _report.Values = {
+    values: Values = {
         "file": known.name,
-        "references": references,
-        "model": chooser.model,
+        "references": o.references,
+        "model": o.model,
         "mode": summarizer.mode,
         "policy": summarizer.policy_,
         "limit": summaries[0].limit,
         **scores.to_dict(),
-        "notes": notes,
+        "notes": known.notes,
     }
-    if not json:
-        _report.print_table(_report.console(stderr=False), *_clusters(summary))
-    told = [("note", note) for note in (summary["convention"], *notes)]
-    _report.tell("summarize evaluate", summary, _evaluated, json=json, notes=told)
-    return gate(
-        scores.rouge_2, fail_under, get_metric("recall"), "the mean ROUGE-2 recall"
-    )
-
-
-def _clusters(summary: _report.Values) -> _report.Table:
-    rows = [
-        (
-            one["name"],
-            _report.number(one["rouge_2"]),
-            _report.number(one["rouge_2_best"]),
-            _report.number(one["rouge_1"]),
-            _report.number(one["rouge_1_best"]),
-            f"{one['words']:,}",
-        )
-        for one in summary["clusters"]
+    if not o.json:
+        header = "cluster", "ROUGE-2", "best", "ROUGE-1", "best", "words"
+        keys = "rouge_2", "rouge_2_best", "rouge_1", "rouge_1_best"
+        rows = [
+            (one["name"], *(number(one[key]) for key in keys), f"{one['words']:,}")
+            for one in values["clusters"]
+        ]
+        _report.print_table(_report.console(stderr=False), header, rows)
+    facts = [
+        ("clusters", f"{len(values['clusters']):,} of {known.name}"),
+        ("model", o.model or "none"),
+        ("chosen", f"{summarizer.mode}, by {summarizer.policy_}"),
+        ("budget", count(values["limit"], "word")),
     ]
-    return ("cluster", "ROUGE-2", "best", "ROUGE-1", "best", "words"), rows
+    for name in ("rouge_2", "rouge_1"):
+        low, high = map(number, values[name]["interval"])
+        share = f"{100 * values['coverage']:g} % interval {low} to {high}, "
+        facts.append((name.upper().replace("_", "-"), _recall(values[name], share)))
+    facts.append(("words", f"{values['words']:.1f} on average"))
+    notes = [("note", note) for note in (values["convention"], *known.notes)]
+    _report.tell("summarize evaluate", values, facts, json=o.json, notes=notes)
+    recall, judged = get_metric("recall"), "the mean ROUGE-2 recall"
+    return gate(scores.rouge_2, o.fail_under, recall, judged)
 
 
-def _evaluated(summary: _report.Values) -> _report.Facts:
-    return [
-        ("clusters", f"{len(summary['clusters']):,} of {summary['file']}"),
-        ("model", summary["model"] or "none"),
-        ("chosen", f"{summary['mode']}, by {summary['policy']}"),
-        ("budget", _report.count(summary["limit"], "word")),
-        ("ROUGE-2", _in_words(summary["rouge_2"], summary["coverage"])),
-        ("ROUGE-1", _in_words(summary["rouge_1"], summary["coverage"])),
-        ("words", f"{summary['words']:.1f} on average"),
-    ]
-
-
-def _in_words(score: _report.Values, coverage: float) -> str:
-    mean, best = _report.number(score["mean"]), _report.number(score["best"])
-    low, high = map(_report.number, score["interval"])
-    interval = f"{100 * coverage:g} % interval {low} to {high}"
-    return f"recall {mean}, {interval}, with the best reference {best}"
-
-
-summarize = command_group(
+summarize = learning.command_group(
     "summarize",
     "",
     ENDINGS,

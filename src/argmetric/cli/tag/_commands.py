@@ -2,13 +2,396 @@
 
 from __future__ import annotations
 
-from argmetric.cli._examples import TRAINING_ENDINGS
-from argmetric.cli._learning import command_group
-from argmetric.cli.tag._evaluate import evaluate
-from argmetric.cli.tag._predict import predict
-from argmetric.cli.tag._train import templates, train
+import json
+import sys
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-tag = command_group(
+import numpy as np
+
+from argmetric._results.whole_files import DataError
+from argmetric._text.corpus import sentences as corpus
+from argmetric._text.corpus.files import write_text
+from argmetric._text.corpus.labels import CodedLabels
+from argmetric.cli import _learning as learning
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._examples import TRAINING_ENDINGS
+from argmetric.cli.tag._evaluate import TagTask, evaluate, labelled
+
+if TYPE_CHECKING:
+    from argmetric.search import Tagger
+
+_TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
+_DEV_SCORES = "accuracy", "precision", "recall", "f1", "unknown", "tokens"
+_LINES = (".jsonl", ".ndjson", ".json")
+
+
+@command(
+    "task model dev encoding templates direction beam roll_in epochs memory hash_bits "
+    "seed json",
+    files={"file": opt.FilePath},
+    changed={
+        **learning.OF_TEXTS,
+        "task": opt.option(TagTask, None, learning.REQUIRED),
+        "templates": opt.option(opt.FilePath | None, learning.RECIPE),
+        "roll_in": opt.option(
+            Literal["mixed", "gold", "own", "none"] | None, learning.RECIPE
+        ),
+        "memory": opt.option(Literal["none", "past", "both"] | None, learning.RECIPE),
+    },
+)
+def train(o: Given) -> int:
+    """Train a tagger and save it to a file.
+
+    Omitted options take the task's defaults. The answer goes to standard output, a line
+    for each epoch to standard error. Ctrl-C ends the training and keeps the best tagger
+    so far (exit code 130).
+
+    Parameters
+    ----------
+    file
+        Labelled sentences; - is standard input. Words come first and the label last;
+        for "chunk" and "ner", a part of speech second if there is one; for "joint",
+        the tag is the last but one.
+    task
+        Chunks or named entities (labels of IOB2; IOB1 is converted), parts of speech,
+        or a part of speech and a chunk label together.
+    model
+        The file for the tagger, replaced whole or not at all.
+    dev
+        Development sentences with labels; the epoch that scores best on them is kept.
+    templates
+        A file with a template on each line; see `argmetric tag templates`.
+    roll_in
+        The histories to learn from: the true labels first and the tagger's own later,
+        the true labels, the tagger's own, none.
+    memory
+        Whether a second pass sees the labels that the first one gave to the same word:
+        not at all, in earlier sentences, or on both sides.
+    """
+    learning.refuse_target("tagger", o.model)
+    learning.refuse_two_streams(o.file, o.dev)
+    from argmetric.search import Tagger
+
+    names = "direction", "beam", "roll_in", "epochs", "memory", "hash_bits"
+    options = {**o.only(*names), "random_state": o.seed}
+    try:
+        Tagger(o.task, **options).recipe()
+    except ValueError as error:  # options that contradict each other
+        raise UsageError(str(error)) from None
+    table = None if o.templates is None else _read_table(o.templates, o.task)
+    known = labelled(o.file, o.encoding, o.task)
+    held = None if o.dev is None else labelled(o.dev, o.encoding, o.task, known)
+    tagger = Tagger(o.task, templates=table, **options)
+
+    def answer(learned: _report.Values) -> tuple[_report.Values, _report.Facts]:
+        recipe = tagger.recipe()
+        n = _n_templates(recipe)
+        all_of_them = _n_templates(Tagger(**tagger.get_params()).recipe())
+        if n < all_of_them:
+            learned["notes"].append(
+                f"no column of parts of speech: {all_of_them - n} of {all_of_them} "
+                "templates are unused"
+            )
+        learning.note_interrupt(tagger, "tagger", learned)
+        scores = None
+        if held is not None:
+            scores = {
+                name: {key: getattr(found, key) for key in _DEV_SCORES}
+                for name, found in tagger.evaluate(held.sentences).items()
+            }
+        values = {
+            **_sizes(known.text),
+            "task": o.task,
+            "labels": [len(kinds) for kinds in known.labels],
+            "templates": o.templates,
+            "template_count": n,
+            "direction": tagger.direction_,
+            **learning.recipe_of(recipe),
+            "dev": None if held is None else held.text.name,
+            "dev_scores": scores,
+            **learned,
+        }
+        joint, memory = o.task == "joint", recipe["memory"]
+        nouns = ("tag", "label") if joint else ("label",)
+        kinds = map(_report.count, values["labels"], nouns)
+        remembers = "" if memory == "none" else f", memory {memory}"
+        search = f"direction {tagger.direction_}, beam {recipe['beam']}{remembers}"
+        facts = [
+            _report.sentences_asked(values),
+            ("task", f"{o.task}, {' and '.join(kinds)}"),
+            ("templates", f"{n} of {o.templates or 'the recipe'}"),
+            ("search", search),
+            ("learned", learning.how_learned(values)),
+        ]
+        for name, one in (scores or {}).items():
+            what = f"{name} " if joint else ""
+            strict = f"F1 {_report.number(one['f1'])} (strict)"
+            share = f"accuracy {_report.number(one['accuracy'])}"
+            found = share if one["f1"] is None else strict
+            facts.append(("dev", f"{what}{found} on {values['dev']}"))
+        return values, facts
+
+    return learning.train(
+        *("tag train", "tagger", tagger, o, f"{known.text.n_sentences:,} sentences"),
+        answer,
+        known.sentences,
+        notes=[*known.notes, *(() if held is None else held.notes)],
+        dev=None if held is None else held.sentences,
+        on_epoch=learning.tell_epoch,
+    )
+
+
+def _sizes(text: Any) -> _report.Values:
+    tokens = text.tokens if isinstance(text, corpus.PlainText) else text.places
+    sizes = {"sentences": text.n_sentences, "tokens": len(tokens)}
+    return {"file": text.name, **sizes}
+
+
+def templates(task: TagTask, /) -> int:
+    """Print the templates of a task, to be extended and passed to `train`.
+
+    Parameters
+    ----------
+    task
+        The task.
+    """
+    from argmetric.search import default_templates
+
+    if task != "joint":
+        sys.stdout.write(default_templates(task).lstrip())
+        return DONE
+    for name in _TIERS:
+        sys.stdout.write(f"[{name}]\n{default_templates(f'joint {name}').lstrip()}")
+    return DONE
+
+
+def _read_table(path: str, task: TagTask) -> Any:
+    """Read and check a table; that of a joint task has a part for each tier."""
+    from argmetric.search import Tagger
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    table = _parts(text.splitlines(), path) if task == "joint" else text
+    try:
+        found = Tagger(task, templates=table).recipe()
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
+    if not _n_templates(found):
+        raise DataError(f"{path} has no templates")
+    return table
+
+
+def _n_templates(recipe: dict[str, Any]) -> int:
+    tables = recipe["templates"]
+    return sum(map(len, tables.values())) if isinstance(tables, dict) else len(tables)
+
+
+def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
+    """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
+    heads = {f"[{name}]": name for name in _TIERS}
+    parts: dict[str, list[str]] = {}
+    here = None
+    for number, line in enumerate(lines):
+        text = line.partition("#")[0].strip()
+        if text and here is None and text not in heads:
+            raise DataError(
+                f"{path}, line {number + 1}: templates of the joint task stand under a "
+                f"line {' or '.join(heads)}"
+            )
+        if text in heads:
+            here = heads[text]
+            parts.setdefault(here, [""] * number)
+        for name, part in parts.items():
+            part.append(line if name == here and text not in heads else "")
+    return parts
+
+
+# ------------------------------------------------------------------------- predict
+
+
+@command(
+    "encoding raw output output_format json",
+    files={"model": opt.FilePath, "file": opt.FilePath},
+    changed={
+        **learning.OF_TEXTS,
+        "raw": opt.option(bool),
+        "output_format": opt.option(Literal["text", "jsonl"] | None, opt.OUTPUT),
+        "json": (opt.JsonSummary, False),
+    },
+)
+def predict(o: Given) -> int:
+    """Tag sentences with a tagger from `argmetric tag train`.
+
+    The output has the input lines with the predicted tag as last column (tag and chunk
+    label for a joint tagger). Empty lines and -DOCSTART- lines stay as they are. A
+    summary goes to standard error.
+
+    With --raw the file is plain text. The output marks entities, as in [PER Ana], or
+    tags, as in Ana/NNP. As JSON lines it has an object for each sentence: its "text"
+    and its "entities" with type, "start" and "end"; text[start:end] is the entity.
+
+    Parameters
+    ----------
+    model
+        The file of the tagger. It holds data only; no code is run.
+    file
+        The sentences, words first; - is standard input. Further columns, such as true
+        labels, are ignored.
+    encoding
+        The encoding of input and output.
+    raw
+        The file is plain text, not a token on each line; sentences end with lines and
+        with full stops. For a tagger that was trained on words and labels alone.
+    output_format
+        With --raw: "text", or "jsonl" for JSON lines. By default the ending of --output
+        tells it; on standard output it is text.
+    """
+    target = learning.text_target(o)
+    if not o.raw:
+        learning.refuse("{} is about --raw: pass it too", output_format=o.output_format)
+    from argmetric.search import Tagger
+
+    tagger = learning.load_learned(Tagger, "tagger", o.model)
+    task = tagger.task
+    if task == "label":
+        raise DataError(f"{o.model} is a tagger of another task, which Python runs")
+    text: Any = _plain_text(o, tagger) if o.raw else _columns(o, tagger)
+    sentences = text.objects() if o.raw else text.objects(text.columns)
+    doing = f"tagging {len(sentences):,} sentences"
+    found, seconds = learning.timed(doing, tagger.predict, sentences)
+    flat = list(chain.from_iterable(found))
+    added = list(zip(*flat, strict=True)) if task == "joint" else [flat]
+    columns, entities = [], None
+    if o.raw:
+        tags = list(added[0]) if task in ("pos", "joint") else None
+        marked = Marked(text, None if task == "pos" else list(added[-1]), tags)
+        entities = None if task == "pos" else len(marked.types)
+        by_name = "jsonl" if str(o.output).lower().endswith(_LINES) else "text"
+        as_lines = (o.output_format or by_name) == "jsonl"
+        written = marked.as_lines() if as_lines else marked.as_text()
+    else:
+        columns = list(range(text.width + 1, text.width + len(added) + 1))
+        written = text.with_columns(added)
+    if target is not None:
+        write_text(target, written, o.encoding)
+    values: _report.Values = {
+        **_sizes(text),
+        "model": o.model,
+        "task": task,
+        "columns": columns,
+        "entities": entities,
+        "seconds": seconds,
+        "output": target,
+    }
+    facts = [_report.sentences_asked(values), ("model", f"{o.model}, task {task}")]
+    if columns:
+        noun = "column" if len(columns) == 1 else "columns"
+        facts.append(("added", f"{noun} {' and '.join(map(str, columns))}"))
+    if entities is not None:
+        facts.append(("found", f"{entities:,} entities"))
+    return learning.tell_predicted("tag predict", o, values, facts)
+
+
+def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
+    """Read a file of tokens; one that lacks a column of the tagger is refused."""
+    text: corpus.ColumnFile = learning.read_text_file(
+        corpus.read_columns, o.file, o.encoding
+    )
+    needed = tagger.n_columns_
+    if text.width < needed:
+        raise DataError(
+            f"{text.name}: {o.model} reads {needed} columns, words first; there "
+            f"{'is 1' if text.width == 1 else f'are {text.width}'}"
+        )
+    labels = set(tagger.labels_[-1] if tagger.task == "joint" else tagger.labels_)
+    for number in range(1, needed):
+        values = set(text.columns[number])
+        if values <= labels and values != {"O"}:
+            raise DataError(
+                f"{text.name}: column {number + 1}, which {o.model} reads to decide, "
+                "holds the labels that it should find: a column seems to be missing"
+            )
+    return text
+
+
+def _plain_text(o: Given, tagger: Tagger) -> corpus.PlainText:
+    if tagger.n_columns_ > 1:
+        raise DataError(
+            f"{o.model} reads {tagger.n_columns_} columns, and plain text has words "
+            "alone: train one on a file with words and labels"
+        )
+    name, text = learning.read_text_file(corpus.read_text, o.file, o.encoding)
+    plain = corpus.tokenized(text, name)
+    if not plain.tokens:
+        raise DataError(f"{name} has no words")
+    return plain
+
+
+class Marked:
+    """Plain text with the labels of chunks and the tags that a tagger found."""
+
+    def __init__(
+        self, plain: corpus.PlainText, labels: list[str] | None, tags: list[str] | None
+    ) -> None:
+        self.plain, self.tags, self.has_entities = plain, tags, labels is not None
+        numbers: dict[str, int] = {}
+        coded = CodedLabels.read(
+            labels or ["O"] * len(plain.tokens), plain.sentences, numbers
+        )
+        found = coded.chunks(lenient=True)
+        self.start, self.stop, known = found.start, found.stop, list(numbers)
+        self.types = [known[kind] for kind in found.kind.tolist()]
+
+    def as_text(self) -> str:
+        """Return the text with each entity in brackets, or a tag behind each token."""
+        text, spans = self.plain.text, self.plain.spans
+        if self.has_entities:
+            marks = [(f"[{kind} ", "]") for kind in self.types]
+            places = np.column_stack([spans[self.start, 0], spans[self.stop - 1, 1]])
+        else:
+            marks, places = [("", f"/{tag}") for tag in self.tags or ()], spans
+        cuts = [0, *places.ravel().tolist(), len(text)]
+        parts = [text[a:b] for a, b in pairwise(cuts)]
+        between = [mark for pair in marks for mark in pair] + [""]
+        return "".join(part + mark for part, mark in zip(parts, between, strict=True))
+
+    def as_lines(self) -> str:
+        """Return a JSON object for each sentence; places are those in its own text."""
+        spans, lines = self.plain.spans, []
+        first = np.searchsorted(self.start, self.plain.sentences).tolist()
+        for place, (a, b) in enumerate(pairwise(self.plain.sentences.tolist())):
+            begin = int(spans[a, 0])
+            text = self.plain.text[begin : int(spans[b - 1, 1])]
+            found: dict[str, Any] = {"text": text, "start": begin}
+            if self.tags is not None:
+                found["tokens"] = [
+                    {"text": text[i:j], "start": i, "end": j, "tag": tag}
+                    for (i, j), tag in zip(
+                        (spans[a:b] - begin).tolist(), self.tags[a:b], strict=True
+                    )
+                ]
+            if self.has_entities:
+                here = slice(first[place], first[place + 1])
+                from_ = (spans[self.start[here], 0] - begin).tolist()
+                to = (spans[self.stop[here] - 1, 1] - begin).tolist()
+                found["entities"] = [
+                    {"type": kind, "start": i, "end": j, "text": text[i:j]}
+                    for i, j, kind in zip(from_, to, self.types[here], strict=True)
+                ]
+            lines.append(f"{json.dumps(found, ensure_ascii=False)}\n")
+        return "".join(lines)
+
+
+tag = learning.command_group(
     "tag",
     "Tag text: chunks, named entities, parts of speech, or two at once.\n\n"
     "Files have a line for each token, its columns separated by blanks or tabs, and an "
