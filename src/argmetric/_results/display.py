@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,15 @@ _CAPTION = (
 )
 
 
+class Field(NamedTuple):
+    """A thing that a result knows: what it is in JSON, and how a person reads it."""
+
+    key: str | None = None  #: in `to_dict`; None for what is only shown
+    value: Any = None  #: of a kind that `plain` knows, or a function that makes it
+    words: str | None = None  #: what a person calls it; None for what is not shown
+    text: str | None = None  #: the value as a person reads it; None is not shown
+
+
 class Shown:
     """An object that notebooks show as a table: a title, named lines, and notes.
 
@@ -35,20 +45,43 @@ class Shown:
         return lines_of(vars(self))
 
     def _notes(self) -> tuple[str, ...]:
-        return ()
+        return getattr(self, "notes", ())
 
     def _repr_html_(self) -> str:
         return table(self._title(), self._lines(), self._notes())
 
 
 class Result(Shown):
-    """A result, which is printed as it is shown in notebooks.
+    """A result: its text, its table in notebooks and its JSON come from its fields."""
 
-    One that prints itself in another way has a `__repr__` of its own.
-    """
+    def fields(self) -> list[Field]:
+        """All that the result says, in the order in which it is told."""
+        raise NotImplementedError
+
+    def lines(self) -> Lines:
+        """What a person reads of it: words and text of the fields that are shown."""
+        return [
+            (words, text)
+            for _, _, words, text in self.fields()
+            if words is not None and text is not None
+        ]
 
     def _lines(self) -> Sequence[tuple[str, ...]]:
-        raise NotImplementedError
+        return self.lines()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; nan is null unless `from_dict` reads them again."""
+        return self._plain(self.fields())
+
+    def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
+        from argmetric._results.saving import Saved, plain
+
+        nan = "nan" if isinstance(self, Saved) else None
+        return {
+            key: plain(value() if type(value) is FunctionType else value, key, nan)
+            for key, value, *_ in fields
+            if key is not None
+        }
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -56,6 +89,17 @@ class Result(Shown):
         text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
         notes = [f"  note: {note}" for note in self._notes()]
         return "\n".join([self._title(), *text, *notes])
+
+
+def metric_fields(metric: Any, text: str | None = None) -> list[Field]:
+    """The metric and what its 0/0 counts; its text says both unless one is given."""
+    if text is None:
+        zero = metric.zero_division
+        text = f"{metric.name}, 0/0 = {'left out' if zero != zero else f'{zero:g}'}"
+    return [
+        Field("metric", metric.name, "metric", text),
+        Field("zero_division", metric.zero_division),
+    ]
 
 
 def lines_of(values: Mapping[str, Any]) -> Lines:

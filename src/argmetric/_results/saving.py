@@ -205,7 +205,7 @@ def shown_number(value: float) -> float | str | None:
     return None if math.isnan(value) else plain_number(value)
 
 
-def plain(value: Any, name: str = "") -> Any:
+def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     """Values that JSON holds: infinities and nan as text, arrays as lists.
 
     Parameters
@@ -214,20 +214,24 @@ def plain(value: Any, name: str = "") -> Any:
         Of any depth. What has a `to_dict` of its own is asked for it.
     name : str
         What it is called in the message that refuses it.
+    nan : str or None
+        What stands for nan: None, which is null, for those who only look.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return plain_number(value)
+        return nan if math.isnan(value) else plain_number(value)
     if isinstance(value, np.generic):
-        return plain(value.item(), name)
+        return plain(value.item(), name, nan)
     if isinstance(value, np.ndarray):
         finite = value.dtype.kind == "f" and np.isfinite(value).all()
-        return value.tolist() if finite else plain(value.tolist(), name)
+        return value.tolist() if finite else plain(value.tolist(), name, nan)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, list | tuple):
-        return [plain(item, name) for item in value]
+        return [plain(item, name, nan) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(item, name) for key, item in value.items()}
+        return {key: plain(item, name, nan) for key, item in value.items()}
     if hasattr(value, "to_dict"):
         return value.to_dict()
     kind = type(value).__name__

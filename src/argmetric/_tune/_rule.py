@@ -22,8 +22,8 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Lines, Result
-from argmetric._results.saving import Saved, check_version, plain
+from argmetric._results.display import Field, Lines
+from argmetric._results.saving import Saved, check_version
 from argmetric._tune import _files
 from argmetric._tune._export import Exported, PortableRule, portable_cut, raw_cut
 from argmetric._tune._files import (
@@ -49,17 +49,18 @@ NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
 
-class SavedRule(Exported, Saved[Any], Result):
+class SavedRule(Exported, Saved[Any]):
     """A frozen rule that can be written to a file and read back.
 
-    A new kind of rule is a class below this one with a `kind`, `to_dict` and
+    A new kind of rule is a class below this one with a `kind`, `fields` and
     `_from_plain`, that the face of the room imports.
     """
 
     _what: ClassVar[str] = "rule"
 
-    def _header(self) -> dict[str, Any]:
-        return {"file": NAME, "format": FORMAT, "kind": self.kind}
+    def _header(self) -> list[Field]:
+        head = {"file": NAME, "format": FORMAT, "kind": self.kind}
+        return [Field(*pair) for pair in head.items()]
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
@@ -96,14 +97,14 @@ class SavedRule(Exported, Saved[Any], Result):
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _compared(self) -> dict[str, Any]:
-        """What makes two rules equal."""
-        return self.to_dict()
-
     def _key(self) -> str:
-        """All that is compared, as text: nan equals itself there."""
+        """All that is compared, as text: nan equals itself there.
+
+        Not the rows that it was tuned on: files read in pieces keep none.
+        """
+        compared = [one for one in self.fields() if one.key != "reference"]
         try:
-            return json.dumps(self._compared(), sort_keys=True)
+            return json.dumps(self._plain(compared), sort_keys=True)
         except TypeError:  # a function as calibrator, or labels of a kind of their own
             left = (*CURVE, "threshold_raw", "_kept")
             kept = {name: x for name, x in vars(self).items() if name not in left}
@@ -389,24 +390,17 @@ class Rule(SavedRule):
             return np.array(names)[positive.astype(np.intp)]
         return np.fromiter(names, dtype=object, count=2)[positive.astype(np.intp)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the curve, for JSON; `from_dict` gives an equal rule back."""
-        kept = None if self._kept is None else self._kept.to_dict()
-        return {**self._compared(), "reference": kept}
-
-    def _compared(self) -> dict[str, Any]:
-        """All but the rows it was tuned on: files read in pieces keep none."""
-        own = {
-            one.name: plain(getattr(self, one.name), one.name)
-            for one in fields(self)
-            if one.name not in (*CURVE, "metric", "calibrator", "_kept")
-        }
-        return {
-            **self._header(),
-            "metric": metric_to_dict(self.metric),
-            **own,
-            "calibrator": _files.saved_calibrator(self.calibrator),
-        }
+    def fields(self) -> list[Field]:
+        own = [one.name for one in fields(self)]
+        left = (*CURVE, "metric", "calibrator", "_kept")
+        return [
+            *(Field(None, None, *line) for line in rule_lines(self)),
+            *self._header(),
+            Field("metric", lambda: metric_to_dict(self.metric)),
+            *(Field(name, getattr(self, name)) for name in own if name not in left),
+            Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
+            Field("reference", self._kept),
+        ]
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
@@ -444,13 +438,6 @@ class Rule(SavedRule):
         if self.calibrator is not None:
             return "calibrated p"
         return "p" if self.probabilities else "score"
-
-    def _lines(self) -> Lines:
-
-        return rule_lines(self)
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the score against the threshold, and where the best one may lie.

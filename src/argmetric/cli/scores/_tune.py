@@ -201,7 +201,7 @@ def _tuned_lines(
             ]
             return [*asked[:-1], *scores], None
         (rule,) = rules
-        told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
+        told = [line for line in rule.lines() if line[0] not in ("weights", "rows")]
         weights = [f"{one:.4g}" for one in rule.weights]
         table = lines.class_table(rows.classes, weight=weights)
         return [*asked, *told], table
