@@ -12,7 +12,7 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from argmetric._results.display import Result, Shown
+from argmetric._results.display import Field, Result, Shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import read_cluster
 from argmetric._text.tagging.labels import Evaluation
@@ -104,7 +104,7 @@ def test_results_are_drawn_on_given_and_on_new_axes(result):
 
 
 def test_text_and_table_say_the_same(result):
-    assert isinstance(result, Result)
+    assert isinstance(result, Shown)
     text, table = repr(result), result._repr_html_()
     for line in result._lines():
         for cell in line:
@@ -117,11 +117,11 @@ class Hostile(Result):
     def _title(self):
         return "<script>title"
 
-    def _lines(self):
-        return [("<b>name", "a & b", '"<i>'), ("longer name", "x", "y")]
+    notes = ("<script>note",)
 
-    def _notes(self):
-        return ("<script>note",)
+    def fields(self):
+        lines = [("<b>name", 'a & b "<i>'), ("longer name", "x")]
+        return [Field("a", 1.0), *(Field(None, None, *line) for line in lines)]
 
 
 def test_text_of_others_is_no_markup():
@@ -133,8 +133,8 @@ def test_text_of_others_is_no_markup():
     assert "a &amp; b" in html
     assert repr(Hostile()).splitlines() == [
         "<script>title",
-        '  <b>name      a & b  "<i>',
-        "  longer name  x  y",
+        '  <b>name      a & b "<i>',
+        "  longer name  x",
         "  note: <script>note",
     ]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from argmetric._calibration_check._routes import IN_WORDS, Route, RouteName
 from argmetric._results.discrete import dot
-from argmetric._results.display import Lines, Result
-from argmetric._results.saving import shown_number
+from argmetric._results.display import Field, Lines, Result, only_shown
 
 Verdict = Literal["yes", "no", "too few rows to say"]
 Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
@@ -23,6 +22,11 @@ FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is bel
 KEPT = 0.015  # gap, its error counted, up to which a promise is kept
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
+LOSSES = (  # attributes that JSON has, before those of the log-odds and after
+    *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
+    *("score_standard_error", "expected", "expected_recalibrated"),
+)
+QUALITIES = ("p_value", "ece", "brier", "log_loss")
 HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
@@ -161,6 +165,8 @@ class CheckedRoutes(Result):
     rows are of the rarer kind, and which rows these are.
     """
 
+    _line_figures: ClassVar[tuple[str, ...]] = ()  # of the log-odds
+
     route: RouteName
     routes: tuple[Route, ...]
     expected: float
@@ -171,6 +177,13 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
+    notes: tuple[str, ...]
+
+    def _metric_fields(self) -> list[Field]:
+        raise NotImplementedError
+
+    def _row_fields(self) -> list[Field]:
+        raise NotImplementedError
 
     @property
     def p_value(self) -> float:
@@ -274,21 +287,46 @@ class CheckedRoutes(Result):
         """Log-loss of `p` as it stands."""
         return self.as_is.log_loss
 
-    def _verdict_lines(self) -> Lines:
+    def fields(self) -> list[Field]:
+        decide, forecast, after = (
+            self.fit_to_decide,
+            self.fit_to_forecast,
+            self.recalibrated,
+        )
+        error = None if self.forecast is None else _error_line(self)
+        names = [one.name for one in self.routes]
+        routes = [
+            {k: x for k, x in vars(r).items() if k != "name"} for r in self.routes
+        ]
         return [
-            ("reliable for decisions?", self.fit_to_decide),
-            ("reliable for forecasts?", self.fit_to_forecast),
+            Field("fit_to_decide", decide, "reliable for decisions?", decide),
+            Field("fit_to_forecast", forecast, "reliable for forecasts?", forecast),
+            *self._keys("advice", "route"),
+            Field("routes", dict(zip(names, routes, strict=True))),
+            *self._metric_fields(),
+            *only_shown((one.words, self._route_line(one)) for one in self.routes),
+            Field("expected_error", self.expected_error, "forecast error", error),
+            *self._keys("error_interval", *LOSSES, *self._line_figures, *QUALITIES),
+            *only_shown(self._quality_lines()),
+            Field("ece_recalibrated", after.ece),
+            Field("brier_recalibrated", after.brier),
+            Field("log_loss_recalibrated", after.log_loss),
+            Field("method", self.method),
+            *self._row_fields(),
+            Field("notes", self.notes),
         ]
 
-    def _route_lines(self) -> Lines:
-        expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
-        lines = [
-            (one.words, _route_line(one, expected.get(one.name), marked(self, one)))
-            for one in self.routes
-        ]
-        if self.forecast is not None:
-            lines.append(("forecast error", _error_line(self)))
-        return lines
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.advice, *self.notes)
+
+    def _route_line(self, route: Route) -> str:
+        means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        text, mark = f"{route.score:.4f}", marked(self, route)
+        if route.name in means:
+            text += f", expected {means[route.name]:.4f}"
+        if route.name != "decide":
+            text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+        return f"{text}, {mark}" if mark else text
 
     def _quality_lines(self) -> Lines:
         before, after = self.as_is, self.recalibrated
@@ -299,26 +337,7 @@ class CheckedRoutes(Result):
             ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
         ]
 
-    def _routes_as_dict(self) -> dict[str, Any]:
-        return {
-            one.name: {
-                name: shown_number(value)
-                for name, value in vars(one).items()
-                if name != "name"
-            }
-            for one in self.routes
-        }
-
 
 def _error_line(check: CheckedRoutes) -> str:
     low, high = check.error_interval
     return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"
-
-
-def _route_line(route: Route, expected: float | None, mark: str) -> str:
-    text = f"{route.score:.4f}"
-    if expected is not None:
-        text += f", expected {expected:.4f}"
-    if route.name != "decide":
-        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
-    return f"{text}, {mark}" if mark else text

@@ -194,8 +194,7 @@ class Decision(Result):
         return [
             *metric_fields(self.metric),
             Field("average", self.average, "average", average),
-            Field("n", self.n),
-            Field("n_groups", self.n_groups),
+            *self._keys("n", "n_groups"),
             Field("n_positives", self.n_positives, "positives", share),
             Field("threshold", self.threshold, "threshold", threshold),
             Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
@@ -207,8 +206,7 @@ class Decision(Result):
             Field(
                 "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
             ),
-            Field("share", self.share),
-            Field("notes", self.notes),
+            *self._keys("share", "notes"),
         ]
 
     def to_frame(self, backend: str = "pandas") -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from argmetric._input.types import Floats
 from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import Field, Result, metric_fields
+from argmetric._results.display import Field, Result, interval_text, metric_fields
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -84,39 +84,30 @@ class Forecast(Result, ScoreLaw):
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     def fields(self) -> list[Field]:
-        low, high = self.interval
-        over = None if self.n_groups is None else f"{self.n_groups:,} groups"
-        given = left_out = None
+        over = given = left_out = None
+        if self.n_groups is not None:
+            over = f"{self.n_groups:,} groups"
         if self.interval_given_map is not None:
-            a, b = self.interval_given_map
             part = f"{self.share_of_map:.0%} of the width is the map's"
-            given = f"{a:.4f} to {b:.4f}; {part}"
+            given = f"{interval_text(self.interval_given_map)}; {part}"
         if self.p_undefined > 0:
             left_out = f"with probability {self.p_undefined:.3g}"
-        named = f"{self.coverage:.0%} interval"
+        named, interval = f"{self.coverage:.0%} interval", interval_text(self.interval)
         labels = f"{self.n_positives:,} positive of {self.n:,}"
-        mass = f"{self.expected_positives:.1f}"
+        mass = self.expected_positives
         return [
             *metric_fields(self.metric, self.metric.name),
             Field(words="mean over", text=over),
             Field("mean", self.mean, "mean", f"{self.mean:.4f}"),
-            Field("interval", self.interval, named, f"{low:.4f} to {high:.4f}"),
+            Field("interval", self.interval, named, interval),
             Field("coverage", self.coverage),
             Field(
                 "interval_given_map", self.interval_given_map, "given the map", given
             ),
-            Field("share_of_map", self.share_of_map),
-            Field("std", self.std),
-            Field("p_undefined", self.p_undefined),
-            Field("n", self.n),
+            *self._keys("share_of_map", "std", "p_undefined", "n"),
             Field("n_positives", self.n_positives, "labels", labels),
             Field("n_groups", self.n_groups),
-            Field(
-                "expected_positives",
-                self.expected_positives,
-                "expected positives",
-                mass,
-            ),
+            Field("expected_positives", mass, "expected positives", f"{mass:.1f}"),
             Field("share", self.share, "share", self.share and str(self.share)),
             Field(words="left out (0/0)", text=left_out),
             Field(

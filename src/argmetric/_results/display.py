@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,9 +55,15 @@ class Shown:
 class Result(Shown):
     """A result: its text, its table in notebooks and its JSON come from its fields."""
 
+    _nan: ClassVar[str | None] = None  # what JSON has for nan
+
     def fields(self) -> list[Field]:
         """All that the result says, in the order in which it is told."""
         raise NotImplementedError
+
+    def _keys(self, *names: str) -> list[Field]:
+        """Attributes that only JSON has, under their own names."""
+        return [Field(name, getattr(self, name)) for name in names]
 
     def lines(self) -> Lines:
         """What a person reads of it: words and text of the fields that are shown."""
@@ -74,32 +81,61 @@ class Result(Shown):
         return self._plain(self.fields())
 
     def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
-        from argmetric._results.saving import Saved, plain
+        from argmetric._results.saving import plain
 
-        nan = "nan" if isinstance(self, Saved) else None
         return {
-            key: plain(value() if type(value) is FunctionType else value, key, nan)
+            key: plain(
+                value() if type(value) is FunctionType else value, key, self._nan
+            )
             for key, value, *_ in fields
             if key is not None
         }
 
     def __repr__(self) -> str:
         lines = self._lines()
-        width = max(len(name) for name, *_ in lines)
+        width = max((len(name) for name, *_ in lines), default=0)
         text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
         notes = [f"  note: {note}" for note in self._notes()]
         return "\n".join([self._title(), *text, *notes])
 
 
-def metric_fields(metric: Any, text: str | None = None) -> list[Field]:
-    """The metric and what its 0/0 counts; its text says both unless one is given."""
+def metric_fields(
+    metric: Any, text: str | None = None, words: str | None = "metric"
+) -> list[Field]:
+    """The metric and what 0/0 counts, which the text tells unless another is given."""
     if text is None:
         zero = metric.zero_division
         text = f"{metric.name}, 0/0 = {'left out' if zero != zero else f'{zero:g}'}"
     return [
-        Field("metric", metric.name, "metric", text),
+        Field("metric", metric.name, words, text),
         Field("zero_division", metric.zero_division),
     ]
+
+
+def class_metric_fields(
+    metric: Any, more: str = "", words: str | None = "metric"
+) -> list[Field]:
+    """The metric of several classes and what absent ones count."""
+    told = f"; {metric.convention}" if metric.convention else ""
+    first = metric_fields(metric, f"{metric.name}{more}{told}", words)
+    return [*first, Field("convention", metric.convention)]
+
+
+def only_shown(lines: Iterable[tuple[str, str]]) -> list[Field]:
+    """Fields of lines that JSON has in another form."""
+    return [Field(None, None, *line) for line in lines]
+
+
+def first_lines(
+    lines: Iterable[tuple[str, str]], count: int, most: int, what: str
+) -> list[Field]:
+    """At most so many of `count` lines, and one that says how many more there are."""
+    more = [("...", f"{count - most} more {what}")] if count > most else []
+    return only_shown([*islice(lines, most), *more])
+
+
+def interval_text(interval: tuple[float, float], digits: str = ".4f") -> str:
+    return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
 
 
 def lines_of(values: Mapping[str, Any]) -> Lines:

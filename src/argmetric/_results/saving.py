@@ -17,6 +17,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_path, shown
 from argmetric._input.label_words import spelled_number
+from argmetric._results.display import Result
 from argmetric._results.whole_files import (
     DataError,
     FilePath,
@@ -224,7 +225,8 @@ def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     if isinstance(value, np.generic):
         return plain(value.item(), name, nan)
     if isinstance(value, np.ndarray):
-        finite = value.dtype.kind == "f" and np.isfinite(value).all()
+        kind = value.dtype.kind
+        finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
         return value.tolist() if finite else plain(value.tolist(), name, nan)
     if hasattr(value, "_asdict"):
         value = value._asdict()
@@ -281,14 +283,15 @@ def check_version(found: Any, newest: int, what: str, by: str = "") -> None:
 Kept = TypeVar("Kept")
 
 
-class Saved(Generic[Kept]):
+class Saved(Result, Generic[Kept]):
     """An object that is kept in a JSON file; every kind of it registers itself.
 
     The class that names it in `_what` is the head of a family, and each class below it
-    with a `kind` of its own is one of its kinds. `to_dict` and `_from_plain` are a
+    with a `kind` of its own is one of its kinds. `fields` and `_from_plain` are a
     kind's own; `_kind_of` is the family's.
     """
 
+    _nan: ClassVar[str | None] = "nan"
     _what: ClassVar[str] = ""
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, Any]]
@@ -299,10 +302,6 @@ class Saved(Generic[Kept]):
             cls._kinds = {}
         if vars(cls).get("kind"):
             cls._kinds[cls.kind] = cls
-
-    def to_dict(self) -> dict[str, Any]:
-        """All that is saved, for JSON; `from_dict` gives an equal object back."""
-        raise NotImplementedError
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Kept:

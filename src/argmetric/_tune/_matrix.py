@@ -26,7 +26,7 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Field, metric_title
+from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
@@ -138,20 +138,18 @@ class MultiLabelRule(SavedRule):
         if not math.isnan(self.optimism):
             held = f"{self.score - self.optimism:.4f} (optimism {self.optimism:+.4f})"
         kept = self.rules[:1] if one_for_all else self.rules
-        cuts = [f"{x._scale} {x.operator} {x.threshold:.4g}" for x in kept[:SHOWN]]
-        shown = [("all labels", cuts[0])] if one_for_all else []
-        for name, cut, rule in zip(self.names, cuts, kept, strict=False):
-            if not one_for_all:
-                shown.append((str(name), f"{cut}, score {rule.score:.4f}"))
-        if len(kept) > SHOWN:
-            shown.append(("...", f"{len(kept) - SHOWN} more labels"))
+        names = ("all labels",) if one_for_all else self.names
+        cuts = (f"{x._scale} {x.operator} {x.threshold:.4g}" for x in kept)
+        if not one_for_all:
+            pairs = zip(cuts, kept, strict=True)
+            cuts = (f"{cut}, score {rule.score:.4f}" for cut, rule in pairs)
+        lines = zip(map(str, names), cuts, strict=True)
         return [
             *self._header(),
             Field(words="score", text=f"{self.score:.4f} ({self.average})"),
             Field(words="out of fold", text=held),
-            *(Field(None, None, *line) for line in shown),
-            Field("average", self.average),
-            Field("names", self.names),
+            *first_lines(lines, len(kept), SHOWN, "labels"),
+            *self._keys("average", "names"),
             Field("rules", kept),
         ]
 

@@ -15,7 +15,7 @@ from argmetric._calibrate.calibrate import deal
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
-from argmetric._results.display import Field
+from argmetric._results.display import Field, interval_text
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
@@ -152,15 +152,12 @@ class MultiClassRule(SavedRule):
         if not math.isnan(self.out_of_fold_score):
             held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
         if self.score_interval is not None:
-            low, high = self.score_interval
-            new = f"{low:.4f} to {high:.4f} ({self.coverage:.0%})"
+            new = f"{interval_text(self.score_interval)} ({self.coverage:.0%})"
         offsets = self._named(self.offsets, "+.4g") if self._plus else None
         return [
             *self._header(),
             Field("metric", lambda: _files.saved_metric(self.metric)),
-            Field("classes", self.classes),
-            Field("weights", self.weights),
-            Field("offsets", self.offsets),
+            *self._keys("classes", "weights", "offsets"),
             Field("score", self.score, "score", score),
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
             Field("optimism", self.optimism),
@@ -171,9 +168,7 @@ class MultiClassRule(SavedRule):
             Field(words="weights", text=self._named(self.weights, ".4g")),
             Field(words="offsets", text=offsets),
             Field("n", self.n, "rows", f"{self.n:,}"),
-            Field("coverage", self.coverage),
-            Field("notes", self.notes),
-            Field("versions", self.versions),
+            *self._keys("coverage", "notes", "versions"),
             Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
         ]
 

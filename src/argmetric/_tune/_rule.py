@@ -22,7 +22,7 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Field, Lines
+from argmetric._results.display import Field, Lines, interval_text, only_shown
 from argmetric._results.saving import Saved, check_version
 from argmetric._tune import _files
 from argmetric._tune._export import Exported, PortableRule, portable_cut, raw_cut
@@ -111,12 +111,6 @@ class SavedRule(Exported, Saved[Any]):
             return repr(kept)
 
 
-def interval_text(interval: tuple[float, float] | None, digits: str = ".4g") -> str:
-    if interval is None:
-        return "unknown"
-    return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
-
-
 def score_lines(rule: Rule) -> Lines:
     """Return the lines on the score, its interval and its optimism."""
     lines = [("score", f"{rule.score:.4f}")]
@@ -124,7 +118,7 @@ def score_lines(rule: Rule) -> Lines:
         text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
         lines.append(("out of fold", text))
     if rule.score_interval is not None:
-        text = f"{interval_text(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
+        text = f"{interval_text(rule.score_interval)} ({rule.coverage:.0%})"
         lines.append((f"on {rule.n:,} new rows", text))
     return lines
 
@@ -132,7 +126,7 @@ def score_lines(rule: Rule) -> Lines:
 def rule_lines(rule: Rule) -> Lines:
     lines = score_lines(rule) if rule.n else []
     if rule.threshold_interval is not None:
-        text = f"{interval_text(rule.threshold_interval)} ({rule.coverage:.0%})"
+        text = f"{interval_text(rule.threshold_interval, '.4g')} ({rule.coverage:.0%})"
         lines.append(("best threshold", text))
     if rule.plateau is not None:
         best = rule.choice == "best"
@@ -394,10 +388,10 @@ class Rule(SavedRule):
         own = [one.name for one in fields(self)]
         left = (*CURVE, "metric", "calibrator", "_kept")
         return [
-            *(Field(None, None, *line) for line in rule_lines(self)),
+            *only_shown(rule_lines(self)),
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
-            *(Field(name, getattr(self, name)) for name in own if name not in left),
+            *self._keys(*(name for name in own if name not in left)),
             Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
             Field("reference", self._kept),
         ]

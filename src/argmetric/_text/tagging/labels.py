@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result, only_shown
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._text.corpus.labels import (
     BEGIN,
@@ -249,10 +249,14 @@ class Evaluation(Result):
         shares |= {"recall": self.recall, "F1": self.f1}
         return {name: value for name, value in shares.items() if value is not None}
 
-    def _lines(self) -> Lines:
-        known = [(name, f"{share:.4f}") for name, share in self._shares().items()]
+    def fields(self) -> list[Field]:
         unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
-        return [*known, ("tokens", f"{self.tokens:,}{unknown}")]
+        known = ((name, f"{share:.4f}") for name, share in self._shares().items())
+        return [
+            *only_shown(known),
+            *self._keys("accuracy", "precision", "recall", "f1", "unknown"),
+            Field("tokens", self.tokens, "tokens", f"{self.tokens:,}{unknown}"),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a bar for each share.

@@ -139,7 +139,7 @@ def summarize_files(
         "html": html,
         "output": target,
     }
-    facts = partial(_facts, lines=[*summary._lines()])
+    facts = partial(_facts, lines=summary.lines())
     return _report.tell("summarize", answer, facts, json=json, stderr=True)
 
 
