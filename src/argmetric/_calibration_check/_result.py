@@ -11,7 +11,7 @@ from argmetric._calibration_check._routes import Route, RouteName
 from argmetric._calibration_check._verdicts import CheckedRoutes, Quality
 from argmetric._forecast.result import Forecast
 from argmetric._input.types import Floats
-from argmetric._results.display import Field, Lines
+from argmetric._results.display import Field
 from argmetric.metrics import Metric
 
 
@@ -60,13 +60,6 @@ class CalibrationCheck(CheckedRoutes):
         The forecast for `decide` with `p` recalibrated, on as many new rows; None with
         weights.
     """
-
-    _line_figures = (
-        "slope",
-        "slope_standard_error",
-        "intercept",
-        "intercept_standard_error",
-    )
 
     route: RouteName
     routes: tuple[Route, ...]
@@ -147,19 +140,22 @@ class CalibrationCheck(CheckedRoutes):
             Field("average", self.average),
         ]
 
-    def _quality_lines(self) -> Lines:
-        line = self.line
-        slope = f"slope {line.slope:.3f} ± {line.slope_error:.3f}"
-        text = f"{slope}, intercept {line.intercept:.3f} ± {line.intercept_error:.3f}"
-        return [("log-odds", text), *super()._quality_lines()]
+    def _line_fields(self) -> list[Field]:
+        found = []
+        for name, right in (("slope", 1), ("intercept", 0)):
+            value, error = getattr(self, name), getattr(self, f"{name}_standard_error")
+            text = f"{value:.4f} ± {error:.4f}, {right} is right"
+            found.append(Field(name, value, name, text))
+            found.append(Field(f"{name}_standard_error", error))
+        return found
 
     def _row_fields(self) -> list[Field]:
-        share = self.n_positives / self.n
         units = "" if self.n_units is None else f" in {self.n_units:,} groups"
-        rows = f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"
+        truth = f"{self.n_positives:,} positive ({self.n_positives / self.n:.1%})"
         return [
-            Field("n", self.n, "rows", rows),
-            *self._keys("n_positives", "n_units", "bins"),
+            Field("n", self.n, "rows", f"{self.n:,}{units}"),
+            Field("n_positives", self.n_positives, "truth", truth),
+            *self._keys("n_units", "bins"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from argmetric._calibration_check._routes import IN_WORDS, Route, RouteName
 from argmetric._results.discrete import dot
-from argmetric._results.display import Field, Lines, Result, only_shown
+from argmetric._results.display import Field, Result, only_shown
 
 Verdict = Literal["yes", "no", "too few rows to say"]
 Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
@@ -22,11 +22,11 @@ FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is bel
 KEPT = 0.015  # gap, its error counted, up to which a promise is kept
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
-LOSSES = (  # attributes that JSON has, before those of the log-odds and after
+LOSSES = (  # attributes that only JSON has
     *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
     *("score_standard_error", "expected", "expected_recalibrated"),
 )
-QUALITIES = ("p_value", "ece", "brier", "log_loss")
+QUALITIES = {"ece": "ECE", "brier": "Brier score", "log_loss": "log-loss"}
 HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
@@ -165,8 +165,6 @@ class CheckedRoutes(Result):
     rows are of the rarer kind, and which rows these are.
     """
 
-    _line_figures: ClassVar[tuple[str, ...]] = ()  # of the log-odds
-
     route: RouteName
     routes: tuple[Route, ...]
     expected: float
@@ -181,6 +179,9 @@ class CheckedRoutes(Result):
 
     def _metric_fields(self) -> list[Field]:
         raise NotImplementedError
+
+    def _line_fields(self) -> list[Field]:
+        return []
 
     def _row_fields(self) -> list[Field]:
         raise NotImplementedError
@@ -288,36 +289,36 @@ class CheckedRoutes(Result):
         return self.as_is.log_loss
 
     def fields(self) -> list[Field]:
-        decide, forecast, after = (
-            self.fit_to_decide,
-            self.fit_to_forecast,
-            self.recalibrated,
-        )
-        error = None if self.forecast is None else _error_line(self)
-        names = [one.name for one in self.routes]
-        routes = [
-            {k: x for k, x in vars(r).items() if k != "name"} for r in self.routes
-        ]
+        verdicts = self.fit_to_decide, self.fit_to_forecast
+        decide, forecast = map("{}: {}".format, verdicts, self.advice)
+        routes = {one.name: vars(one).copy() for one in self.routes}
+        for one in routes.values():
+            del one["name"]
+        error = None
+        if self.forecast is not None:
+            reach = "from {:+.4f} to {:+.4f}".format(*self.error_interval)
+            error = f"{self.expected_error:.4f}, in 90 % {reach}"
         return [
-            Field("fit_to_decide", decide, "reliable for decisions?", decide),
-            Field("fit_to_forecast", forecast, "reliable for forecasts?", forecast),
+            Field("fit_to_decide", verdicts[0], "decide with p?", decide),
+            Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
             *self._keys("advice", "route"),
-            Field("routes", dict(zip(names, routes, strict=True))),
+            Field("routes", routes),
             *self._metric_fields(),
             *only_shown((one.words, self._route_line(one)) for one in self.routes),
             Field("expected_error", self.expected_error, "forecast error", error),
-            *self._keys("error_interval", *LOSSES, *self._line_figures, *QUALITIES),
-            *only_shown(self._quality_lines()),
-            Field("ece_recalibrated", after.ece),
-            Field("brier_recalibrated", after.brier),
-            Field("log_loss_recalibrated", after.log_loss),
-            Field("method", self.method),
+            *self._keys("error_interval", *LOSSES),
+            *self._line_fields(),
+            *self._keys("p_value", "ece", "brier", "log_loss"),
+            *(self._quality(name, words) for name, words in QUALITIES.items()),
+            self._field("method", "recalibrated by", "{}, out of fold"),
             *self._row_fields(),
             Field("notes", self.notes),
         ]
 
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.advice, *self.notes)
+    def _quality(self, name: str, words: str) -> Field:
+        before, after = getattr(self.as_is, name), getattr(self.recalibrated, name)
+        text = f"{before:.4f}, recalibrated {after:.4f}"
+        return Field(f"{name}_recalibrated", after, words, text)
 
     def _route_line(self, route: Route) -> str:
         means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
@@ -327,17 +328,3 @@ class CheckedRoutes(Result):
         if route.name != "decide":
             text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
         return f"{text}, {mark}" if mark else text
-
-    def _quality_lines(self) -> Lines:
-        before, after = self.as_is, self.recalibrated
-        how = f"({self.method}, out of fold)"
-        return [
-            ("log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f} {how}"),
-            ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
-            ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
-        ]
-
-
-def _error_line(check: CheckedRoutes) -> str:
-    low, high = check.error_interval
-    return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"

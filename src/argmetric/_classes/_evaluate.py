@@ -20,10 +20,10 @@ from argmetric._input.labels import (
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_length
 from argmetric._results.display import (
+    COUNT,
     Field,
     Result,
     class_metric_fields,
-    interval_text,
     metric_title,
     only_shown,
 )
@@ -103,17 +103,15 @@ class ActualClassScore(float, Result):
         return min(low, float(self)), max(high, float(self))
 
     def fields(self) -> list[Field]:
-        interval, values = self.interval, self.per_class
-        text = None if interval is None else interval_text(interval, ".3f")
-        named = zip(
-            self.classes[:WRITTEN], () if values is None else values, strict=False
-        )
+        values = () if self.per_class is None else self.per_class
+        named = zip(self.classes[:WRITTEN], values, strict=False)
+        interval = f"{self.coverage:.0%} interval"
         return [
             *class_metric_fields(self.metric, words=None),
             Field("score", float(self)),
-            Field("interval", interval, f"{self.coverage:.0%} interval", text),
+            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
             *self._keys("coverage", "classes", "per_class", "confusion"),
-            Field("n", self.n, "rows", f"{self.n:,}"),
+            self._field("n", "rows", COUNT),
             Field("n_groups", self.n_groups),
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]

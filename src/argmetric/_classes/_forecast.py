@@ -28,10 +28,11 @@ from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import ScoreLaw
 from argmetric._results.display import (
+    INTERVAL,
+    SCORE,
     Field,
     Result,
     class_metric_fields,
-    interval_text,
     metric_title,
 )
 from argmetric._results.pictures import draw_law, drawing
@@ -102,22 +103,18 @@ class ClassForecast(Result, ScoreLaw):
     _check: ClassVar[str] = "calibration_check(y, p, one_label=True)"
 
     def fields(self) -> list[Field]:
-        named, given = f"{self.coverage:.0%} interval", self.interval_given_map
-        over = None if self.n_groups is None else f"{self.n_groups:,} groups"
-        given_text = None if given is None else interval_text(given)
-        rows = f"{self.n:,}, {len(self.classes)} classes"
+        assuming = "; ".join(self.assumptions)
+        n_groups = self._field("n_groups", "mean over", "{:,} groups")
         return [
             *class_metric_fields(self.metric),
-            Field(words="mean over", text=over),
-            Field("mean", self.mean, "mean", f"{self.mean:.4f}"),
-            Field("interval", self.interval, named, interval_text(self.interval)),
-            Field("interval_given_map", given, "given the map", given_text),
+            n_groups._replace(key=None),
+            self._field("mean", "mean", SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("interval_given_map", "given the map", INTERVAL),
             *self._keys("coverage", "std", "mean_error", "n_draws"),
-            Field("n", self.n, "rows", rows),
+            self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
-            Field(
-                "assumptions", self.assumptions, "assuming", "; ".join(self.assumptions)
-            ),
+            Field("assumptions", self.assumptions, "assuming", assuming),
             Field("notes", self.notes),
         ]
 

@@ -14,6 +14,7 @@ from argmetric._classes._prepare import ClassBatch
 from argmetric._classes._values import rule_of
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._results.display import (
+    SCORE,
     Field,
     Result,
     as_frame,
@@ -185,16 +186,15 @@ class ClassDecision(Result):
             how = " (of the expected counts)"
         if not math.isnan(self.upper_bound):
             bound = f"{self.upper_bound:.4f}: no labels are expected to score more"
-        plain = f"{self.most_probable:.4f}"
         lines = (self._class_line(c) for c in range(len(self.classes)))
         return [
             *class_metric_fields(self.metric),
             Field("n", self.n),
             Field("n_groups", n_groups, "mean over", over),
             Field("classes", self.classes),
-            Field("expected", self.expected, "expected", f"{self.expected:.4f}{how}"),
+            self._field("expected", "expected", f"{{:.4f}}{how}"),
             Field("is_exact", self.is_exact),
-            Field("most_probable", self.most_probable, "most probable", plain),
+            self._field("most_probable", "most probable", SCORE),
             Field("upper_bound", self.upper_bound, "upper bound", bound),
             *self._keys("counts", "expected_counts", "per_class", "notes"),
             *first_lines(lines, len(self.classes), SHOWN, "classes"),

@@ -29,7 +29,6 @@ from argmetric._input.validation import Probabilities
 from argmetric._results.display import (
     Field,
     Result,
-    interval_text,
     metric_fields,
     metric_title,
     only_shown,
@@ -108,17 +107,14 @@ class ActualScore(float, Result):
         return min(low, float(self)), max(high, float(self))
 
     def fields(self) -> list[Field]:
-        interval, over = self.interval, None
-        text = None if interval is None else interval_text(interval, ".3f")
-        if self.n_groups is not None:
-            over = f"{self.n_groups:,} {self.average}"
+        interval = f"{self.coverage:.0%} interval"
         return [
             *metric_fields(self.metric, words=None),
             *self._keys("average", "score"),
-            Field("interval", interval, f"{self.coverage:.0%} interval", text),
+            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
             *self._keys("coverage", "counts", "n"),
             *only_shown((name, f"{count:,}") for name, count in self.counts.items()),
-            Field("n_groups", self.n_groups, "mean over", over),
+            self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

@@ -12,7 +12,14 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_label, shown
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Field, Result, as_frame, metric_fields
+from argmetric._results.display import (
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    metric_fields,
+    part_text,
+)
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -179,7 +186,7 @@ class Decision(Result):
             threshold = "none: a tie is split"
         if calibrated and self.threshold_raw is not None:
             raw = f"{given} >= {self.threshold_raw:.6g}"
-        share = f"{self.n_positives:,} of {self.n:,} ({self.n_positives / self.n:.1%})"
+        chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
         of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
         slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
@@ -195,12 +202,12 @@ class Decision(Result):
             *metric_fields(self.metric),
             Field("average", self.average, "average", average),
             *self._keys("n", "n_groups"),
-            Field("n_positives", self.n_positives, "positives", share),
+            Field("n_positives", self.n_positives, "positives", chosen),
             Field("threshold", self.threshold, "threshold", threshold),
             Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
             Field("scale", self.scale),
             Field(words="share", text=self.share and str(self.share)),
-            Field("expected", self.expected, "expected", f"{self.expected:.4f}"),
+            self._field("expected", "expected", SCORE),
             Field("error", self.error),
             Field("cut_half", vars(half), "cut at 0.5", half_text),
             Field(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from argmetric._input.types import Floats
 from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import Field, Result, interval_text, metric_fields
+from argmetric._results.display import INTERVAL, SCORE, Field, Result, metric_fields
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -84,35 +84,26 @@ class Forecast(Result, ScoreLaw):
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     def fields(self) -> list[Field]:
-        over = given = left_out = None
-        if self.n_groups is not None:
-            over = f"{self.n_groups:,} groups"
-        if self.interval_given_map is not None:
-            part = f"{self.share_of_map:.0%} of the width is the map's"
-            given = f"{interval_text(self.interval_given_map)}; {part}"
+        left_out = None
+        given = f"{INTERVAL}; {self.share_of_map or 0.0:.0%} of the width is the map's"
         if self.p_undefined > 0:
             left_out = f"with probability {self.p_undefined:.3g}"
-        named, interval = f"{self.coverage:.0%} interval", interval_text(self.interval)
-        labels = f"{self.n_positives:,} positive of {self.n:,}"
-        mass = self.expected_positives
+        assuming = "; ".join(self.assumptions)
+        n_groups = self._field("n_groups", "mean over", "{:,} groups")
         return [
             *metric_fields(self.metric, self.metric.name),
-            Field(words="mean over", text=over),
-            Field("mean", self.mean, "mean", f"{self.mean:.4f}"),
-            Field("interval", self.interval, named, interval),
+            n_groups._replace(key=None),
+            self._field("mean", "mean", SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
             Field("coverage", self.coverage),
-            Field(
-                "interval_given_map", self.interval_given_map, "given the map", given
-            ),
+            self._field("interval_given_map", "given the map", given),
             *self._keys("share_of_map", "std", "p_undefined", "n"),
-            Field("n_positives", self.n_positives, "labels", labels),
+            self._field("n_positives", "labels", f"{{:,}} positive of {self.n:,}"),
             Field("n_groups", self.n_groups),
-            Field("expected_positives", mass, "expected positives", f"{mass:.1f}"),
-            Field("share", self.share, "share", self.share and str(self.share)),
+            self._field("expected_positives", "expected positives", "{:.1f}"),
+            self._field("share", "share"),
             Field(words="left out (0/0)", text=left_out),
-            Field(
-                "assumptions", self.assumptions, "assuming", "; ".join(self.assumptions)
-            ),
+            Field("assumptions", self.assumptions, "assuming", assuming),
             Field("notes", self.notes),
         ]
 

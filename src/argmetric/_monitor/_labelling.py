@@ -20,10 +20,12 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric._results.discrete import central_interval
 from argmetric._results.display import (
+    COUNT,
+    INTERVAL,
+    SCORE,
     Field,
     Result,
     as_frame,
-    interval_text,
     metric_title,
 )
 from argmetric.metrics import Metric
@@ -66,15 +68,14 @@ class LabelledEstimate(Result):
     metric: Metric
 
     def fields(self) -> list[Field]:
-        title, interval = metric_title(self.metric.name), interval_text(self.interval)
-        found = f"{self.positives:,.0f}, {self.hits:,.0f} of them found"
+        found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            Field("score", self.score, title, f"{self.score:.4f}"),
-            Field("interval", self.interval, f"{self.coverage:.0%} interval", interval),
+            self._field("score", metric_title(self.metric.name), SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
             Field("coverage", self.coverage),
-            Field("n_labels", self.n_labels, "labels", f"{self.n_labels:,}"),
+            self._field("n_labels", "labels", COUNT),
             Field("hits", self.hits),
-            Field("positives", self.positives, "positives", found),
+            self._field("positives", "positives", found),
             Field("metric", self.metric.name),
         ]
 
@@ -161,7 +162,7 @@ class LabellingPlan(Result):
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
         chosen = f"{int(self.labels.sum()):,}"
         return [
-            Field("period", self.period, "period", self.period),
+            self._field("period", "period"),
             Field("rows", self.rows, "rows to label", some),
             Field("scores", self.scores),
             Field("labels", self.labels, "predicted positive", chosen),

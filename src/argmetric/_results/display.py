@@ -15,6 +15,9 @@ from argmetric._input.arguments import check_choice
 Lines = list[tuple[str, str]]
 
 _LONGEST = 120
+SCORE = "{:.4f}"  # formats of fields
+INTERVAL = "{0[0]:.4f} to {0[1]:.4f}"
+COUNT = "{:,}"
 # No colours of their own: what is drawn in the ink of the page is read on any paper.
 _FINE = "1px solid rgba(128,128,128,.3)"
 _CELL = f"text-align:left;vertical-align:top;border-bottom:{_FINE};padding:.2em .8em"
@@ -46,7 +49,8 @@ class Shown:
         return lines_of(vars(self))
 
     def _notes(self) -> tuple[str, ...]:
-        return getattr(self, "notes", ())
+        left_out = (f"left out: {file}" for file in getattr(self, "skipped", ()))
+        return (*getattr(self, "notes", ()), *left_out)
 
     def _repr_html_(self) -> str:
         return table(self._title(), self._lines(), self._notes())
@@ -60,6 +64,11 @@ class Result(Shown):
     def fields(self) -> list[Field]:
         """All that the result says, in the order in which it is told."""
         raise NotImplementedError
+
+    def _field(self, key: str, words: str, form: str = "{}") -> Field:
+        """An attribute in a format; where it is None, only JSON has it."""
+        value = getattr(self, key)
+        return Field(key, value, words, None if value is None else form.format(value))
 
     def _keys(self, *names: str) -> list[Field]:
         """Attributes that only JSON has, under their own names."""
@@ -134,8 +143,9 @@ def first_lines(
     return only_shown([*islice(lines, most), *more])
 
 
-def interval_text(interval: tuple[float, float], digits: str = ".4f") -> str:
-    return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
+def part_text(part: int, of: int, what: str = "") -> str:
+    """A count, and its share of all."""
+    return f"{part:,} of {of:,}{what} ({part / of:.1%})"
 
 
 def lines_of(values: Mapping[str, Any]) -> Lines:

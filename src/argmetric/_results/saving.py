@@ -201,11 +201,6 @@ def plain_number(value: float) -> float | str:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def shown_number(value: float) -> float | str | None:
-    """As `plain_number` for those who only look: nan is null."""
-    return None if math.isnan(value) else plain_number(value)
-
-
 def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     """Values that JSON holds: infinities and nan as text, arrays as lists.
 

@@ -191,7 +191,7 @@ class Exported(Result):
             "cuts": [cut._asdict() for cut in rule.cuts],
             "weights": rule.weights,
             "offsets": rule.offsets,
-            "map": None if rule.logits is None else rule.logits.to_dict(),
+            "map": None if rule.logits is None else vars(rule.logits),
             "rule": self.to_dict(),
         }
         return json.dumps(plain(values), allow_nan=False, ensure_ascii=False)

@@ -15,7 +15,7 @@ from argmetric._calibrate.calibrate import deal
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
-from argmetric._results.display import Field, interval_text
+from argmetric._results.display import COUNT, INTERVAL, Field
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
@@ -145,14 +145,13 @@ class MultiClassRule(SavedRule):
         return names[self.predicts(p)]
 
     def fields(self) -> list[Field]:
-        score = most_probable = held = new = None
+        score = most_probable = held = None
         if not math.isnan(self.score):
             score = f"{self.score:.4f}"
             most_probable = f"{self.argmax_score:.4f} (all weights 1)"
         if not math.isnan(self.out_of_fold_score):
             held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
-        if self.score_interval is not None:
-            new = f"{interval_text(self.score_interval)} ({self.coverage:.0%})"
+        interval = f"{INTERVAL} ({self.coverage:.0%})"
         offsets = self._named(self.offsets, "+.4g") if self._plus else None
         return [
             *self._header(),
@@ -162,12 +161,10 @@ class MultiClassRule(SavedRule):
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
             Field("optimism", self.optimism),
             Field("out_of_fold_score", self.out_of_fold_score, "out of fold", held),
-            Field(
-                "score_interval", self.score_interval, f"on {self.n:,} new rows", new
-            ),
+            self._field("score_interval", f"on {self.n:,} new rows", interval),
             Field(words="weights", text=self._named(self.weights, ".4g")),
             Field(words="offsets", text=offsets),
-            Field("n", self.n, "rows", f"{self.n:,}"),
+            self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),
             Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
         ]

@@ -22,7 +22,7 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Field, Lines, interval_text, only_shown
+from argmetric._results.display import INTERVAL, Field
 from argmetric._results.saving import Saved, check_version
 from argmetric._tune import _files
 from argmetric._tune._export import Exported, PortableRule, portable_cut, raw_cut
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
+DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 
 class SavedRule(Exported, Saved[Any]):
@@ -109,47 +110,6 @@ class SavedRule(Exported, Saved[Any]):
             left = (*CURVE, "threshold_raw", "_kept")
             kept = {name: x for name, x in vars(self).items() if name not in left}
             return repr(kept)
-
-
-def score_lines(rule: Rule) -> Lines:
-    """Return the lines on the score, its interval and its optimism."""
-    lines = [("score", f"{rule.score:.4f}")]
-    if not math.isnan(rule.out_of_fold_score):
-        text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
-        lines.append(("out of fold", text))
-    if rule.score_interval is not None:
-        text = f"{interval_text(rule.score_interval)} ({rule.coverage:.0%})"
-        lines.append((f"on {rule.n:,} new rows", text))
-    return lines
-
-
-def rule_lines(rule: Rule) -> Lines:
-    lines = score_lines(rule) if rule.n else []
-    if rule.threshold_interval is not None:
-        text = f"{interval_text(rule.threshold_interval, '.4g')} ({rule.coverage:.0%})"
-        lines.append(("best threshold", text))
-    if rule.plateau is not None:
-        best = rule.choice == "best"
-        count = len(rule.optimal_thresholds)
-        more = f", one of {count:,} such intervals" if best and count > 1 else ""
-        what = "as good" if best else "within one SE"
-        lines.append((what, f"({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]{more}"))
-    if rule.constraints:
-        limits = ", ".join(f"{name}={x:g}" for name, x in rule.constraints.items())
-        lines.append(("limits", limits))
-    if rule.n:
-        text = f"{rule.n:,}, {rule.prevalence:.3g} positive"
-        if not math.isnan(rule.positive_rate):
-            text += f", {rule.positive_rate:.3g} predicted so"
-        lines.append(("rows", text))
-    if rule.average is not None:
-        lines.append(("average", rule.average))
-    if rule.calibrator is not None:
-        how = getattr(rule.calibrator, "summary", type(rule.calibrator).__name__)
-        lines.append(("calibrator", str(how)))
-    if (rule.neg_label, rule.pos_label) != (0, 1):
-        lines.append(("labels", f"{rule.pos_label!r}, else {rule.neg_label!r}"))
-    return lines or [("threshold", repr(rule.threshold))]
 
 
 Operator = Literal[">=", "<"]
@@ -385,16 +345,56 @@ class Rule(SavedRule):
         return np.fromiter(names, dtype=object, count=2)[positive.astype(np.intp)]
 
     def fields(self) -> list[Field]:
-        own = [one.name for one in fields(self)]
-        left = (*CURVE, "metric", "calibrator", "_kept")
-        return [
-            *only_shown(rule_lines(self)),
+        coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+        score = held = rows = labels = how = None
+        if self.n:
+            score = f"{self.score:.4f}"
+            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            if not math.isnan(self.positive_rate):
+                rows += f", {self.positive_rate:.3g} predicted so"
+        if self.n and not math.isnan(self.out_of_fold_score):
+            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+        count = len(self.optimal_thresholds)
+        more = f", one of {count:,} such intervals" if best and count > 1 else ""
+        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        if self.calibrator is not None:
+            kind = type(self.calibrator).__name__
+            how = str(getattr(self.calibrator, "summary", kind))
+        if (self.neg_label, self.pos_label) != (0, 1):
+            labels = f"{self.pos_label!r}, else {self.neg_label!r}"
+        found = [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
-            *self._keys(*(name for name in own if name not in left)),
-            Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
+            *self._keys("threshold", "operator", "pos_label", "neg_label"),
+            *self._keys("prevalence", "positive_rate", "n"),
+            Field("score", self.score, "score", score),
+            Field(words="out of fold", text=held),
+            self._field(
+                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
+            ),
+            self._field("threshold_interval", "best threshold", DIGITS + coverage),
+            self._field(
+                "plateau", "as good" if best else "within one SE", HALF_OPEN + more
+            ),
+            *self._keys(
+                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
+            ),
+            Field("constraints", self.constraints, "limits", limits or None),
+            Field(words="rows", text=rows),
+            self._field("average", "average"),
+            *self._keys("coverage", "probabilities", "notes", "versions"),
+            Field(
+                "calibrator",
+                lambda: _files.saved_calibrator(self.calibrator),
+                "calibrator",
+                how,
+            ),
+            Field(words="labels", text=labels),
             Field("reference", self._kept),
         ]
+        if not any(one.text for one in found):
+            found.append(Field(words="threshold", text=repr(self.threshold)))
+        return found
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:

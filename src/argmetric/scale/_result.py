@@ -7,11 +7,13 @@ from typing import Any
 
 from argmetric._input.types import Floats, Integers
 from argmetric._results.display import (
+    SCORE,
     Field,
     Result,
     class_metric_fields,
     metric_fields,
     metric_title,
+    part_text,
 )
 from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
 from argmetric._tune import MultiClassRule
@@ -77,33 +79,25 @@ class ScaledDecision(Result):
     scale: str = "score"
 
     def fields(self) -> list[Field]:
-        groups = threshold = half = None
-        if self.n_groups is not None:
-            groups = f"groups of {self.n_groups:,}"
-        if self.threshold is not None:
-            threshold = f"{self.scale} >= {self.threshold:.6g}"
-        if self.expected_half is not None:
-            half = f"{self.expected_half:.4f} ({self.n_half:,} positives)"
-        chosen = f"{self.n_positives:,} ({self.n_positives / self.n:.1%})"
+        chosen = part_text(self.n_positives, self.n)
         return [
             *metric_fields(self.metric),
             *self._keys("score", "group"),
             *_sizes(self),
-            Field("n_groups", self.n_groups, "average", groups),
+            self._field("n_groups", "average", "groups of {:,}"),
             Field("n_positives", self.n_positives, "positives", chosen),
-            Field("threshold", self.threshold, "threshold", threshold),
+            self._field("threshold", "threshold", f"{self.scale} >= {{:.6g}}"),
             Field("scale", self.scale),
-            Field("expected", self.expected, "expected", f"{self.expected:.4f}"),
+            self._field("expected", "expected", SCORE),
             Field("error", self.error),
-            Field("expected_half", self.expected_half, "cut at 0.5", half),
+            self._field(
+                "expected_half", "cut at 0.5", f"{{:.4f}} ({self.n_half:,} positives)"
+            ),
             Field("n_half", self.n_half),
-            Field("plan", self.plan, "plan", self.plan),
-            Field("output", self.output, "output", self.output),
+            self._field("plan", "plan"),
+            self._field("output", "output"),
             *self._keys("skipped", "notes"),
         ]
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.notes, *_left_out(self))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected score of the decision and of a cut at one half.
@@ -167,24 +161,20 @@ class ScaledClassDecision(Result):
 
     def fields(self) -> list[Field]:
         found = f"a sample of {self.n_sampled:,} rows" if self.n_sampled else "given"
-        plain = f"{self.most_probable:.4f}"
         return [
             *class_metric_fields(self.metric),
             *_sizes(self),
             Field("classes", self.classes, "classes", f"{len(self.classes):,}"),
             Field(words="rule", text=found),
             *self._keys("counts", "expected_confusion"),
-            Field("expected", self.expected, "expected", f"{self.expected:.4f}"),
-            Field("most_probable", self.most_probable, "most probable", plain),
+            self._field("expected", "expected", SCORE),
+            self._field("most_probable", "most probable", SCORE),
             Field("weights", self.rule.weights),
             Field("offsets", self.rule.offsets),
             Field("n_sampled", self.n_sampled),
-            Field("output", self.output, "output", self.output),
+            self._field("output", "output"),
             Field("skipped", self.skipped),
         ]
-
-    def _notes(self) -> tuple[str, ...]:
-        return _left_out(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected score of the labels and of the most probable classes.
@@ -237,7 +227,6 @@ class ScaledScore(Result):
     skipped: tuple[str, ...] = ()
 
     def fields(self) -> list[Field]:
-        groups = None if self.n_groups is None else f"groups of {self.n_groups:,}"
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         metric, zero = metric_fields(self.metric, self.metric.name)
         return [
@@ -245,16 +234,13 @@ class ScaledScore(Result):
             metric,
             *self._keys("label", "decision", "group"),
             *_sizes(self),
-            Field("n_groups", self.n_groups, "average", groups),
+            self._field("n_groups", "average", "groups of {:,}"),
             Field("n_groups_without_positives", self.n_groups_without_positives),
             Field("counts", self.counts, "counts", counts),
             Field(words="score", text=f"{self.score:.4f}"),
             Field("skipped", self.skipped),
             zero,
         ]
-
-    def _notes(self) -> tuple[str, ...]:
-        return _left_out(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the confusion matrix.
@@ -286,7 +272,3 @@ def _draw_expected(ax: Any, bars: dict[str, float], metric: str, n: int) -> Any:
 def _sizes(result: Any) -> list[Field]:
     rows = f"{result.n:,} in {result.n_files:,} file{'s' * (result.n_files != 1)}"
     return [Field("n", result.n, "rows", rows), Field("n_files", result.n_files)]
-
-
-def _left_out(result: Any) -> tuple[str, ...]:
-    return tuple(f"left out: {file}" for file in result.skipped)

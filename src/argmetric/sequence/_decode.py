@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Field, Result
+from argmetric._results.display import SCORE, Field, Result
 from argmetric._results.pictures import Mark, draw_curve, drawing
 from argmetric.metrics import Metric
 from argmetric.sequence._beam import decode_by_beam
@@ -247,15 +247,14 @@ class SequenceDecision(Result):
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
             known += f", none beats {self.bound:.4f}"
-        chosen = f"{self.n_positives:,} of {self.n:,}"
         return [
             Field("utility", self.utility.name, "utility", self.utility.name),
             Field("n", self.n),
-            Field("n_positives", self.n_positives, "positives", chosen),
-            Field("expected", self.expected, "expected", f"{self.expected:.4f}"),
+            self._field("n_positives", "positives", f"{{:,}} of {self.n:,}"),
+            self._field("expected", "expected", SCORE),
             Field("proven", self.proven, "optimum", known),
             Field("bound", self.bound),
-            Field("method", self.method, "found by", self.method),
+            self._field("method", "found by"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

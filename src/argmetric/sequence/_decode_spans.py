@@ -87,13 +87,11 @@ class SpanDecision(Result):
         what = "E[F]" if self.method == "exact" else "F of expected counts"
         known = "proven best" if self.proven else f"at most {self.upper:.4f}"
         metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
-        true = f"{self.expected_spans:,.1f} spans expected"
-        score = f"{self.expected:.4f} ({what}, {known})"
         return [
             *metric_fields(self.metric, metric),
-            Field("n_spans", self.n_spans, "chosen", f"{self.n_spans:,} spans"),
-            Field("expected_spans", self.expected_spans, "true", true),
-            Field("expected", self.expected, "expected", score),
+            self._field("n_spans", "chosen", "{:,} spans"),
+            self._field("expected_spans", "true", "{:,.1f} spans expected"),
+            self._field("expected", "expected", f"{{:.4f}} ({what}, {known})"),
             *self._keys("upper", "proven", "method", "n_cut", "cut_length"),
         ]
 

@@ -12,7 +12,7 @@ from argmetric._input.arguments import check_count, check_number, is_whole, show
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import to_numpy
 from argmetric._results.discrete import DiscreteLaw, distinct
-from argmetric._results.display import Field, Result, Shown, interval_text, only_shown
+from argmetric._results.display import INTERVAL, Field, Result, Shown, only_shown
 from argmetric._results.pictures import draw_law, drawing
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
@@ -341,7 +341,7 @@ class UtilityDistribution(Result, DiscreteLaw):
             shown = [
                 ("mean", f"{mean:.4f}"),
                 ("median", f"{median:.4f}"),
-                (f"{COVERAGE:.0%}", f"from {interval_text(interval)}"),
+                (f"{COVERAGE:.0%}", f"from {INTERVAL.format(interval)}"),
                 (f"{self.values.size}", "values"),
             ]
         return [

@@ -49,14 +49,12 @@ class Recalibration(Result):
         return expit(self.slope * _log_odds(np.asarray(p, float)) + self.intercept)
 
     def fields(self) -> list[Field]:
-        text = f"logit P' = {self.slope:.4g} logit P {self.intercept:+.4g}"
+        text = f"logit P' = {{:.4g}} logit P {self.intercept:+.4g}"
         return [
-            Field("slope", self.slope, "map", text),
+            self._field("slope", "map", text),
             Field("intercept", self.intercept),
-            Field("floor", self.floor, "fitted on spans of", f"P >= {self.floor:g}"),
-            Field(
-                "missed", self.missed, "true spans for each above", f"{self.missed:.4g}"
-            ),
+            self._field("floor", "fitted on spans of", "P >= {:g}"),
+            self._field("missed", "true spans for each above", "{:.4g}"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

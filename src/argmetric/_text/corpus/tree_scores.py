@@ -203,15 +203,12 @@ class TreeScores(Result):
 
     def fields(self) -> list[Field]:
         lengths = [one for one in self.by_length if one.heads.total]
-        labelled, without = self.labelled, self.without_punctuation
         return [
-            Field("heads", self.heads, "UAS", str(self.heads)),
-            Field(
-                "without_punctuation", without, "UAS without punctuation", str(without)
-            ),
-            Field("labelled", labelled, "LAS", labelled and str(labelled)),
-            Field("sentences", self.sentences, "exact match", str(self.sentences)),
-            Field("roots", self.roots, "roots", str(self.roots)),
+            self._field("heads", "UAS"),
+            self._field("without_punctuation", "UAS without punctuation"),
+            self._field("labelled", "LAS"),
+            self._field("sentences", "exact match"),
+            self._field("roots", "roots"),
             *only_shown((f"UAS of {x.length} words", str(x.heads)) for x in lengths),
             *self._keys("by_length", "worst"),
         ]

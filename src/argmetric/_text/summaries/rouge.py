@@ -13,7 +13,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, check_texts, shown
 from argmetric._input.types import AnyArray, Floats
-from argmetric._results.display import Field, Result, interval_text, only_shown
+from argmetric._results.display import INTERVAL, Field, Result, only_shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.summary import Summary
 
@@ -174,7 +174,7 @@ class SummaryScores(Result):
         """Mean, interval and mean with the best reference; words and text of them."""
         mean, interval = getattr(self, name), self.intervals[name]
         best = float(self.by_cluster[f"{name}_best"].mean())
-        text = f"{mean:.4f}, 95 % interval {interval_text(interval)}"
+        text = f"{mean:.4f}, 95 % interval {INTERVAL.format(interval)}"
         return (
             {"mean": mean, "interval": interval, "best": best},
             f"{name.upper().replace('_', '-')} recall",
