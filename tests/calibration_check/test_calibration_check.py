@@ -417,7 +417,7 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
         Route("tune", 0.61, 0.01, 0.01, 0.02),
         Route("half", 0.5, 0.01, -0.1, 0.02),
     )
-    lines = dict(replace(check, routes=better)._lines())
+    lines = dict(replace(check, routes=better).lines())
     assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
     assert lines["decide, as it stands"].endswith(", advised")
     assert lines["one tuned cut"].endswith(
@@ -442,7 +442,7 @@ def test_p_that_will_do_is_not_advised_against():
         "decide, recalibrated, gains nothing here (-0.0020 ± 0.0020 of f1) and is "
         "advised for its lower log-loss only"
     )
-    lines = dict(check._lines())
+    lines = dict(check.lines())
     assert lines["decide, recalibrated"].endswith(", advised")
     assert lines["decide, as it stands"].endswith(
         "as good here; the log-loss is higher"

@@ -390,12 +390,12 @@ def test_printed_forms_and_plot():
     y, p, groups = queries(n_groups=60)
     check = am.calibration_check(y, times(p, 30), groups=groups)
     text = repr(check)
-    assert text.startswith("CalibrationCheck\n  reliable for decisions?  no\n")
-    assert "  reliable for forecasts?  recalibrated\n" in text
+    assert text.startswith("CalibrationCheck\n  decide with p?        no: deciding ")
+    assert "  forecast with p?      recalibrated: as p stands, " in text
     assert "pass reference=(y, p) to decide" in text
     assert text.count(", advised") == 1
     assert "undo_weights(p, ratio=...)" in text.splitlines()[-1]
-    assert len(text.splitlines()) == 17
+    assert len(text.splitlines()) == 18
     assert "<table" in check._repr_html_()
     plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert plain["loss"] == check.loss

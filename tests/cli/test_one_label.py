@@ -137,8 +137,8 @@ def test_the_summary_is_for_people(run: Run) -> None:
     told = " ".join(ended.err.split())
     assert "classes 3, one label per row metric macro f1; a class that is" in told
     assert f"expected {d.expected:.4f} forecast {f.mean:.4f}, 90 % inter" in told
-    assert f"% interval {low:.4f} to {high:.4f} most probable class" in told
-    assert f"most probable class {d.most_probable:.4f} expected" in told
+    assert f"% interval {low:.4f} to {high:.4f} most probable" in told
+    assert f"most probable {d.most_probable:.4f}" in told
     assert f"actual score {float(real):.4f}" in told
     assert "class rows expected rows expected actual" in told
     ended = run("evaluate", "o.csv", "--one-label", "--label", "kind")

@@ -40,7 +40,7 @@ def test_decide_summary(run: Run) -> None:
     for line in (
         "rows 60 rows of scores.csv (score 'score', label 'y')",
         "metric f1; an empty answer that is right counts 0",
-        f"positives {d.n_positives} ({100 * d.n_positives / N:.1f} % of the rows)",
+        f"positives {d.n_positives} of {N} ({d.n_positives / N:.1%})",
         f"forecast {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"actual score {am.evaluate(Y, d.labels):.4f}",
         f"{d.best_cut.n_positives} "

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
+import math
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from argmetric._results.display import Result, Shown
+from argmetric._results.display import Field, Result, Shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import read_cluster
 from argmetric._text.tagging.labels import Evaluation
@@ -104,7 +107,7 @@ def test_results_are_drawn_on_given_and_on_new_axes(result):
 
 
 def test_text_and_table_say_the_same(result):
-    assert isinstance(result, Result)
+    assert isinstance(result, Shown)
     text, table = repr(result), result._repr_html_()
     for line in result._lines():
         for cell in line:
@@ -117,11 +120,11 @@ class Hostile(Result):
     def _title(self):
         return "<script>title"
 
-    def _lines(self):
-        return [("<b>name", "a & b", '"<i>'), ("longer name", "x", "y")]
+    notes = ("<script>note",)
 
-    def _notes(self):
-        return ("<script>note",)
+    def fields(self):
+        lines = [("<b>name", 'a & b "<i>'), ("longer name", "x")]
+        return [Field("a", 1.0), *(Field(None, None, *line) for line in lines)]
 
 
 def test_text_of_others_is_no_markup():
@@ -133,10 +136,91 @@ def test_text_of_others_is_no_markup():
     assert "a &amp; b" in html
     assert repr(Hostile()).splitlines() == [
         "<script>title",
-        '  <b>name      a & b  "<i>',
-        "  longer name  x  y",
+        '  <b>name      a & b "<i>',
+        "  longer name  x",
         "  note: <script>note",
     ]
+
+
+class Pair(NamedTuple):
+    low: float
+    high: float
+
+
+class Made(Result):
+    """A result with a value of every kind."""
+
+    made = 0
+
+    def slow(self):
+        self.made += 1
+        return [1, 2]
+
+    def fields(self):
+        nan, inf = math.nan, math.inf
+        return [
+            Field("number", np.float64(0.5), "number", "0.5"),
+            Field("pair", Pair(nan, -inf), "pair", "unknown"),
+            Field("array", np.array([[1.0, nan], [inf, 2.0]])),
+            Field("flags", np.array([True, False]), "flags"),
+            Field("nested", (Hostile(), {"a": [np.int64(3), None]})),
+            Field("slow", lambda: self.slow()),
+            Field(None, 4, "only shown", "4"),
+        ]
+
+
+def test_all_forms_of_a_result_come_from_its_fields():
+    result = Made()
+    shown = [("number", "0.5"), ("pair", "unknown"), ("only shown", "4")]
+    assert result.lines() == shown
+    assert repr(result) == (
+        "Made\n  number      0.5\n  pair        unknown\n  only shown  4"
+    )
+    assert [f">{text}</td>" in result._repr_html_() for _, text in shown] == [True] * 3
+    assert result.made == 0  # nobody asked for JSON
+    values = result.to_dict()
+    assert values == {
+        "number": 0.5,
+        "pair": {"low": None, "high": "-inf"},
+        "array": [[1.0, None], ["inf", 2.0]],
+        "flags": [True, False],
+        "nested": [{"a": 1.0}, {"a": [3, None]}],
+        "slow": [1, 2],
+    }
+    assert json.loads(json.dumps(values, allow_nan=False)) == values
+    assert result.made == 1
+
+
+def kinds_below(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from kinds_below(one)
+
+
+def test_results_write_their_fields_and_nothing_else():
+    """But for tables of periods, text below the lines, laws in one line, functions."""
+    for room in (am, am.scale, search, sequence, stream, am.train):
+        for name in room.__all__:  # so that all are loaded
+            getattr(room, name)
+    forms = ("to_dict", "lines", "_lines", "_repr_html_")
+    own = {
+        f"{kind.__name__}.{form}"
+        for kind in kinds_below(Result)
+        if kind.__module__.startswith("argmetric")
+        for form in (*forms, "__repr__")
+        if form in vars(kind) and not (form == "__repr__" and is_generated(kind))
+    }
+    assert own == {
+        "FunctionMap.to_dict",
+        "Monitoring._lines",
+        *("Summary.__repr__", "Summary._repr_html_"),
+        *("TaskReport.__repr__", "UtilityDistribution.__repr__"),
+    }
+
+
+def is_generated(kind):
+    """Whether a printed form is that of a dataclass."""
+    return kind.__dataclass_params__.repr
 
 
 def shown():

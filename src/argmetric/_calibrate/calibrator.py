@@ -15,12 +15,11 @@ from argmetric._input.arguments import check_flag, check_number
 from argmetric._input.odds import expit, logit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_scores, read_scores, to_floats
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Lines, only_shown
 from argmetric._results.pictures import draw_map
 from argmetric._results.saving import (
     Saved,
     check_version,
-    plain,
     refuse_spelled_numbers,
 )
 
@@ -29,7 +28,7 @@ SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Calibrator(Saved["Calibrator"], Result):
+class Calibrator(Saved["Calibrator"]):
     """A non-decreasing map from probabilities to calibrated probabilities.
 
     Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
@@ -216,12 +215,26 @@ class Calibrator(Saved["Calibrator"], Result):
         """The map in one line."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
-        """All parameters, for JSON; `from_dict` gives an equal map back."""
+    def fields(self) -> list[Field]:
+        images = None
+        if not self._of_classes:
+            images = ", ".join(f"{x:.3g}" for x in self._map_p(np.array(SHOWN)))
+            images = f"become {images}"
         own = [one.name for one in fields(self) if one.name not in _COMMON]
-        values = {name: plain(getattr(self, name), name) for name in own}
-        common = {name: plain(getattr(self, name), name) for name in _COMMON}
-        return {"calibrator": self.kind, "format": FORMAT, **common, **values}
+        return [
+            Field("calibrator", self.kind, "method", self.method),
+            Field("format", FORMAT, "map", self.formula),
+            *only_shown(self._source()),
+            Field(words=", ".join(map(str, SHOWN)), text=images),
+            *self._keys(*_COMMON, *own),
+        ]
+
+    def _source(self) -> Lines:
+        """Lines on what the map was made from."""
+        if not self.n:
+            return []
+        share = "" if self.prevalence is None else f", {self.prevalence:.3g} positive"
+        return [("reference", f"{self.n:,} labelled rows{share}")]
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
@@ -268,17 +281,6 @@ class Calibrator(Saved["Calibrator"], Result):
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict()))
-
-    def _lines(self) -> Lines:
-        images = ", ".join(f"{x:.3g}" for x in self._map_p(np.array(SHOWN)))
-        lines = [("method", self.method), ("map", self.formula)]
-        if self.n:
-            reference = f"{self.n:,} labelled rows"
-            if self.prevalence is not None:
-                reference += f", {self.prevalence:.3g} positive"
-            lines.append(("reference", reference))
-        lines.append((", ".join(map(str, SHOWN)), f"become {images}"))
-        return lines
 
     def _title(self) -> str:
         return "Calibrator"

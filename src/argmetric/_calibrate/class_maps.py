@@ -68,9 +68,8 @@ class ClassMap(Calibrator):
     def apply_logits(self, x: Any) -> Floats:
         return self._map(check_class_probabilities(x, "x", logits=True))
 
-    def _lines(self) -> Lines:
-        rows = f"{self.n:,} labelled rows"
-        return [("method", self.method), ("map", self.formula), ("reference", rows)]
+    def _source(self) -> Lines:
+        return [("reference", f"{self.n:,} labelled rows")]
 
 
 def check_class_columns(x: Floats, count: int) -> None:
@@ -278,11 +277,11 @@ class ClassMatrixMap(ClassMap):
         """Names of the columns, or their numbers."""
         return tuple(range(self.n_classes)) if self.classes is None else self.classes
 
-    def _lines(self) -> Lines:
+    def _source(self) -> Lines:
         first = np.argsort(-np.abs(self.biases), kind="stable")[:SHOWN]
         words = [f"{self.names[i]} {self.biases[i]:+.3g}" for i in first]
         more = ", ..." if self.n_classes > SHOWN else ""
-        return [*super()._lines(), ("biases", ", ".join(words) + more)]
+        return [*super()._source(), ("biases", ", ".join(words) + more)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the matrix; the biases where there is none, or too many classes.
@@ -344,5 +343,5 @@ class ClassFunctionMap(ClassMap, FunctionMap):
             )
         return check_class_probabilities(given, what)
 
-    def _lines(self) -> Lines:
-        return [("method", self.method), ("map", self.formula)]
+    def _source(self) -> Lines:
+        return []

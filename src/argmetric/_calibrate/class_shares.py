@@ -121,18 +121,13 @@ class ClassPriorShift(ClassMap):
     def formula(self) -> str:
         return f"p' ∝ p · new share / old share, {self.shares.size} classes"
 
-    def _lines(self) -> Lines:
+    def _source(self) -> Lines:
         names = range(self.shares.size) if self.classes is None else self.classes
         rows = list(zip(names, self.reference_shares, self.shares, strict=True))
         words = [f"{name} {old:.3g} → {new:.3g}" for name, old, new in rows[:SHOWN]]
         more = ", ..." if len(rows) > SHOWN else ""
         how = f"found on {self.n:,} unlabelled rows" if self.n else "known"
-        return [
-            ("method", self.method),
-            ("map", self.formula),
-            ("shares", ", ".join(words) + more),
-            ("new shares", how),
-        ]
+        return [("shares", ", ".join(words) + more), ("new shares", how)]
 
 
 def adjust_class_prior(

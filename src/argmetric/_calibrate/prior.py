@@ -15,6 +15,7 @@ from argmetric._input.odds import from_log_odds, log_odds, logit
 from argmetric._input.types import Floats
 from argmetric._input.validation import read_scores
 from argmetric._results.discrete import dot
+from argmetric._results.display import Lines
 
 if TYPE_CHECKING:
     from argmetric._calibrate.class_shares import ClassPriorShift
@@ -70,13 +71,12 @@ class PriorShift(Calibrator):
     def formula(self) -> str:
         return f"logit p' = logit p {self.shift:+.4g}"
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _source(self) -> Lines:
         how = "known"
         if self.n:
             how = f"found on {self.n:,} unlabelled rows in {self.n_iterations} steps"
-        lines = [one for one in super()._lines() if one[0] != "reference"]
         shares = f"{self.reference_prevalence:.4g} → {self.prevalence:.4g}, {how}"
-        return [*lines[:2], ("prevalence", shares), *lines[2:]]
+        return [("prevalence", shares)]
 
 
 @overload
@@ -266,10 +266,9 @@ class MatchedShare(Calibrator):
     def formula(self) -> str:
         return f"logit p' = logit p {self.constant:+.4g}"
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _source(self) -> Lines:
         how = f"estimated on {self.n:,} unlabelled rows" if self.n else "given"
-        lines = [one for one in super()._lines() if one[0] != "reference"]
-        return [*lines[:2], ("share", f"{self.prevalence:.4g}, {how}"), *lines[2:]]
+        return [("share", f"{self.prevalence:.4g}, {how}")]
 
 
 def match_prevalence(

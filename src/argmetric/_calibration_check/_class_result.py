@@ -15,26 +15,18 @@ from argmetric._calibration_check._verdicts import (
     Quality,
     Verdict,
 )
-from argmetric._results.display import Lines, as_frame, metric_title
+from argmetric._results.display import (
+    Field,
+    as_frame,
+    class_metric_fields,
+    metric_title,
+    only_shown,
+)
 from argmetric._results.pictures import MOST_BARS, bars_size, drawing
-from argmetric._results.saving import plain, shown_number
+from argmetric._results.saving import plain
 from argmetric.metrics import ClassMetric
 
 SHOWN = 6  # classes in the printed form
-FIGURES = (
-    "loss",
-    "loss_standard_error",
-    "gap",
-    "score_as_is",
-    "score_recalibrated",
-    "score_standard_error",
-    "expected",
-    "expected_recalibrated",
-    "p_value",
-    "ece",
-    "brier",
-    "log_loss",
-)
 COLOURS = {"no": "C3", "too few rows to say": "C7", "yes": "C0"}
 
 
@@ -104,13 +96,11 @@ class ClassReliability:
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
-        figures = {
-            name: shown_number(value)
-            for name, value in vars(self).items()
-            if name not in ("name", "few", "n")
-        }
-        name = plain(self.name, "a class")
-        return {"class": name, "reliable": self.reliable, "n": self.n, **figures}
+        first = {"class": self.name, "reliable": self.reliable, "n": self.n}
+        left = ("name", "few", "n")
+        figures = {name: x for name, x in vars(self).items() if name not in left}
+        found: dict[str, Any] = plain(first | figures, "a class", None)
+        return found
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -191,58 +181,27 @@ class ClassCalibrationCheck(CheckedRoutes):
         text = f"{wrong:,} rows had p = 0 for their own class: the log-loss is infinite"
         return (text,)
 
-    def _class_lines(self) -> Lines:
+    def _metric_fields(self) -> list[Field]:
+        over = "" if self.n_groups is None else f", mean over {self.n_groups:,} groups"
+        return class_metric_fields(self.metric, over)
+
+    def _row_fields(self) -> list[Field]:
         verdicts = [one.reliable for one in self.per_class]
         counts = f"{verdicts.count('yes')} of {len(verdicts)}"
         few = verdicts.count("too few rows to say")
         if few:
             counts += f"; {few} with fewer than {FEW_ROWS_OF_A_CLASS} rows"
-        lines = [("reliable classes", counts)]
-        for one in self.worst[:SHOWN]:
-            lines.append((f"  {one.name}", f"{one.reliable}; {one.words}"))
+        lines = [
+            (f"  {x.name}", f"{x.reliable}; {x.words}") for x in self.worst[:SHOWN]
+        ]
         if len(verdicts) > SHOWN:
             lines.append(("  ...", f"{len(verdicts) - SHOWN} more classes"))
-        return lines
-
-    def _lines(self) -> Lines:
-        told = self.metric.convention
-        over = "" if self.n_groups is None else f", mean over {self.n_groups:,} groups"
         return [
-            *self._verdict_lines(),
-            ("metric", self.metric.name + over + (f"; {told}" if told else "")),
-            *self._route_lines(),
-            *self._quality_lines(),
-            ("rows", f"{self.n:,}"),
-            *self._class_lines(),
+            Field("n", self.n, "rows", f"{self.n:,}"),
+            Field("n_groups", self.n_groups),
+            Field("per_class", self.per_class, "reliable classes", counts),
+            *only_shown(lines),
         ]
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.advice, *self.notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All figures, for JSON."""
-        after = self.recalibrated
-        return {
-            "fit_to_decide": self.fit_to_decide,
-            "fit_to_forecast": self.fit_to_forecast,
-            "advice": list(self.advice),
-            "route": self.route,
-            "routes": self._routes_as_dict(),
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "convention": self.metric.convention,
-            "expected_error": shown_number(self.expected_error),
-            "error_interval": [shown_number(x) for x in self.error_interval],
-            **{name: shown_number(getattr(self, name)) for name in FIGURES},
-            "ece_recalibrated": after.ece,
-            "brier_recalibrated": after.brier,
-            "log_loss_recalibrated": shown_number(after.log_loss),
-            "method": self.method,
-            "n": self.n,
-            "n_groups": self.n_groups,
-            "per_class": [one.to_dict() for one in self.per_class],
-            "notes": list(self.notes),
-        }
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Classes as rows, with verdict, shares and calibration error.

@@ -11,49 +11,8 @@ from argmetric._calibration_check._routes import Route, RouteName
 from argmetric._calibration_check._verdicts import CheckedRoutes, Quality
 from argmetric._forecast.result import Forecast
 from argmetric._input.types import Floats
-from argmetric._results.display import Lines
-from argmetric._results.saving import shown_number
+from argmetric._results.display import Field
 from argmetric.metrics import Metric
-
-
-def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
-    """What the figures alone do not say."""
-    notes = []
-    wrong = check.as_is.n_certain_and_wrong
-    if wrong:
-        notes.append(
-            f"{wrong:,} rows were certain (p = 0 or 1) and wrong: the log-loss is "
-            "infinite"
-        )
-    if math.isinf(check.line.slope):
-        notes.append(
-            "the scores separate the classes: slope and intercept have no finite value"
-        )
-    if check.weighted:
-        notes.append("the expected scores ignore the weights")
-    if check._resampled is not None:
-        notes.append(check._resampled)
-    return tuple(notes)
-
-
-FIGURES = (
-    "loss",
-    "loss_standard_error",
-    "gap",
-    "score_as_is",
-    "score_recalibrated",
-    "score_standard_error",
-    "expected",
-    "expected_recalibrated",
-    "slope",
-    "slope_standard_error",
-    "intercept",
-    "intercept_standard_error",
-    "p_value",
-    "ece",
-    "brier",
-    "log_loss",
-)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -159,54 +118,45 @@ class CalibrationCheck(CheckedRoutes):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know besides."""
-        return notes_of(self)
+        notes, wrong = [], self.as_is.n_certain_and_wrong
+        if wrong:
+            certain = f"{wrong:,} rows were certain (p = 0 or 1) and wrong"
+            notes.append(f"{certain}: the log-loss is infinite")
+        if math.isinf(self.line.slope):
+            has = "slope and intercept have no finite value"
+            notes.append(f"the scores separate the classes: {has}")
+        if self.weighted:
+            notes.append("the expected scores ignore the weights")
+        if self._resampled is not None:
+            notes.append(self._resampled)
+        return tuple(notes)
 
-    def _lines(self) -> Lines:
+    def _metric_fields(self) -> list[Field]:
         over = {None: "", "pooled": ", pooled", "micro": ", all cells together"}
         mean = over.get(self.average, f", mean over {self.average}")
-        line, share = self.line, self.n_positives / self.n
-        units = "" if self.n_units is None else f" in {self.n_units:,} groups"
+        text = f"{self.metric.name}{mean}"
         return [
-            *self._verdict_lines(),
-            ("metric", f"{self.metric.name}{mean}"),
-            *self._route_lines(),
-            (
-                "log-odds",
-                f"slope {line.slope:.3f} ± {line.slope_error:.3f}, intercept "
-                f"{line.intercept:.3f} ± {line.intercept_error:.3f}",
-            ),
-            *self._quality_lines(),
-            ("rows", f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"),
+            Field("metric", self.metric.name, "metric", text),
+            Field("average", self.average),
         ]
 
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.advice, *self.notes)
+    def _line_fields(self) -> list[Field]:
+        found = []
+        for name, right in (("slope", 1), ("intercept", 0)):
+            value, error = getattr(self, name), getattr(self, f"{name}_standard_error")
+            text = f"{value:.4f} ± {error:.4f}, {right} is right"
+            found.append(Field(name, value, name, text))
+            found.append(Field(f"{name}_standard_error", error))
+        return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """All figures, for JSON."""
-        figures = {name: shown_number(getattr(self, name)) for name in FIGURES}
-        after = self.recalibrated
-        return {
-            "fit_to_decide": self.fit_to_decide,
-            "fit_to_forecast": self.fit_to_forecast,
-            "advice": list(self.advice),
-            "route": self.route,
-            "routes": self._routes_as_dict(),
-            "metric": self.metric.name,
-            "average": self.average,
-            "expected_error": shown_number(self.expected_error),
-            "error_interval": [shown_number(x) for x in self.error_interval],
-            **figures,
-            "ece_recalibrated": after.ece,
-            "brier_recalibrated": after.brier,
-            "log_loss_recalibrated": shown_number(after.log_loss),
-            "method": self.method,
-            "n": self.n,
-            "n_positives": self.n_positives,
-            "n_units": self.n_units,
-            "bins": self.bins.to_dict(),
-            "notes": list(self.notes),
-        }
+    def _row_fields(self) -> list[Field]:
+        units = "" if self.n_units is None else f" in {self.n_units:,} groups"
+        truth = f"{self.n_positives:,} positive ({self.n_positives / self.n:.1%})"
+        return [
+            Field("n", self.n, "rows", f"{self.n:,}{units}"),
+            Field("n_positives", self.n_positives, "truth", truth),
+            *self._keys("n_units", "bins"),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the reliability diagram over a histogram of the probabilities.

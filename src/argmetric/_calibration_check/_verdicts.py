@@ -10,8 +10,7 @@ import numpy as np
 
 from argmetric._calibration_check._routes import IN_WORDS, Route, RouteName
 from argmetric._results.discrete import dot
-from argmetric._results.display import Lines, Result
-from argmetric._results.saving import shown_number
+from argmetric._results.display import Field, Result, only_shown
 
 Verdict = Literal["yes", "no", "too few rows to say"]
 Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
@@ -23,6 +22,11 @@ FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is bel
 KEPT = 0.015  # gap, its error counted, up to which a promise is kept
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
+LOSSES = (  # attributes that only JSON has
+    *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
+    *("score_standard_error", "expected", "expected_recalibrated"),
+)
+QUALITIES = {"ece": "ECE", "brier": "Brier score", "log_loss": "log-loss"}
 HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
@@ -171,6 +175,16 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
+    notes: tuple[str, ...]
+
+    def _metric_fields(self) -> list[Field]:
+        raise NotImplementedError
+
+    def _line_fields(self) -> list[Field]:
+        return []
+
+    def _row_fields(self) -> list[Field]:
+        raise NotImplementedError
 
     @property
     def p_value(self) -> float:
@@ -274,51 +288,43 @@ class CheckedRoutes(Result):
         """Log-loss of `p` as it stands."""
         return self.as_is.log_loss
 
-    def _verdict_lines(self) -> Lines:
-        return [
-            ("reliable for decisions?", self.fit_to_decide),
-            ("reliable for forecasts?", self.fit_to_forecast),
-        ]
-
-    def _route_lines(self) -> Lines:
-        expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
-        lines = [
-            (one.words, _route_line(one, expected.get(one.name), marked(self, one)))
-            for one in self.routes
-        ]
+    def fields(self) -> list[Field]:
+        verdicts = self.fit_to_decide, self.fit_to_forecast
+        decide, forecast = map("{}: {}".format, verdicts, self.advice)
+        routes = {one.name: vars(one).copy() for one in self.routes}
+        for one in routes.values():
+            del one["name"]
+        error = None
         if self.forecast is not None:
-            lines.append(("forecast error", _error_line(self)))
-        return lines
-
-    def _quality_lines(self) -> Lines:
-        before, after = self.as_is, self.recalibrated
-        how = f"({self.method}, out of fold)"
+            reach = "from {:+.4f} to {:+.4f}".format(*self.error_interval)
+            error = f"{self.expected_error:.4f}, in 90 % {reach}"
         return [
-            ("log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f} {how}"),
-            ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
-            ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
+            Field("fit_to_decide", verdicts[0], "decide with p?", decide),
+            Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
+            *self._keys("advice", "route"),
+            Field("routes", routes),
+            *self._metric_fields(),
+            *only_shown((one.words, self._route_line(one)) for one in self.routes),
+            Field("expected_error", self.expected_error, "forecast error", error),
+            *self._keys("error_interval", *LOSSES),
+            *self._line_fields(),
+            *self._keys("p_value", "ece", "brier", "log_loss"),
+            *(self._quality(name, words) for name, words in QUALITIES.items()),
+            self._field("method", "recalibrated by", "{}, out of fold"),
+            *self._row_fields(),
+            Field("notes", self.notes),
         ]
 
-    def _routes_as_dict(self) -> dict[str, Any]:
-        return {
-            one.name: {
-                name: shown_number(value)
-                for name, value in vars(one).items()
-                if name != "name"
-            }
-            for one in self.routes
-        }
+    def _quality(self, name: str, words: str) -> Field:
+        before, after = getattr(self.as_is, name), getattr(self.recalibrated, name)
+        text = f"{before:.4f}, recalibrated {after:.4f}"
+        return Field(f"{name}_recalibrated", after, words, text)
 
-
-def _error_line(check: CheckedRoutes) -> str:
-    low, high = check.error_interval
-    return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"
-
-
-def _route_line(route: Route, expected: float | None, mark: str) -> str:
-    text = f"{route.score:.4f}"
-    if expected is not None:
-        text += f", expected {expected:.4f}"
-    if route.name != "decide":
-        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
-    return f"{text}, {mark}" if mark else text
+    def _route_line(self, route: Route) -> str:
+        means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        text, mark = f"{route.score:.4f}", marked(self, route)
+        if route.name in means:
+            text += f", expected {means[route.name]:.4f}"
+        if route.name != "decide":
+            text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+        return f"{text}, {mark}" if mark else text

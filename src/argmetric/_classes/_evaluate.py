@@ -19,9 +19,15 @@ from argmetric._input.labels import (
 )
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_length
-from argmetric._results.display import metric_title, table
+from argmetric._results.display import (
+    COUNT,
+    Field,
+    Result,
+    class_metric_fields,
+    metric_title,
+    only_shown,
+)
 from argmetric._results.pictures import drawing
-from argmetric._results.saving import plain, shown_number
 from argmetric.metrics import (
     ClassFunction,
     ClassMetric,
@@ -35,7 +41,7 @@ DRAWS = 2000  # of the shares of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
-class ActualClassScore(float):
+class ActualClassScore(float, Result):
     """The actual score of labels of several classes: a float with its table of counts.
 
     Attributes
@@ -96,22 +102,19 @@ class ActualClassScore(float):
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
         return min(low, float(self)), max(high, float(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Score, table and interval as plain values, for JSON."""
-        interval, values = self.interval, self.per_class
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "convention": self.metric.convention,
-            "score": shown_number(float(self)),
-            "interval": None if interval is None else list(interval),
-            "coverage": self.coverage,
-            "classes": plain(self.classes, "a class"),
-            "per_class": None if values is None else [*map(shown_number, values)],
-            "confusion": self.confusion.tolist(),
-            "n": self.n,
-            "n_groups": self.n_groups,
-        }
+    def fields(self) -> list[Field]:
+        values = () if self.per_class is None else self.per_class
+        named = zip(self.classes[:WRITTEN], values, strict=False)
+        interval = f"{self.coverage:.0%} interval"
+        return [
+            *class_metric_fields(self.metric, words=None),
+            Field("score", float(self)),
+            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            *self._keys("coverage", "classes", "per_class", "confusion"),
+            self._field("n", "rows", COUNT),
+            Field("n_groups", self.n_groups),
+            *only_shown((str(name), f"{value:.3f}") for name, value in named),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the confusion matrix, shaded by share of the true class.
@@ -134,18 +137,6 @@ class ActualClassScore(float):
 
     def _title(self) -> str:
         return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
-
-    def _repr_html_(self) -> str:
-        interval, lines = self.interval, []
-        if interval is not None:
-            text = f"{interval[0]:.3f} to {interval[1]:.3f}"
-            lines.append((f"{self.coverage:.0%} interval", text))
-        lines.append(("rows", f"{self.n:,}"))
-        values = self.per_class
-        if values is not None:
-            named = zip(self.classes[:WRITTEN], values, strict=False)
-            lines += [(str(name), f"{value:.3f}") for name, value in named]
-        return table(self._title(), lines)
 
 
 def draw_confusion(ax: Any, counts: Floats, names: list[str]) -> None:

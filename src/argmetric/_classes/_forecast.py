@@ -27,9 +27,15 @@ from argmetric._expected import plan
 from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import Lines, Result, metric_title
+from argmetric._results.display import (
+    INTERVAL,
+    SCORE,
+    Field,
+    Result,
+    class_metric_fields,
+    metric_title,
+)
 from argmetric._results.pictures import draw_law, drawing
-from argmetric._results.saving import shown_number
 from argmetric.metrics import ClassGMean, ClassMetric, MetricLike
 
 DRAWS = 1000  # of a G-mean, over all maps
@@ -96,45 +102,21 @@ class ClassForecast(Result, ScoreLaw):
 
     _check: ClassVar[str] = "calibration_check(y, p, one_label=True)"
 
-    def _lines(self) -> Lines:
-        low, high = self.interval
-        told = self.metric.convention
-        lines = [
-            ("metric", self.metric.name + (f"; {told}" if told else "")),
-            ("mean", f"{self.mean:.4f}"),
-            (f"{self.coverage:.0%} interval", f"{low:.4f} to {high:.4f}"),
-            ("rows", f"{self.n:,}, {len(self.classes)} classes"),
-            ("assuming", "; ".join(self.assumptions)),
+    def fields(self) -> list[Field]:
+        assuming = "; ".join(self.assumptions)
+        n_groups = self._field("n_groups", "mean over", "{:,} groups")
+        return [
+            *class_metric_fields(self.metric),
+            n_groups._replace(key=None),
+            self._field("mean", "mean", SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("interval_given_map", "given the map", INTERVAL),
+            *self._keys("coverage", "std", "mean_error", "n_draws"),
+            self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
+            Field("n_groups", self.n_groups),
+            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("notes", self.notes),
         ]
-        if self.interval_given_map is not None:
-            a, b = self.interval_given_map
-            lines.insert(3, ("given the map", f"{a:.4f} to {b:.4f}"))
-        if self.n_groups is not None:
-            lines.insert(1, ("mean over", f"{self.n_groups:,} groups"))
-        return lines
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the law, for JSON."""
-        given = self.interval_given_map
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "convention": self.metric.convention,
-            "mean": shown_number(self.mean),
-            "interval": [shown_number(one) for one in self.interval],
-            "interval_given_map": None if given is None else list(given),
-            "coverage": self.coverage,
-            "std": self.std,
-            "mean_error": self.mean_error,
-            "n_draws": self.n_draws,
-            "n": self.n,
-            "n_groups": self.n_groups,
-            "assumptions": list(self.assumptions),
-            "notes": list(self.notes),
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the law of the score and its interval.

@@ -13,9 +13,16 @@ from argmetric._classes._own import expected_table
 from argmetric._classes._prepare import ClassBatch
 from argmetric._classes._values import rule_of
 from argmetric._input.types import AnyArray, Floats, Integers
-from argmetric._results.display import Lines, Result, as_frame, metric_title
+from argmetric._results.display import (
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    class_metric_fields,
+    first_lines,
+    metric_title,
+)
 from argmetric._results.pictures import bars_size, drawing
-from argmetric._results.saving import plain, shown_number
 from argmetric.metrics import ClassGMean, ClassMetric
 
 SHOWN = 8  # classes in the printed form
@@ -167,53 +174,36 @@ class ClassDecision(Result):
     def _title(self) -> str:
         return f"ClassDecision({self.n:,} rows, {len(self.classes)} classes)"
 
-    def _lines(self) -> Lines:
-        told = self.metric.convention
-        lines = [("metric", self.metric.name + (f"; {told}" if told else ""))]
+    def fields(self) -> list[Field]:
+        n_groups = over = bound = None
         if self.group_ids is not None:
-            lines.append(("mean over", f"{self.group_ids.size:,} groups"))
+            n_groups = int(self.group_ids.size)
+            over = f"{n_groups:,} groups"
         how = ""
         if isinstance(self.metric, ClassGMean):
             how = " (mean over drawn truths)"
         elif not self.is_exact and self.per_class is None:
             how = " (of the expected counts)"
-        lines.append(("expected", f"{self.expected:.4f}{how}"))
-        lines.append(("most probable", f"{self.most_probable:.4f}"))
         if not math.isnan(self.upper_bound):
-            text = f"{self.upper_bound:.4f}: no labels are expected to score more"
-            lines.append(("upper bound", text))
-        for c in range(min(len(self.classes), SHOWN)):
-            text = f"{self.counts[c]:,} rows, {self.expected_counts[c]:.1f} expected"
-            if self.per_class is not None:
-                text += f", {self.per_class[c]:.3f}"
-            lines.append((str(self.classes[c]), text))
-        if len(self.classes) > SHOWN:
-            lines.append(("...", f"{len(self.classes) - SHOWN} more classes"))
-        return lines
+            bound = f"{self.upper_bound:.4f}: no labels are expected to score more"
+        lines = (self._class_line(c) for c in range(len(self.classes)))
+        return [
+            *class_metric_fields(self.metric),
+            Field("n", self.n),
+            Field("n_groups", n_groups, "mean over", over),
+            Field("classes", self.classes),
+            self._field("expected", "expected", f"{{:.4f}}{how}"),
+            Field("is_exact", self.is_exact),
+            self._field("most_probable", "most probable", SCORE),
+            Field("upper_bound", self.upper_bound, "upper bound", bound),
+            *self._keys("counts", "expected_counts", "per_class", "notes"),
+            *first_lines(lines, len(self.classes), SHOWN, "classes"),
+        ]
 
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the labels, for JSON."""
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "convention": self.metric.convention,
-            "n": self.n,
-            "n_groups": None if self.group_ids is None else int(self.group_ids.size),
-            "classes": plain(self.classes, "a class"),
-            "expected": shown_number(self.expected),
-            "is_exact": self.is_exact,
-            "most_probable": shown_number(self.most_probable),
-            "upper_bound": shown_number(self.upper_bound),
-            "counts": self.counts.tolist(),
-            "expected_counts": self.expected_counts.tolist(),
-            "per_class": None
-            if self.per_class is None
-            else [*map(shown_number, self.per_class)],
-            "notes": list(self.notes),
-        }
+    def _class_line(self, c: int) -> tuple[str, str]:
+        text = f"{self.counts[c]:,} rows, {self.expected_counts[c]:.1f} expected"
+        own = "" if self.per_class is None else f", {self.per_class[c]:.3f}"
+        return str(self.classes[c]), f"{text}{own}"
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Classes as rows: rows given, rows expected, expected value.

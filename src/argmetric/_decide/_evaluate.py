@@ -26,9 +26,14 @@ from argmetric._input.layout import Average, lay_out
 from argmetric._input.sparse import check_structure, entry_place, is_sparse
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import Probabilities
-from argmetric._results.display import metric_title, table
+from argmetric._results.display import (
+    Field,
+    Result,
+    metric_fields,
+    metric_title,
+    only_shown,
+)
 from argmetric._results.pictures import draw_counts, drawing
-from argmetric._results.saving import shown_number
 from argmetric.metrics import (
     ClassAverage,
     Metric,
@@ -41,7 +46,7 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(float):
+class ActualScore(float, Result):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -101,20 +106,16 @@ class ActualScore(float):
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return min(low, float(self)), max(high, float(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Score, counts and interval as plain values, for JSON."""
-        interval = self.interval
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "average": self.average,
-            "score": float(self),
-            "interval": None if interval is None else list(interval),
-            "coverage": self.coverage,
-            "counts": dict(self.counts),
-            "n": self.n,
-            "n_groups": self.n_groups,
-        }
+    def fields(self) -> list[Field]:
+        interval = f"{self.coverage:.0%} interval"
+        return [
+            *metric_fields(self.metric, words=None),
+            *self._keys("average", "score"),
+            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            *self._keys("coverage", "counts", "n"),
+            *only_shown((name, f"{count:,}") for name, count in self.counts.items()),
+            self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the confusion matrix, with the score as its title.
@@ -135,16 +136,6 @@ class ActualScore(float):
 
     def _title(self) -> str:
         return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
-
-    def _repr_html_(self) -> str:
-        interval = self.interval
-        lines = [(name, f"{count:,}") for name, count in self.counts.items()]
-        if interval is not None:
-            text = f"{interval[0]:.3f} to {interval[1]:.3f}"
-            lines.insert(0, (f"{self.coverage:.0%} interval", text))
-        if self.n_groups is not None:
-            lines.append(("mean over", f"{self.n_groups:,} {self.average}"))
-        return table(self._title(), lines)
 
 
 def evaluate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,14 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_label, shown
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Result, as_frame
+from argmetric._results.display import (
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    metric_fields,
+    part_text,
+)
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -168,80 +174,47 @@ class Decision(Result):
             raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
         return self._curve_of(int(found[0]))
 
-    def _lines(self) -> list[tuple[str, str]]:
-        """Label and text of the lines of the printed form."""
-        decimals, scale = 4, self.scale
-        calibrated = scale.startswith("calibrated")
-        given = scale.removeprefix("calibrated ")
-        share = self.n_positives / self.n
-        zero = (
-            "left out"
-            if math.isnan(self.metric.zero_division)
-            else (f"{self.metric.zero_division:g}")
-        )
-        lines = [("metric", f"{self.metric.name}, 0/0 = {zero}")]
-        if self.average is not None:
-            groups = "" if self.n_groups is None else f" of {self.n_groups:,}"
-            lines.append(("average", f"{self.average}{groups}"))
-        lines.append(("positives", f"{self.n_positives:,} of {self.n:,} ({share:.1%})"))
+    def fields(self) -> list[Field]:
+        calibrated = self.scale.startswith("calibrated")
+        given = self.scale.removeprefix("calibrated ")
+        average, threshold, raw, best_text = self.average, None, None, None
+        if average is not None and self.n_groups is not None:
+            average += f" of {self.n_groups:,}"
         if self.threshold is not None:
-            lines.append(("threshold", f"{scale} >= {self.threshold:.6g}"))
+            threshold = f"{self.scale} >= {self.threshold:.6g}"
         elif self.group_ids is None:
-            lines.append(("threshold", "none: a tie is split"))
+            threshold = "none: a tie is split"
         if calibrated and self.threshold_raw is not None:
-            lines.append(("raw threshold", f"{given} >= {self.threshold_raw:.6g}"))
-        if self.share is not None:
-            lines.append(("share", str(self.share)))
-        lines.append(("expected", f"{self.expected:.{decimals}f}"))
-        cut = self.cut_half
-        of_half = f"{given} >= {cut.threshold:g}, " if calibrated else ""
-        lines.append(
-            (
-                "cut at 0.5",
-                f"{cut.expected:.{decimals}f} ({of_half}{cut.n_positives:,} positives)",
-            )
-        )
+            raw = f"{given} >= {self.threshold_raw:.6g}"
+        chosen = part_text(self.n_positives, self.n)
+        half = self.cut_half
+        of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
         slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
         quick = not slow and self.n <= 100_000
         if self.group_ids is None or "best_cut" in self.__dict__ or quick:
             best = self.best_cut
-            lines.append(
-                (
-                    "best single cut",
-                    f"{best.expected:.{decimals}f} ({scale} >= {best.threshold:.4g}, "
-                    f"{best.n_positives:,} positives)",
-                )
+            best_text = (
+                f"{best.expected:.4f} ({self.scale} >= {best.threshold:.4g}, "
+                f"{best.n_positives:,} positives)"
             )
-        return lines
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the arrays, for JSON."""
-        from argmetric._results.saving import shown_number
-
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "average": self.average,
-            "n": self.n,
-            "n_groups": self.n_groups,
-            "n_positives": self.n_positives,
-            "threshold": None
-            if self.threshold is None
-            else shown_number(self.threshold),
-            "threshold_raw": None
-            if self.threshold_raw is None
-            else shown_number(self.threshold_raw),
-            "scale": self.scale,
-            "expected": shown_number(self.expected),
-            "error": shown_number(self.error),
-            "cut_half": _cut_dict(self.cut_half),
-            "best_cut": _cut_dict(self.best_cut),
-            "share": None if self.share is None else self.share._asdict(),
-            "notes": list(self.notes),
-        }
+        half_text = f"{half.expected:.4f} ({of_half}{half.n_positives:,} positives)"
+        return [
+            *metric_fields(self.metric),
+            Field("average", self.average, "average", average),
+            *self._keys("n", "n_groups"),
+            Field("n_positives", self.n_positives, "positives", chosen),
+            Field("threshold", self.threshold, "threshold", threshold),
+            Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
+            Field("scale", self.scale),
+            Field(words="share", text=self.share and str(self.share)),
+            self._field("expected", "expected", SCORE),
+            Field("error", self.error),
+            Field("cut_half", vars(half), "cut at 0.5", half_text),
+            Field(
+                "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
+            ),
+            *self._keys("share", "notes"),
+        ]
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Segments as rows: id, positives chosen and expected metric.
@@ -355,13 +328,3 @@ def without_rows(decision: Decision) -> Decision:
 
 def _forgotten(*_: Any) -> Any:
     raise ValueError("a decision that was pickled or copied has no curves of segments")
-
-
-def _cut_dict(cut: Cut) -> dict[str, Any]:
-    from argmetric._results.saving import shown_number
-
-    return {
-        "threshold": shown_number(cut.threshold),
-        "n_positives": cut.n_positives,
-        "expected": shown_number(cut.expected),
-    }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argmetric._input.types import Floats
 from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import Result
+from argmetric._results.display import INTERVAL, SCORE, Field, Result, metric_fields
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -84,56 +83,29 @@ class Forecast(Result, ScoreLaw):
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
-    def _lines(self) -> list[tuple[str, str]]:
-        low, high = self.interval
-        lines = [
-            ("metric", self.metric.name),
-            ("mean", f"{self.mean:.4f}"),
-            (f"{self.coverage:.0%} interval", f"{low:.4f} to {high:.4f}"),
-            ("labels", f"{self.n_positives:,} positive of {self.n:,}"),
-            ("expected positives", f"{self.expected_positives:.1f}"),
-        ]
-        if self.interval_given_map is not None:
-            a, b = self.interval_given_map
-            share = f"{self.share_of_map:.0%} of the width is the map's"
-            lines.insert(3, ("given the map", f"{a:.4f} to {b:.4f}; {share}"))
-        if self.share is not None:
-            lines.append(("share", str(self.share)))
-        if self.n_groups is not None:
-            lines.insert(1, ("mean over", f"{self.n_groups:,} groups"))
+    def fields(self) -> list[Field]:
+        left_out = None
+        given = f"{INTERVAL}; {self.share_of_map or 0.0:.0%} of the width is the map's"
         if self.p_undefined > 0:
-            lines.append(("left out (0/0)", f"with probability {self.p_undefined:.3g}"))
-        lines.append(("assuming", "; ".join(self.assumptions)))
-        return lines
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the law, for JSON."""
-        return {
-            "metric": self.metric.name,
-            "zero_division": (
-                None
-                if math.isnan(self.metric.zero_division)
-                else self.metric.zero_division
-            ),
-            "mean": self.mean if math.isfinite(self.mean) else None,
-            "interval": [x if math.isfinite(x) else None for x in self.interval],
-            "coverage": self.coverage,
-            "interval_given_map": self.interval_given_map
-            and list(self.interval_given_map),
-            "share_of_map": self.share_of_map,
-            "std": self.std if math.isfinite(self.std) else None,
-            "p_undefined": self.p_undefined,
-            "n": self.n,
-            "n_positives": self.n_positives,
-            "n_groups": self.n_groups,
-            "expected_positives": self.expected_positives,
-            "share": None if self.share is None else self.share._asdict(),
-            "assumptions": list(self.assumptions),
-            "notes": list(self.notes),
-        }
+            left_out = f"with probability {self.p_undefined:.3g}"
+        assuming = "; ".join(self.assumptions)
+        n_groups = self._field("n_groups", "mean over", "{:,} groups")
+        return [
+            *metric_fields(self.metric, self.metric.name),
+            n_groups._replace(key=None),
+            self._field("mean", "mean", SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            Field("coverage", self.coverage),
+            self._field("interval_given_map", "given the map", given),
+            *self._keys("share_of_map", "std", "p_undefined", "n"),
+            self._field("n_positives", "labels", f"{{:,}} positive of {self.n:,}"),
+            Field("n_groups", self.n_groups),
+            self._field("expected_positives", "expected positives", "{:.1f}"),
+            self._field("share", "share"),
+            Field(words="left out (0/0)", text=left_out),
+            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("notes", self.notes),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the law of the score with its mean and interval.

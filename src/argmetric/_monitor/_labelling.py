@@ -19,7 +19,15 @@ from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric._results.discrete import central_interval
-from argmetric._results.display import Lines, Result, as_frame, metric_title
+from argmetric._results.display import (
+    COUNT,
+    INTERVAL,
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    metric_title,
+)
 from argmetric.metrics import Metric
 
 STRATA = 5  # of each predicted label
@@ -59,13 +67,16 @@ class LabelledEstimate(Result):
     positives: float
     metric: Metric
 
-    def _lines(self) -> Lines:
-        low, high = self.interval
+    def fields(self) -> list[Field]:
+        found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            (metric_title(self.metric.name), f"{self.score:.4f}"),
-            (f"{self.coverage:.0%} interval", f"{low:.4f} to {high:.4f}"),
-            ("labels", f"{self.n_labels:,}"),
-            ("positives", f"{self.positives:,.0f}, {self.hits:,.0f} of them found"),
+            self._field("score", metric_title(self.metric.name), SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            Field("coverage", self.coverage),
+            self._field("n_labels", "labels", COUNT),
+            Field("hits", self.hits),
+            self._field("positives", "positives", found),
+            Field("metric", self.metric.name),
         ]
 
     def plot(self, ax: Any = None) -> Any:
@@ -83,18 +94,6 @@ class LabelledEstimate(Result):
         from argmetric._monitor._plot import draw_estimate
 
         return draw_estimate(self, ax)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All figures, for JSON."""
-        return {
-            "score": self.score,
-            "interval": list(self.interval),
-            "coverage": self.coverage,
-            "n_labels": self.n_labels,
-            "hits": self.hits,
-            "positives": self.positives,
-            "metric": self.metric.name,
-        }
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -159,12 +158,16 @@ class LabellingPlan(Result):
 
         return draw_rows_to_label(self, ax)
 
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
+        some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
+        chosen = f"{int(self.labels.sum()):,}"
         return [
-            ("period", self.period),
-            ("rows to label", f"{self.rows.size:,} of {int(self.sizes.sum()):,}"),
-            ("predicted positive", f"{int(self.labels.sum()):,}"),
-            ("strata", f"{self.sizes.size}"),
+            self._field("period", "period"),
+            Field("rows", self.rows, "rows to label", some),
+            Field("scores", self.scores),
+            Field("labels", self.labels, "predicted positive", chosen),
+            Field("stratum", self.stratum),
+            Field("sizes", self.sizes, "strata", f"{self.sizes.size}"),
         ]
 
     def estimate(self, y: Any, *, pos_label: Any = None) -> LabelledEstimate:

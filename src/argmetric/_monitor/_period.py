@@ -36,7 +36,7 @@ from argmetric._monitor._words import (
     answer_of,
     lines_of_period,
 )
-from argmetric._results.display import Result
+from argmetric._results.display import Field, Result, only_shown
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -143,8 +143,9 @@ class Period(Result):
     def _title(self) -> str:
         return f"Period {self.start} to {self.end}"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        return lines_of_period(self)
+    def fields(self) -> list[Field]:
+        values = [Field(*pair) for pair in values_of(self).items()]
+        return [*only_shown(lines_of_period(self)), *values]
 
 
 def values_of(period: Period) -> dict[str, Any]:

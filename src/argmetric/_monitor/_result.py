@@ -27,8 +27,8 @@ from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._rows import NO_ROWS, GroupTable, Rows, read_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
-from argmetric._results.display import Result, as_frame, metric_title
-from argmetric._results.saving import Saved, check_version, plain, restored
+from argmetric._results.display import Field, as_frame, metric_title
+from argmetric._results.saving import Saved, check_version, restored
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Monitoring(Saved["Monitoring"], Result):
+class Monitoring(Saved["Monitoring"]):
     """Forecasts, verdicts and alarms of periods, one after the other.
 
     Made by `monitor`; `add` adds rows and gives a new one.
@@ -373,28 +373,28 @@ class Monitoring(Saved["Monitoring"], Result):
             return np.array(values, dtype=np.int64 if numbers else "datetime64[us]")
         return values
 
-    def to_dict(self) -> dict[str, Any]:
-        """The reference and all counts, for JSON; `from_dict` gives it back."""
-        return {
-            "file": NAME,
-            "format": FORMAT,
-            "watch": self.watch.to_dict(),
-            "counts": [
-                [one.number, one.start, one.end, one.table.tolist()]
-                + ([] if one.groups is None else [x.tolist() for x in one.groups])
-                for one in self.counts
-            ],
-            "periods": [
-                plain(vars(one)) for one in self._found.of(self.counts, self.watch)
-            ],
-            "told": [
-                {name: plain(values_of(one))[name] for name in TOLD}
-                for one in self.periods
-            ],
-            "segments": {key: one.to_dict() for key, one in self._segments.items()},
-            "watches": {key: one.to_dict() for key, one in self._watches.items()},
-            "notes": list(self.notes),
-        }
+    def fields(self) -> list[Field]:
+        reference = self.watch.reference.sum(axis=1)
+        rows = f"{reference.sum():,} rows, {reference[1]:,} positive"
+        number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
+        told = map(values_of, self.periods)
+        found = self._found
+        return [
+            Field("file", NAME),
+            Field("format", FORMAT),
+            Field("watch", self.watch, "reference", rows),
+            Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
+            Field(
+                "periods",
+                lambda: [vars(one) for one in found.of(self.counts, self.watch)],
+                "periods",
+                number,
+            ),
+            Field("told", lambda: [{name: x[name] for name in TOLD} for x in told]),
+            Field("segments", self._segments),
+            Field("watches", self._watches),
+            Field("notes", self.notes),
+        ]
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
@@ -442,11 +442,7 @@ class Monitoring(Saved["Monitoring"], Result):
         return f"Monitoring of {metric_title(self.metric.name)}"
 
     def _lines(self) -> list[tuple[str, ...]]:
-        reference = self.watch.reference.sum(axis=1)
-        lines: list[tuple[str, ...]] = [
-            ("reference", f"{reference.sum():,} rows, {reference[1]:,} positive"),
-            ("periods", f"{len(self.periods)}, {len(self.alarms)} with an alarm"),
-        ]
+        lines: list[tuple[str, ...]] = [*self.lines()]
         lines += [(one.start, *cells_of(one)) for one in self.periods[-SHOWN:]]
         for key, one in list(self.segments.items())[:SHOWN]:
             lines.append((key, *cells_of(one.periods[-1])))

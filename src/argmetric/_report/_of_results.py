@@ -90,7 +90,7 @@ def report_rule(rule: Rule) -> Report:
             scale=rule._scale,
             greater_is_better=rule.metric.greater_is_better,
             facts=tuple(first),
-            lines=tuple(rule._lines()),
+            lines=tuple(rule.lines()),
             notes=rule.notes,
             thresholds=_thresholds(rule),
         )

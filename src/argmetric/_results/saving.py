@@ -17,6 +17,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_path, shown
 from argmetric._input.label_words import spelled_number
+from argmetric._results.display import Result
 from argmetric._results.whole_files import (
     DataError,
     FilePath,
@@ -200,12 +201,7 @@ def plain_number(value: float) -> float | str:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def shown_number(value: float) -> float | str | None:
-    """As `plain_number` for those who only look: nan is null."""
-    return None if math.isnan(value) else plain_number(value)
-
-
-def plain(value: Any, name: str = "") -> Any:
+def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     """Values that JSON holds: infinities and nan as text, arrays as lists.
 
     Parameters
@@ -214,20 +210,25 @@ def plain(value: Any, name: str = "") -> Any:
         Of any depth. What has a `to_dict` of its own is asked for it.
     name : str
         What it is called in the message that refuses it.
+    nan : str or None
+        What stands for nan: None, which is null, for those who only look.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return plain_number(value)
+        return nan if math.isnan(value) else plain_number(value)
     if isinstance(value, np.generic):
-        return plain(value.item(), name)
+        return plain(value.item(), name, nan)
     if isinstance(value, np.ndarray):
-        finite = value.dtype.kind == "f" and np.isfinite(value).all()
-        return value.tolist() if finite else plain(value.tolist(), name)
+        kind = value.dtype.kind
+        finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
+        return value.tolist() if finite else plain(value.tolist(), name, nan)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, list | tuple):
-        return [plain(item, name) for item in value]
+        return [plain(item, name, nan) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(item, name) for key, item in value.items()}
+        return {key: plain(item, name, nan) for key, item in value.items()}
     if hasattr(value, "to_dict"):
         return value.to_dict()
     kind = type(value).__name__
@@ -277,14 +278,15 @@ def check_version(found: Any, newest: int, what: str, by: str = "") -> None:
 Kept = TypeVar("Kept")
 
 
-class Saved(Generic[Kept]):
+class Saved(Result, Generic[Kept]):
     """An object that is kept in a JSON file; every kind of it registers itself.
 
     The class that names it in `_what` is the head of a family, and each class below it
-    with a `kind` of its own is one of its kinds. `to_dict` and `_from_plain` are a
+    with a `kind` of its own is one of its kinds. `fields` and `_from_plain` are a
     kind's own; `_kind_of` is the family's.
     """
 
+    _nan: ClassVar[str | None] = "nan"
     _what: ClassVar[str] = ""
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, Any]]
@@ -295,10 +297,6 @@ class Saved(Generic[Kept]):
             cls._kinds = {}
         if vars(cls).get("kind"):
             cls._kinds[cls.kind] = cls
-
-    def to_dict(self) -> dict[str, Any]:
-        """All that is saved, for JSON; `from_dict` gives an equal object back."""
-        raise NotImplementedError
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Kept:

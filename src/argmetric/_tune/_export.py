@@ -17,6 +17,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_choice, check_texts, shown
 from argmetric._input.validation import ONE_BITS, ROUNDING
+from argmetric._results.display import Result
 from argmetric._results.saving import plain
 from argmetric._tune._export_classes import ClassLogits
 
@@ -82,13 +83,10 @@ class PortableRule:
         return found.pop()
 
 
-class Exported:
+class Exported(Result):
     """What all rules have: their form for databases, model files and programs."""
 
     def _portable(self) -> PortableRule:
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def to_sql(self, dialect: SqlDialect = "duckdb", column: Any = None) -> str:
@@ -193,7 +191,7 @@ class Exported:
             "cuts": [cut._asdict() for cut in rule.cuts],
             "weights": rule.weights,
             "offsets": rule.offsets,
-            "map": None if rule.logits is None else rule.logits.to_dict(),
+            "map": None if rule.logits is None else vars(rule.logits),
             "rule": self.to_dict(),
         }
         return json.dumps(plain(values), allow_nan=False, ensure_ascii=False)

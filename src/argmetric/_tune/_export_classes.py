@@ -81,16 +81,6 @@ class ClassLogits:
             y = a + offsets * (a / weights).sum(axis=1, keepdims=True)
         return np.asarray(np.floor(y / STEP + 0.5))
 
-    def to_dict(self) -> dict[str, Any]:
-        """All numbers, for JSON."""
-        return {
-            "temperature": self.temperature,
-            "floor": self.floor,
-            "lump": self.lump,
-            "matrix": self.matrix,
-            "biases": self.biases,
-        }
-
 
 def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:
     """The logits of a rule with this calibrator; None for what has no such form.

@@ -26,9 +26,8 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Lines, metric_title
+from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
-from argmetric._results.saving import plain
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
 from argmetric._tune._export import PortableRule
@@ -134,15 +133,25 @@ class MultiLabelRule(SavedRule):
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the curves, for JSON."""
-        kept = self.rules if self.average == "macro" else self.rules[:1]
-        return {
-            **self._header(),
-            "average": self.average,
-            "names": plain(self.names, "a name"),
-            "rules": [rule.to_dict() for rule in kept],
-        }
+    def fields(self) -> list[Field]:
+        held, one_for_all = None, self.average != "macro"
+        if not math.isnan(self.optimism):
+            held = f"{self.score - self.optimism:.4f} (optimism {self.optimism:+.4f})"
+        kept = self.rules[:1] if one_for_all else self.rules
+        names = ("all labels",) if one_for_all else self.names
+        cuts = (f"{x._scale} {x.operator} {x.threshold:.4g}" for x in kept)
+        if not one_for_all:
+            pairs = zip(cuts, kept, strict=True)
+            cuts = (f"{cut}, score {rule.score:.4f}" for cut, rule in pairs)
+        lines = zip(map(str, names), cuts, strict=True)
+        return [
+            *self._header(),
+            Field(words="score", text=f"{self.score:.4f} ({self.average})"),
+            Field(words="out of fold", text=held),
+            *first_lines(lines, len(kept), SHOWN, "labels"),
+            *self._keys("average", "names"),
+            Field("rules", kept),
+        ]
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiLabelRule:
@@ -161,22 +170,6 @@ class MultiLabelRule(SavedRule):
 
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
-
-    def _lines(self) -> Lines:
-        lines = [("score", f"{self.score:.4f} ({self.average})")]
-        if not math.isnan(self.optimism):
-            text = f"{self.score - self.optimism:.4f} (optimism {self.optimism:+.4f})"
-            lines.append(("out of fold", text))
-        if self.average != "macro":
-            rule = self.rules[0]
-            text = f"{rule._scale} {rule.operator} {rule.threshold:.4g}"
-            return [*lines, ("all labels", text)]
-        for name, rule in list(zip(self.names, self.rules, strict=True))[:SHOWN]:
-            text = f"{rule._scale} {rule.operator} {rule.threshold:.4g}"
-            lines.append((str(name), f"{text}, score {rule.score:.4f}"))
-        if len(self.rules) > SHOWN:
-            lines.append(("...", f"{len(self.rules) - SHOWN} more labels"))
-        return lines
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the score of every label, with its threshold.

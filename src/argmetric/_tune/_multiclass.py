@@ -14,9 +14,8 @@ from argmetric._calibrate.calibrate import deal
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
-from argmetric._results.display import Lines
+from argmetric._results.display import COUNT, INTERVAL, Field
 from argmetric._results.pictures import bars_size, draw_bars, drawing
-from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._export import PortableRule
@@ -144,25 +143,35 @@ class MultiClassRule(SavedRule):
             names = np.fromiter(self.classes, dtype=object, count=len(self.classes))
         return names[self.predicts(p)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
-        return {
-            **self._header(),
-            "metric": _files.saved_metric(self.metric),
-            "classes": plain(self.classes, "a class"),
-            "weights": plain(self.weights),
-            "offsets": plain(self.offsets),
-            "score": plain(self.score),
-            "argmax_score": plain(self.argmax_score),
-            "optimism": plain(self.optimism),
-            "out_of_fold_score": plain(self.out_of_fold_score),
-            "score_interval": plain(self.score_interval),
-            "n": self.n,
-            "coverage": self.coverage,
-            "notes": plain(self.notes),
-            "versions": plain(self.versions),
-            "calibrator": _files.saved_calibrator(self.calibrator),
-        }
+    def fields(self) -> list[Field]:
+        score = most_probable = held = None
+        if not math.isnan(self.score):
+            score = f"{self.score:.4f}"
+            most_probable = f"{self.argmax_score:.4f} (all weights 1)"
+        if not math.isnan(self.out_of_fold_score):
+            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+        interval = f"{INTERVAL} ({self.coverage:.0%})"
+        offsets = self._named(self.offsets, "+.4g") if self._plus else None
+        return [
+            *self._header(),
+            Field("metric", lambda: _files.saved_metric(self.metric)),
+            *self._keys("classes", "weights", "offsets"),
+            Field("score", self.score, "score", score),
+            Field("argmax_score", self.argmax_score, "most probable", most_probable),
+            Field("optimism", self.optimism),
+            Field("out_of_fold_score", self.out_of_fold_score, "out of fold", held),
+            self._field("score_interval", f"on {self.n:,} new rows", interval),
+            Field(words="weights", text=self._named(self.weights, ".4g")),
+            Field(words="offsets", text=offsets),
+            self._field("n", "rows", COUNT),
+            *self._keys("coverage", "notes", "versions"),
+            Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
+        ]
+
+    def _named(self, values: Any, digits: str) -> str:
+        pairs = list(zip(self.classes, values, strict=True))[:SHOWN]
+        more = ", ..." if len(self.classes) > SHOWN else ""
+        return ", ".join(f"{name} {value:{digits}}" for name, value in pairs) + more
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
@@ -200,31 +209,6 @@ class MultiClassRule(SavedRule):
     @property
     def _plus(self) -> str:
         return " + offset" if self.offsets is not None and self.offsets.any() else ""
-
-    def _lines(self) -> Lines:
-        lines: Lines = []
-        if not math.isnan(self.score):
-            lines.append(("score", f"{self.score:.4f}"))
-            lines.append(("most probable", f"{self.argmax_score:.4f} (all weights 1)"))
-        if not math.isnan(self.out_of_fold_score):
-            text = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
-            lines.append(("out of fold", text))
-        if self.score_interval is not None:
-            low, high = self.score_interval
-            text = f"{low:.4f} to {high:.4f} ({self.coverage:.0%})"
-            lines.append((f"on {self.n:,} new rows", text))
-        pairs = list(zip(self.classes, self.weights, strict=True))[:SHOWN]
-        more = ", ..." if len(self.classes) > SHOWN else ""
-        text = ", ".join(f"{name} {weight:.4g}" for name, weight in pairs) + more
-        lines.append(("weights", text))
-        if self.offsets is not None and self.offsets.any():
-            pairs = list(zip(self.classes, self.offsets, strict=True))[:SHOWN]
-            text = ", ".join(f"{name} {offset:+.4g}" for name, offset in pairs) + more
-            lines.append(("offsets", text))
-        return [*lines, ("rows", f"{self.n:,}")]
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the weight of every class.

@@ -22,8 +22,8 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Lines, Result
-from argmetric._results.saving import Saved, check_version, plain
+from argmetric._results.display import INTERVAL, Field
+from argmetric._results.saving import Saved, check_version
 from argmetric._tune import _files
 from argmetric._tune._export import Exported, PortableRule, portable_cut, raw_cut
 from argmetric._tune._files import (
@@ -47,19 +47,21 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
+DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 
-class SavedRule(Exported, Saved[Any], Result):
+class SavedRule(Exported, Saved[Any]):
     """A frozen rule that can be written to a file and read back.
 
-    A new kind of rule is a class below this one with a `kind`, `to_dict` and
+    A new kind of rule is a class below this one with a `kind`, `fields` and
     `_from_plain`, that the face of the room imports.
     """
 
     _what: ClassVar[str] = "rule"
 
-    def _header(self) -> dict[str, Any]:
-        return {"file": NAME, "format": FORMAT, "kind": self.kind}
+    def _header(self) -> list[Field]:
+        head = {"file": NAME, "format": FORMAT, "kind": self.kind}
+        return [Field(*pair) for pair in head.items()]
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
@@ -96,65 +98,18 @@ class SavedRule(Exported, Saved[Any], Result):
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _compared(self) -> dict[str, Any]:
-        """What makes two rules equal."""
-        return self.to_dict()
-
     def _key(self) -> str:
-        """All that is compared, as text: nan equals itself there."""
+        """All that is compared, as text: nan equals itself there.
+
+        Not the rows that it was tuned on: files read in pieces keep none.
+        """
+        compared = [one for one in self.fields() if one.key != "reference"]
         try:
-            return json.dumps(self._compared(), sort_keys=True)
+            return json.dumps(self._plain(compared), sort_keys=True)
         except TypeError:  # a function as calibrator, or labels of a kind of their own
             left = (*CURVE, "threshold_raw", "_kept")
             kept = {name: x for name, x in vars(self).items() if name not in left}
             return repr(kept)
-
-
-def interval_text(interval: tuple[float, float] | None, digits: str = ".4g") -> str:
-    if interval is None:
-        return "unknown"
-    return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
-
-
-def score_lines(rule: Rule) -> Lines:
-    """Return the lines on the score, its interval and its optimism."""
-    lines = [("score", f"{rule.score:.4f}")]
-    if not math.isnan(rule.out_of_fold_score):
-        text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
-        lines.append(("out of fold", text))
-    if rule.score_interval is not None:
-        text = f"{interval_text(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
-        lines.append((f"on {rule.n:,} new rows", text))
-    return lines
-
-
-def rule_lines(rule: Rule) -> Lines:
-    lines = score_lines(rule) if rule.n else []
-    if rule.threshold_interval is not None:
-        text = f"{interval_text(rule.threshold_interval)} ({rule.coverage:.0%})"
-        lines.append(("best threshold", text))
-    if rule.plateau is not None:
-        best = rule.choice == "best"
-        count = len(rule.optimal_thresholds)
-        more = f", one of {count:,} such intervals" if best and count > 1 else ""
-        what = "as good" if best else "within one SE"
-        lines.append((what, f"({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]{more}"))
-    if rule.constraints:
-        limits = ", ".join(f"{name}={x:g}" for name, x in rule.constraints.items())
-        lines.append(("limits", limits))
-    if rule.n:
-        text = f"{rule.n:,}, {rule.prevalence:.3g} positive"
-        if not math.isnan(rule.positive_rate):
-            text += f", {rule.positive_rate:.3g} predicted so"
-        lines.append(("rows", text))
-    if rule.average is not None:
-        lines.append(("average", rule.average))
-    if rule.calibrator is not None:
-        how = getattr(rule.calibrator, "summary", type(rule.calibrator).__name__)
-        lines.append(("calibrator", str(how)))
-    if (rule.neg_label, rule.pos_label) != (0, 1):
-        lines.append(("labels", f"{rule.pos_label!r}, else {rule.neg_label!r}"))
-    return lines or [("threshold", repr(rule.threshold))]
 
 
 Operator = Literal[">=", "<"]
@@ -389,24 +344,57 @@ class Rule(SavedRule):
             return np.array(names)[positive.astype(np.intp)]
         return np.fromiter(names, dtype=object, count=2)[positive.astype(np.intp)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the curve, for JSON; `from_dict` gives an equal rule back."""
-        kept = None if self._kept is None else self._kept.to_dict()
-        return {**self._compared(), "reference": kept}
-
-    def _compared(self) -> dict[str, Any]:
-        """All but the rows it was tuned on: files read in pieces keep none."""
-        own = {
-            one.name: plain(getattr(self, one.name), one.name)
-            for one in fields(self)
-            if one.name not in (*CURVE, "metric", "calibrator", "_kept")
-        }
-        return {
-            **self._header(),
-            "metric": metric_to_dict(self.metric),
-            **own,
-            "calibrator": _files.saved_calibrator(self.calibrator),
-        }
+    def fields(self) -> list[Field]:
+        coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+        score = held = rows = labels = how = None
+        if self.n:
+            score = f"{self.score:.4f}"
+            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            if not math.isnan(self.positive_rate):
+                rows += f", {self.positive_rate:.3g} predicted so"
+        if self.n and not math.isnan(self.out_of_fold_score):
+            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+        count = len(self.optimal_thresholds)
+        more = f", one of {count:,} such intervals" if best and count > 1 else ""
+        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        if self.calibrator is not None:
+            kind = type(self.calibrator).__name__
+            how = str(getattr(self.calibrator, "summary", kind))
+        if (self.neg_label, self.pos_label) != (0, 1):
+            labels = f"{self.pos_label!r}, else {self.neg_label!r}"
+        found = [
+            *self._header(),
+            Field("metric", lambda: metric_to_dict(self.metric)),
+            *self._keys("threshold", "operator", "pos_label", "neg_label"),
+            *self._keys("prevalence", "positive_rate", "n"),
+            Field("score", self.score, "score", score),
+            Field(words="out of fold", text=held),
+            self._field(
+                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
+            ),
+            self._field("threshold_interval", "best threshold", DIGITS + coverage),
+            self._field(
+                "plateau", "as good" if best else "within one SE", HALF_OPEN + more
+            ),
+            *self._keys(
+                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
+            ),
+            Field("constraints", self.constraints, "limits", limits or None),
+            Field(words="rows", text=rows),
+            self._field("average", "average"),
+            *self._keys("coverage", "probabilities", "notes", "versions"),
+            Field(
+                "calibrator",
+                lambda: _files.saved_calibrator(self.calibrator),
+                "calibrator",
+                how,
+            ),
+            Field(words="labels", text=labels),
+            Field("reference", self._kept),
+        ]
+        if not any(one.text for one in found):
+            found.append(Field(words="threshold", text=repr(self.threshold)))
+        return found
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
@@ -444,13 +432,6 @@ class Rule(SavedRule):
         if self.calibrator is not None:
             return "calibrated p"
         return "p" if self.probabilities else "score"
-
-    def _lines(self) -> Lines:
-
-        return rule_lines(self)
-
-    def _notes(self) -> tuple[str, ...]:
-        return self.notes
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the score against the threshold, and where the best one may lie.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Lines, Result, metric_title
+from argmetric._results.display import (
+    SCORE,
+    Field,
+    Result,
+    class_metric_fields,
+    metric_fields,
+    metric_title,
+    part_text,
+)
 from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
-from argmetric._results.saving import plain, shown_number
 from argmetric._tune import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
 
@@ -72,51 +78,26 @@ class ScaledDecision(Result):
     notes: tuple[str, ...] = ()
     scale: str = "score"
 
-    def _lines(self) -> Lines:
-        zero = self.metric.zero_division
-        zero_text = "left out" if math.isnan(zero) else f"{zero:g}"
-        share = self.n_positives / self.n
-        lines = [
-            ("metric", f"{self.metric.name}, 0/0 = {zero_text}"),
-            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
+    def fields(self) -> list[Field]:
+        chosen = part_text(self.n_positives, self.n)
+        return [
+            *metric_fields(self.metric),
+            *self._keys("score", "group"),
+            *_sizes(self),
+            self._field("n_groups", "average", "groups of {:,}"),
+            Field("n_positives", self.n_positives, "positives", chosen),
+            self._field("threshold", "threshold", f"{self.scale} >= {{:.6g}}"),
+            Field("scale", self.scale),
+            self._field("expected", "expected", SCORE),
+            Field("error", self.error),
+            self._field(
+                "expected_half", "cut at 0.5", f"{{:.4f}} ({self.n_half:,} positives)"
+            ),
+            Field("n_half", self.n_half),
+            self._field("plan", "plan"),
+            self._field("output", "output"),
+            *self._keys("skipped", "notes"),
         ]
-        if self.n_groups is not None:
-            lines.append(("average", f"groups of {self.n_groups:,}"))
-        lines.append(("positives", f"{self.n_positives:,} ({share:.1%})"))
-        if self.threshold is not None:
-            lines.append(("threshold", f"{self.scale} >= {self.threshold:.6g}"))
-        lines.append(("expected", f"{self.expected:.4f}"))
-        if self.expected_half is not None:
-            half = f"{self.expected_half:.4f} ({self.n_half:,} positives)"
-            lines.append(("cut at 0.5", half))
-        lines += [("plan", self.plan), ("output", self.output)]
-        return lines
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.notes, *(f"left out: {file}" for file in self.skipped))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "score": self.score,
-            "group": self.group,
-            "n": self.n,
-            "n_files": self.n_files,
-            "n_groups": self.n_groups,
-            "n_positives": self.n_positives,
-            "threshold": _shown(self.threshold),
-            "scale": self.scale,
-            "expected": shown_number(self.expected),
-            "error": shown_number(self.error),
-            "expected_half": _shown(self.expected_half),
-            "n_half": self.n_half,
-            "plan": self.plan,
-            "output": self.output,
-            "skipped": list(self.skipped),
-            "notes": list(self.notes),
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected score of the decision and of a cut at one half.
@@ -178,41 +159,22 @@ class ScaledClassDecision(Result):
     metric: ClassMetric
     skipped: tuple[str, ...] = ()
 
-    def _lines(self) -> Lines:
-        told = self.metric.convention
+    def fields(self) -> list[Field]:
         found = f"a sample of {self.n_sampled:,} rows" if self.n_sampled else "given"
-        lines = [
-            ("metric", self.metric.name + (f"; {told}" if told else "")),
-            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
-            ("classes", f"{len(self.classes):,}"),
-            ("rule", found),
-            ("expected", f"{self.expected:.4f}"),
-            ("most probable", f"{self.most_probable:.4f}"),
+        return [
+            *class_metric_fields(self.metric),
+            *_sizes(self),
+            Field("classes", self.classes, "classes", f"{len(self.classes):,}"),
+            Field(words="rule", text=found),
+            *self._keys("counts", "expected_confusion"),
+            self._field("expected", "expected", SCORE),
+            self._field("most_probable", "most probable", SCORE),
+            Field("weights", self.rule.weights),
+            Field("offsets", self.rule.offsets),
+            Field("n_sampled", self.n_sampled),
+            self._field("output", "output"),
+            Field("skipped", self.skipped),
         ]
-        return [*lines, ("output", self.output)]
-
-    def _notes(self) -> tuple[str, ...]:
-        return tuple(f"left out: {file}" for file in self.skipped)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the rule, which has weights and offsets, for JSON."""
-        return {
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "convention": self.metric.convention,
-            "n": self.n,
-            "n_files": self.n_files,
-            "classes": plain(self.classes, "a class"),
-            "counts": self.counts.tolist(),
-            "expected_confusion": self.expected_confusion.tolist(),
-            "expected": shown_number(self.expected),
-            "most_probable": shown_number(self.most_probable),
-            "weights": plain(self.rule.weights),
-            "offsets": plain(self.rule.offsets),
-            "n_sampled": self.n_sampled,
-            "output": self.output,
-            "skipped": list(self.skipped),
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected score of the labels and of the most probable classes.
@@ -264,27 +226,21 @@ class ScaledScore(Result):
     counts: dict[str, int]
     skipped: tuple[str, ...] = ()
 
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
-        lines = [
-            ("metric", self.metric.name),
-            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
+        metric, zero = metric_fields(self.metric, self.metric.name)
+        return [
+            Field("score", self.score),
+            metric,
+            *self._keys("label", "decision", "group"),
+            *_sizes(self),
+            self._field("n_groups", "average", "groups of {:,}"),
+            Field("n_groups_without_positives", self.n_groups_without_positives),
+            Field("counts", self.counts, "counts", counts),
+            Field(words="score", text=f"{self.score:.4f}"),
+            Field("skipped", self.skipped),
+            zero,
         ]
-        if self.n_groups is not None:
-            lines.append(("average", f"groups of {self.n_groups:,}"))
-        return [*lines, ("counts", counts), ("score", f"{self.score:.4f}")]
-
-    def _notes(self) -> tuple[str, ...]:
-        return tuple(f"left out: {file}" for file in self.skipped)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
-        return {
-            **vars(self),
-            "metric": self.metric.name,
-            "zero_division": shown_number(self.metric.zero_division),
-            "skipped": list(self.skipped),
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the confusion matrix.
@@ -313,5 +269,6 @@ def _draw_expected(ax: Any, bars: dict[str, float], metric: str, n: int) -> Any:
     return ax
 
 
-def _shown(value: float | None) -> Any:
-    return None if value is None else shown_number(value)
+def _sizes(result: Any) -> list[Field]:
+    rows = f"{result.n:,} in {result.n_files:,} file{'s' * (result.n_files != 1)}"
+    return [Field("n", result.n, "rows", rows), Field("n_files", result.n_files)]

@@ -10,9 +10,8 @@ import numpy as np
 
 from argmetric._input.arguments import check_count
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import SCORE, Field, Result
 from argmetric._results.pictures import Mark, draw_curve, drawing
-from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
@@ -244,28 +243,18 @@ class SequenceDecision(Result):
         """Exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the arrays, for JSON."""
-        return {
-            "utility": self.utility.name,
-            "n": self.n,
-            "n_positives": self.n_positives,
-            "expected": self.expected,
-            "proven": self.proven,
-            "bound": shown_number(self.bound),
-            "method": self.method,
-        }
-
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
             known += f", none beats {self.bound:.4f}"
         return [
-            ("utility", self.utility.name),
-            ("positives", f"{self.n_positives:,} of {self.n:,}"),
-            ("expected", f"{self.expected:.4f}"),
-            ("optimum", known),
-            ("found by", self.method),
+            Field("utility", self.utility.name, "utility", self.utility.name),
+            Field("n", self.n),
+            self._field("n_positives", "positives", f"{{:,}} of {self.n:,}"),
+            self._field("expected", "expected", SCORE),
+            Field("proven", self.proven, "optimum", known),
+            Field("bound", self.bound),
+            self._field("method", "found by"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

@@ -13,7 +13,7 @@ from argmetric._input.arguments import check_flag, check_items, check_texts, sho
 from argmetric._input.groups import code_groups
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_choice
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result, metric_fields
 from argmetric._results.pictures import drawing
 from argmetric._text.corpus.labels import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
@@ -83,14 +83,16 @@ class SpanDecision(Result):
     cut_length: int | None = None
     offsets: list[Any] | None = None
 
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
         what = "E[F]" if self.method == "exact" else "F of expected counts"
         known = "proven best" if self.proven else f"at most {self.upper:.4f}"
+        metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
         return [
-            ("metric", f"{self.metric.name} of spans ({self.scheme}, strict)"),
-            ("chosen", f"{self.n_spans:,} spans"),
-            ("true", f"{self.expected_spans:,.1f} spans expected"),
-            ("expected", f"{self.expected:.4f} ({what}, {known})"),
+            *metric_fields(self.metric, metric),
+            self._field("n_spans", "chosen", "{:,} spans"),
+            self._field("expected_spans", "true", "{:,.1f} spans expected"),
+            self._field("expected", "expected", f"{{:.4f}} ({what}, {known})"),
+            *self._keys("upper", "proven", "method", "n_cut", "cut_length"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

@@ -12,7 +12,7 @@ from argmetric._input.arguments import check_count, check_number, is_whole, show
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import to_numpy
 from argmetric._results.discrete import DiscreteLaw, distinct
-from argmetric._results.display import Lines, Result, Shown
+from argmetric._results.display import INTERVAL, Field, Result, Shown, only_shown
 from argmetric._results.pictures import draw_law, drawing
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
@@ -333,19 +333,26 @@ class UtilityDistribution(Result, DiscreteLaw):
         tail = (1 - COVERAGE) / 2
         return self.quantile(tail), self.quantile(1 - tail)
 
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
+        mean, median, interval = self.mean, self.quantile(0.5), self._interval
         if not self.values.size:
-            return [("never defined", "")]
-        low, high = self._interval
+            shown = [("never defined", "")]
+        else:
+            shown = [
+                ("mean", f"{mean:.4f}"),
+                ("median", f"{median:.4f}"),
+                (f"{COVERAGE:.0%}", f"from {INTERVAL.format(interval)}"),
+                (f"{self.values.size}", "values"),
+            ]
         return [
-            ("mean", f"{self.mean:.4f}"),
-            ("median", f"{self.quantile(0.5):.4f}"),
-            (f"{COVERAGE:.0%}", f"from {low:.4f} to {high:.4f}"),
-            (f"{self.values.size}", "values"),
+            *only_shown(shown),
+            *self._keys("mean", "std", "p_undefined"),
+            Field("median", median),
+            Field("interval", interval),
         ]
 
     def __repr__(self) -> str:
-        parts = (" ".join(filter(None, line)) for line in self._lines())
+        parts = (" ".join(filter(None, line)) for line in self.lines())
         return f"{self._title()}({', '.join(parts)})"
 
     def plot(self, ax: Any = None) -> Any:

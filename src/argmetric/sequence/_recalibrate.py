@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from argmetric._input.arguments import check_items, check_texts
 from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_fraction
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result
 from argmetric._results.pictures import draw_map
 from argmetric._text.corpus.labels import SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
@@ -48,15 +48,13 @@ class Recalibration(Result):
         """Probabilities after the map."""
         return expit(self.slope * _log_odds(np.asarray(p, float)) + self.intercept)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The parameters, for JSON."""
-        return asdict(self)
-
-    def _lines(self) -> Lines:
+    def fields(self) -> list[Field]:
+        text = f"logit P' = {{:.4g}} logit P {self.intercept:+.4g}"
         return [
-            ("map", f"logit P' = {self.slope:.4g} logit P {self.intercept:+.4g}"),
-            ("fitted on spans of", f"P >= {self.floor:g}"),
-            ("true spans for each above", f"{self.missed:.4g}"),
+            self._field("slope", "map", text),
+            Field("intercept", self.intercept),
+            self._field("floor", "fitted on spans of", "P >= {:g}"),
+            self._field("missed", "true spans for each above", "{:.4g}"),
         ]
 
     def plot(self, ax: Any = None) -> Any:

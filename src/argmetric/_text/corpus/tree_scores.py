@@ -13,7 +13,7 @@ import numpy as np
 from argmetric._input.arguments import check_items, shown
 from argmetric._input.types import Booleans, Integers
 from argmetric._input.validation import check_choice
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result, only_shown
 from argmetric._results.pictures import drawing
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import NO_HEAD, Heads, check_heads
@@ -185,20 +185,17 @@ class TreeScores(Result):
         """Share of sentences with the right root."""
         return self.roots.value
 
-    def _lines(self) -> Lines:
-        lines = [
-            ("UAS", str(self.heads)),
-            ("UAS without punctuation", str(self.without_punctuation)),
+    def fields(self) -> list[Field]:
+        lengths = [one for one in self.by_length if one.heads.total]
+        return [
+            self._field("heads", "UAS"),
+            self._field("without_punctuation", "UAS without punctuation"),
+            self._field("labelled", "LAS"),
+            self._field("sentences", "exact match"),
+            self._field("roots", "roots"),
+            *only_shown((f"UAS of {x.length} words", str(x.heads)) for x in lengths),
+            *self._keys("by_length", "worst"),
         ]
-        if self.labelled is not None:
-            lines.append(("LAS", str(self.labelled)))
-        lines += [("exact match", str(self.sentences)), ("roots", str(self.roots))]
-        lines += [
-            (f"UAS of {one.length} words", str(one.heads))
-            for one in self.by_length
-            if one.heads.total
-        ]
-        return lines
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the shares of right heads and right sentences by sentence length.

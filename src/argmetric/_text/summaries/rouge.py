@@ -13,7 +13,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, check_texts, shown
 from argmetric._input.types import AnyArray, Floats
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import INTERVAL, Field, Result, only_shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.summary import Summary
 
@@ -135,52 +135,37 @@ class SummaryScores(Result):
         n = len(self.names)
         return f"SummaryScores of {n:,} cluster{'s' * (n != 1)}"
 
-    def _lines(self) -> Lines:
-        lines = [(f"ROUGE-{n} recall", self._in_words(f"rouge_{n}")) for n in (2, 1)]
-        words = self.by_cluster["words"]
+    def fields(self) -> list[Field]:
+        rows = zip(self.names, self.by_cluster.tolist(), strict=True)
+        keys, words = (
+            ("name", *(self.by_cluster.dtype.names or ())),
+            self.by_cluster["words"],
+        )
+        clusters = [dict(zip(keys, (name, *row), strict=True)) for name, row in rows]
         used = f"{self.words:.1f} on average, {words.min()} to {words.max()}"
-        return [*lines, ("words", used)]
+        return [
+            *only_shown([self._recall("rouge_2")[1:]]),
+            Field("rouge_1", *self._recall("rouge_1")),
+            Field("rouge_2", self._recall("rouge_2")[0]),
+            Field("coverage", COVERAGE),
+            Field("words", self.words, "words", used),
+            Field("convention", CONVENTION),
+            Field("clusters", clusters),
+        ]
 
-    def _in_words(self, name: str) -> str:
-        low, high = self.intervals[name]
-        best = self.by_cluster[f"{name}_best"].mean()
+    def _recall(self, name: str) -> Any:
+        """Mean, interval and mean with the best reference; words and text of them."""
+        mean, interval = getattr(self, name), self.intervals[name]
+        best = float(self.by_cluster[f"{name}_best"].mean())
+        text = f"{mean:.4f}, 95 % interval {INTERVAL.format(interval)}"
         return (
-            f"{getattr(self, name):.4f}, 95 % interval {low:.4f} to {high:.4f}; with "
-            f"the best reference {best:.4f}"
+            {"mean": mean, "interval": interval, "best": best},
+            f"{name.upper().replace('_', '-')} recall",
+            f"{text}; with the best reference {best:.4f}",
         )
 
     def _notes(self) -> tuple[str, ...]:
         return (CONVENTION,)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON.
-
-        Returns
-        -------
-        dict
-            For rouge_1 and rouge_2: mean, interval, and best (the mean with the best
-            reference); coverage, words, convention, and clusters: name and values of
-            each.
-        """
-        rows = zip(self.names, self.by_cluster.tolist(), strict=True)
-        keys = self.by_cluster.dtype.names or ()
-        found: dict[str, Any] = {
-            name: {
-                "mean": getattr(self, name),
-                "interval": self.intervals[name],
-                "best": float(self.by_cluster[f"{name}_best"].mean()),
-            }
-            for name in ("rouge_1", "rouge_2")
-        }
-        return found | {
-            "coverage": COVERAGE,
-            "words": self.words,
-            "convention": CONVENTION,
-            "clusters": [
-                {"name": name, **dict(zip(keys, row, strict=True))}
-                for name, row in rows
-            ],
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how ROUGE-2 recall is spread over clusters.

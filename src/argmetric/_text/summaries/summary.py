@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result, only_shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import Cluster
 
@@ -134,22 +134,38 @@ class Summary(Result):
     def _title(self) -> str:
         return f"Summary of {self.cluster.name}"
 
-    def _lines(self) -> Lines:
-        cluster, places = self.cluster, self.positions
-        pairs = np.unique(places[["document", "sentence"]])
+    def fields(self) -> list[Field]:
+        cluster = self.cluster
+        pairs = np.unique(self.positions[["document", "sentence"]])
         size = f"{self.size:,} of {self.limit:,} {self.unit}"
         if self.unit != "words":
             size += f" ({self.n_words:,} words)"
-        return [
-            *([] if self.query is None else [("query", self.query)]),
+        documents = len(np.unique(pairs["document"]))
+        lines = [
             ("size", size),
             ("sentences", f"{len(pairs):,} of {cluster.n_sentences:,}"),
-            (
-                "documents",
-                f"{len(np.unique(pairs['document'])):,} of {len(cluster.documents):,}",
-            ),
+            ("documents", f"{documents:,} of {len(cluster.documents):,}"),
             ("chosen", f"{self.mode}, by {self.policy}, in {self._n_steps()}"),
         ]
+        return [
+            Field(words="query", text=self.query),
+            *only_shown(lines),
+            Field("name", cluster.name),
+            *self._keys("text", "sentences"),
+            Field("words", self.n_words),
+            *self._keys("size", "limit", "unit", "mode", "policy", "query"),
+            Field("documents", cluster.document_names),
+            Field("steps", lambda: self.steps),
+            Field("positions", lambda: self._places()),
+        ]
+
+    def _places(self) -> list[dict[str, int]]:
+        """Where each word stands and the step that added it, counted from 0."""
+        steps = self.step_of_word[self.is_kept].tolist()
+        columns = [self.positions[name].tolist() for name in _PLACE.names or ()]
+        keys = ("document", "sentence", "start", "end", "step")
+        rows = zip(*columns, steps, strict=True)
+        return [dict(zip(keys, row, strict=True)) for row in rows]
 
     def _n_steps(self) -> str:
         n = len(self.gains)
@@ -179,40 +195,6 @@ class Summary(Result):
             HTML that needs no network and no scripts.
         """
         return page(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON.
-
-        Returns
-        -------
-        dict
-            Name, text, sentences, words, size, limit, unit, mode, policy, query,
-            documents (their names), steps (words and gain), and positions: document,
-            sentence, start, end and step of each word, counted from 0 as Python counts
-            characters.
-        """
-        places = self.positions
-        steps = self.step_of_word[self.is_kept].tolist()
-        columns = [places[name].tolist() for name in _PLACE.names or ()]
-        keys = ("document", "sentence", "start", "end", "step")
-        return {
-            "name": self.cluster.name,
-            "text": self.text,
-            "sentences": self.sentences,
-            "words": self.n_words,
-            "size": self.size,
-            "limit": self.limit,
-            "unit": self.unit,
-            "mode": self.mode,
-            "policy": self.policy,
-            "query": self.query,
-            "documents": self.cluster.document_names,
-            "steps": [step._asdict() for step in self.steps],
-            "positions": [
-                dict(zip(keys, row, strict=True))
-                for row in zip(*columns, steps, strict=True)
-            ],
-        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected gain of each step over the words that it added.
@@ -289,7 +271,7 @@ class _Run(NamedTuple):
 def page(summary: Summary) -> str:
     """A whole page: the summary, its steps, and the sources."""
     title = html.escape(f"Summary of {summary.cluster.name}")
-    facts = "; ".join(f"{name}: {value}" for name, value in summary._lines())
+    facts = "; ".join(f"{name}: {value}" for name, value in summary.lines())
     paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in summary.sentences)
     full = max(summary.limit, 1)
     return (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import SCORE, Field, Result
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._text.corpus.labels import (
     BEGIN,
@@ -214,6 +214,9 @@ def read_training(
     return corpus, tuple(codecs), np.stack(columns, axis=1).ravel()
 
 
+SHARES = ("accuracy", "precision", "recall", "F1")  # of an evaluation
+
+
 @dataclass(frozen=True)
 class Evaluation(Result):
     """Scores of predicted labels.
@@ -243,15 +246,13 @@ class Evaluation(Result):
         """F1 of chunks, or accuracy if the labels are not chunks."""
         return self.accuracy if self.f1 is None else self.f1
 
-    def _shares(self) -> dict[str, float]:
-        shares = {"accuracy": self.accuracy, "precision": self.precision}
-        shares |= {"recall": self.recall, "F1": self.f1}
-        return {name: value for name, value in shares.items() if value is not None}
-
-    def _lines(self) -> Lines:
-        known = [(name, f"{share:.4f}") for name, share in self._shares().items()]
+    def fields(self) -> list[Field]:
         unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
-        return [*known, ("tokens", f"{self.tokens:,}{unknown}")]
+        return [
+            *(self._field(name.lower(), name, SCORE) for name in SHARES),
+            Field("unknown", self.unknown),
+            self._field("tokens", "tokens", f"{{:,}}{unknown}"),
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a bar for each share.
@@ -265,7 +266,8 @@ class Evaluation(Result):
         -------
         matplotlib Axes
         """
-        shares = self._shares()
+        known = ((name, getattr(self, name.lower())) for name in SHARES)
+        shares = {name: share for name, share in known if share is not None}
         labels = {"title": f"{self.tokens:,} tokens", "xlim": (0, 1), "xlabel": "share"}
         names = [f"{name} {share:.3f}" for name, share in shares.items()]
         with drawing(ax, bars_size(len(shares)), **labels) as ax:

@@ -180,7 +180,7 @@ def _class_lines(rows: Rows, rules: list[Any], o: Given) -> tuple[Any, Any]:
         scores = [f"{number(rule.score)} on these rows" for rule in rules]
         return [*asked[:-1], *zip(names, scores, strict=True)], None
     (rule,) = rules
-    told = [line for line in rule._lines() if line[0] not in ("weights", "rows")]
+    told = [line for line in rule.lines() if line[0] not in ("weights", "rows")]
     weights = [f"{one:.4g}" for one in rule.weights]
     return [*asked, *told], lines.class_table(rows.classes, weight=weights)
 

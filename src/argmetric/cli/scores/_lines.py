@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._results.display import part_text
 from argmetric.cli import _report
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores._layout import Rows
@@ -80,7 +81,7 @@ def share(result: Any) -> Facts:
 
 def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:
     """Return the line on what was chosen."""
-    return "positives", f"{n:,} ({100 * n / of:.1f} % of the {what})"
+    return "positives", part_text(n, of, "" if what == "rows" else f" {what}")
 
 
 # --------------------------------------------------------------------- decisions
@@ -228,11 +229,9 @@ def more(names: int, what: str) -> str:
 
 def class_facts(decision: Any, forecast: Any) -> Facts:
     """Return the lines on a decision about several classes."""
-    return [
-        ("expected", number(decision.expected)),
-        _report.forecast_line(forecast),
-        ("most probable class", f"{number(decision.most_probable)} expected"),
-    ]
+    told = ("expected", "most probable", "upper bound")
+    first, *others = [line for line in decision.lines() if line[0] in told]
+    return [first, _report.forecast_line(forecast), *others]
 
 
 def class_table(names: Sequence[Any], **columns: Sequence[Any] | None) -> Table:
@@ -276,47 +275,14 @@ def _numbers(values: Any) -> list[str] | None:
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
-    from argmetric._calibration_check import marked, reworded
+    from argmetric._calibration_check import reworded
 
-    classes = hasattr(check, "worst")
-    cut = "tune them" if classes else "take the cut of argmetric tune"
-    decides, forecasts = reworded(check.advice, "pass the map as --calibrator", cut)
-    fit = [
-        ("decide with p?", f"{check.fit_to_decide}: {decides}"),
-        ("forecast with p?", f"{check.fit_to_forecast}: {forecasts}"),
-    ]
-    ends = [
-        ("ECE", f"{check.ece:.4f}, recalibrated {check.recalibrated.ece:.4f}"),
-        ("map", calibrator.formula),
-    ]
-    if classes:
-        return [*fit, *check._route_lines(), *ends]
-    part = check.n_positives / check.n
-    means = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
-    slope, intercept = (
-        f"{getattr(check, name):.4f} ± {getattr(check, f'{name}_standard_error'):.4f}"
-        for name in ("slope", "intercept")
-    )
-    return [
-        ("truth", f"{check.n_positives:,} positive ({100 * part:.1f} % of the rows)"),
-        *fit,
-        *(
-            (one.words, _route(one, means.get(one.name), marked(check, one)))
-            for one in check.routes
-        ),
-        ("slope", f"{slope}, 1 is right"),
-        ("intercept", f"{intercept}, 0 is right"),
-        *ends,
-    ]
-
-
-def _route(route: Any, mean: float | None, mark: str) -> str:
-    text = number(route.score)
-    if mean is not None:
-        text += f", expected {number(mean)}"
-    if route.name != "decide":
-        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
-    return f"{text}, {mark}" if mark else text
+    cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
+    names, texts = zip(*check.lines(), strict=True)
+    texts = reworded(texts, "pass the map as --calibrator", cut)
+    facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
+    asked = ("metric", "rows")  # which were told before, as classes are in a table
+    return [x for x in facts.items() if x[0] not in asked and not x[0].startswith(" ")]
 
 
 def checked_classes(check: Any) -> Table:

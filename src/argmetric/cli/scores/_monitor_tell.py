@@ -93,7 +93,7 @@ def tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
         _report.print_json(summary)
         return
     target = _report.console(stderr=False)
-    _report.print_facts(target, "argmetric monitor", _facts(summary))
+    _report.print_facts(target, "argmetric monitor", _facts(summary, found))
     periods = found.periods[-_SHOWN_PERIODS:]
     left_out = len(found.periods) - len(periods)
     more = f"{left_out:,} earlier periods" if left_out else ""
@@ -114,16 +114,15 @@ def tell(summary: _report.Values, found: Monitoring, *, json: bool) -> None:
     _report.print_notes(target, "written", _report.written(summary))
 
 
-def _facts(summary: _report.Values) -> _report.Facts:
+def _facts(summary: _report.Values, found: Monitoring) -> _report.Facts:
     read = _report.count(summary["files"], "file")
     level = 100 * summary["false_alarms"]
-    reference = _report.count(summary["reference_rows"], "row")
     used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
     return [
         ("rows", f"{summary['rows']:,} of {read} ({used or 'none is new'})"),
         _report.metric_asked(summary),
         ("decision", summary["decision"]),
-        ("reference", f"{reference}, {summary['reference_positives']:,} positive"),
+        found.lines()[0],
         ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
     ]
 

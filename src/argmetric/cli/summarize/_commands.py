@@ -346,7 +346,7 @@ def summarize_files(o: Given) -> int:
         "html": o.html,
         "output": target,
     }
-    facts = [("of", values["name"]), *summary._lines()]
+    facts = [("of", values["name"]), *summary.lines()]
     if o.model is not None:
         facts.append(("model", o.model))
     for name, score in (scores or {}).items():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_seed
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Field, Result, only_shown
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown
@@ -75,8 +75,11 @@ class TaskReport(Result):
             "against all outputs"
         )
 
-    def _lines(self) -> Lines:
-        return [(one.check, f"{one.what} ({one.where})") for one in self.problems]
+    def fields(self) -> list[Field]:
+        lines = ((one.check, f"{one.what} ({one.where})") for one in self.problems)
+        problems = [vars(one) for one in self.problems]
+        figures = self._keys("n_states", "n_exact")
+        return [Field("problems", problems), *figures, *only_shown(lines)]
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {one}" for one in self.problems)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from argmetric._results.display import Result
+from argmetric._results.display import Shown
 from argmetric._results.pictures import drawing
 
 _COLUMNS = (
@@ -69,7 +69,7 @@ class Iteration:
 
 
 @dataclass(frozen=True, repr=False)
-class History(Result):
+class History(Shown):
     """All iterations of a fit, in order.
 
     Attributes
