@@ -53,17 +53,18 @@ PASSES = 5  # iterations of a search whose passes are timed
 FEW = 1_000  # rows that are decided before a run is timed
 RUN = """
 import json, resource, sys, time
-from argmetric.scale import Dask, Threads, decide
+from argmetric.scale import Dask, Threads, open
 folder, few, output, memory, engine, workers, metric, group = sys.argv[1:]
 kind = Dask if engine == "dask" else Threads
-asked = {"metric": metric, "group": group or None, "output": output, "memory": memory}
+asked = {"metric": metric, "output": output}
 before = 0.0
 if kind is Threads:
-    decide(few, **asked | {"memory": 20_000})  # in buckets
+    open(few, group=group or None, memory=20_000).decide(**asked)  # in buckets
     before = time.process_time()
 begun = time.perf_counter()
 with kind(n_jobs=int(workers)) as executor:
-    found = decide(folder, **asked, executor=executor)
+    files = open(folder, group=group or None, memory=memory, executor=executor)
+    found = files.decide(**asked)
 seconds = time.perf_counter() - begun
 used = [resource.getrusage(who) for who in
         (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -234,11 +235,11 @@ def verbs(folder: Path, rows: int) -> None:
         chosen = pa.array((p > 0.3).astype(np.int8))
         pq.write_table(table.append_column("decision", chosen), path)
     calls: dict[str, Callable[[Path], Any]] = {
-        "evaluate": scale.evaluate,
-        "evaluate by group": lambda place: scale.evaluate(place, group="user"),
-        "forecast": scale.forecast,
-        "tune": lambda place: scale.tune(place, n_bootstrap=0, cv=None),
-        "calibrate": scale.calibrate,
+        "evaluate": lambda place: scale.open(place).evaluate(),
+        "evaluate by group": lambda place: scale.open(place, group="user").evaluate(),
+        "forecast": lambda place: scale.open(place).forecast(),
+        "tune": lambda place: scale.open(place).tune(n_bootstrap=0, cv=None),
+        "calibrate": lambda place: scale.open(place).calibrate(),
     }
     for name, call in calls.items():
         call(folder / "rows")  # compiles, and reads the files once
@@ -323,7 +324,8 @@ def seconds_of_passes(
 
     with warnings.catch_warnings(), scale.Processes(workers) as executor:
         warnings.simplefilter("ignore")  # of a search that is cut short
-        scale.fit(model, files, label="label", executor=executor, progress=watch)
+        how = {"label": "label", "executor": executor, "progress": watch}
+        scale.open(files, **how).fit(model)
     return taken
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import argmetric as am
+import opened
 from argmetric import scale
 from valid_calls import CALIBRATOR, LIMITS, Call, P
 
@@ -52,8 +53,21 @@ WITHOUT_FOLDER = {name: READING[name] for name in READING if name != "work_dir"}
 SCALED = {
     "argmetric.scale.Threads": Call(scale.Threads, {"n_jobs": 2}),
     "argmetric.scale.Processes": Call(scale.Processes, {"n_jobs": 2, "retries": 1}),
-    "argmetric.scale.decide": Call(
-        on_files(scale.decide),
+    "argmetric.scale.open": Call(
+        on_files(scale.open),
+        {
+            "files": "scores.parquet",
+            **dict.fromkeys(("score", "label", "group", "weight"), "score"),
+            "decision_column": "pred",
+            "scores": ["no", "score"],
+            "features": ["score", "pred"],
+            "missing_groups": "error",
+            **READING,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.Files.decide": Call(
+        on_files(opened.decide),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -74,8 +88,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.decide_classes": Call(
-        on_files(scale.decide_classes),
+    "argmetric.scale.Files.decide_classes": Call(
+        on_files(opened.decide_classes),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -94,8 +108,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.evaluate_classes": Call(
-        on_files(scale.evaluate_classes),
+    "argmetric.scale.Files.evaluate_classes": Call(
+        on_files(opened.evaluate_classes),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -108,8 +122,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.tune": Call(
-        on_files(scale.tune),
+    "argmetric.scale.Files.tune": Call(
+        on_files(opened.tune),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -129,8 +143,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.calibrate": Call(
-        on_files(scale.calibrate),
+    "argmetric.scale.Files.calibrate": Call(
+        on_files(opened.calibrate),
         {
             "files": "scores.parquet",
             "method": "platt",
@@ -145,8 +159,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.calibration_check": Call(
-        on_files(scale.calibration_check),
+    "argmetric.scale.Files.calibration_check": Call(
+        on_files(opened.calibration_check),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -167,8 +181,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.forecast": Call(
-        on_files(scale.forecast),
+    "argmetric.scale.Files.forecast": Call(
+        on_files(opened.forecast),
         {
             "files": "scores.parquet",
             "metric": "f1",
@@ -184,8 +198,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.fit": Call(
-        on_files(scale.fit),
+    "argmetric.scale.Files.fit": Call(
+        on_files(opened.fit),
         {
             "estimator": am.MetricLogisticRegression(n_restarts=1),
             "files": "scores.parquet",
@@ -195,8 +209,8 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.evaluate": Call(
-        on_files(scale.evaluate),
+    "argmetric.scale.Files.evaluate": Call(
+        on_files(opened.evaluate),
         {
             "files": "scores.parquet",
             "metric": "f1",

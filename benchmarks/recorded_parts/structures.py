@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric import scale, search, sequence, stream
+import opened
+from argmetric import search, sequence, stream
 from recorded_parts.data import METRICS, groups_of, matrix, scores, truth
 from recorded_parts.lines import line_calls
 
@@ -360,9 +361,9 @@ def scale_calls() -> Calls:
             grouped = given | {"group": "g"} if average == "groups" else given
             key = f"scale/decide/{metric}/{average}"
             output, new = f"out-{metric}-{average}", {"decision_column": "found"}
-            yield key, of_files(scale.decide, output=output, **grouped | new)
+            yield key, of_files(opened.decide, output=output, **grouped | new)
             key = f"scale/forecast/{metric}/{average}"
-            call = of_files(scale.forecast, decision_column="decision", **grouped)
+            call = of_files(opened.forecast, decision_column="decision", **grouped)
             yield key, call
             key = f"scale/evaluate/{metric}/{average}"
             given = {"label": "y", "decision_column": "decision", **grouped}
@@ -370,15 +371,15 @@ def scale_calls() -> Calls:
                 key,
                 lambda given=given: (
                     write_files(),
-                    scale.evaluate("many", n_jobs=1, **given),
+                    opened.evaluate("many", n_jobs=1, **given),
                 )[1],
             )
-        call = of_files(scale.tune, metric=metric, label="y", n_bootstrap=20, cv=3)
+        call = of_files(opened.tune, metric=metric, label="y", n_bootstrap=20, cv=3)
         yield f"scale/tune/{metric}", call
-        call = of_files(scale.calibration_check, metric=metric, label="y")
+        call = of_files(opened.calibration_check, metric=metric, label="y")
         yield f"scale/check/{metric}", call
     for method in ("platt", "beta", "isotonic"):
-        call = of_files(scale.calibrate, method=method, label="y")
+        call = of_files(opened.calibrate, method=method, label="y")
         yield f"scale/calibrate/{method}", call
 
 

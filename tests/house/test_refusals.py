@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import argmetric as am
+import opened
 from argmetric import sequence
 from argmetric._input.features import check_features
 from argmetric.search import Costing, Parser, Summarizer, Tagger
@@ -197,7 +198,7 @@ def test_files_are_not_read_to_their_end_before_they_are_checked():
             return 0.5
 
     with pytest.raises(TypeError, match=r"files must be the name of a file, not 0\.5"):
-        am.scale.evaluate(Endless(), "f1")
+        opened.evaluate(Endless(), "f1")
     assert read == [0]
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric.scale import decide
+from opened import decide
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 
 P = st.sampled_from([0.0, 1.0, 1e-300, 0.5, 0.25, 0.1, 1 - 2**-53, 0.7])

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
+import opened
 from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
 from argmetric.scale import _labelled as labelled_stage
 from argmetric.scale._columns import WantedColumns
 from argmetric.scale._labelled import drawn_reference, drawn_rows
-from argmetric.scale._reading import How, reading
-from argmetric.scale._sources import find_input
+from argmetric.scale._reading import reading
 from scale_data import write_parts
 
 N = 8_000
@@ -66,7 +66,7 @@ def test_few_rows_give_the_map_of_memory(method, kind, files):
     logits = kind == "logits"
     values = np.log(np.clip(p, 1e-9, 1 - 1e-9) / (1 - np.clip(p, 1e-9, 1 - 1e-9)))
     scores = values if logits else p
-    found = scale.calibrate(
+    found = opened.calibrate(
         files(y, scores, weight),
         method,
         weight=None if weight is None else "w",
@@ -82,7 +82,7 @@ def test_scores_on_another_scale_have_the_ends_of_memory(files):
     y, p, _ = made()
     p = p * 1e-7
     p[:: N // 40] = 0.0
-    found, wanted = scale.calibrate(files(y, p)), am.calibrate(y, p)
+    found, wanted = opened.calibrate(files(y, p)), am.calibrate(y, p)
     assert wanted.ends is not None
     assert found.ends == wanted.ends
     assert_same(found, wanted, 1e-10)
@@ -97,7 +97,7 @@ def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
     monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
     y, p, w = made(ends=kind == "ends")
     weight = w if kind == "weights" else None
-    found = scale.calibrate(
+    found = opened.calibrate(
         files(y, p, weight), method, weight=None if weight is None else "w"
     )
     wanted = am.calibrate(y, p, method, sample_weight=weight)
@@ -109,7 +109,7 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
     y, p, _ = made(digits=3)
     folder = files(y, p)
     for method in ("spline", "isotonic"):
-        found, wanted = scale.calibrate(folder, method), am.calibrate(y, p, method)
+        found, wanted = opened.calibrate(folder, method), am.calibrate(y, p, method)
         assert_same(found, wanted, 1e-10)
 
 
@@ -119,20 +119,20 @@ def test_the_map_is_the_same_for_any_files(files, tmp_path, monkeypatch):
     table = pa.table({"label": y, "score": p, "w": w})
     one = write_parts(tmp_path / "one", table, [])
     many = write_parts(tmp_path / "many", table, range(1000, N, 1000))
-    maps = [scale.calibrate(folder, weight="w", n_jobs=2) for folder in (one, many)]
+    maps = [opened.calibrate(folder, weight="w", n_jobs=2) for folder in (one, many)]
     assert_same(*maps, 1e-12)
 
 
 def test_a_sample_is_what_memory_would_be_given(files):
     y, p, w = made()
     folder = files(y, p, w)
-    whole = scale.calibrate(folder, "auto", weight="w", n_sample=N)
+    whole = opened.calibrate(folder, "auto", weight="w", n_sample=N)
     assert whole == am.calibrate(y, p, "auto", sample_weight=w)
     for size in (N // 2, N // 8):
         rows = drawn_rows(N, size, np.random.default_rng(3))
-        some = scale.calibrate(folder, "platt", n_sample=size, random_state=3)
+        some = opened.calibrate(folder, "platt", n_sample=size, random_state=3)
         assert some == am.calibrate(y[rows], p[rows], "platt")
-        assert some != scale.calibrate(folder, "platt", n_sample=size, random_state=4)
+        assert some != opened.calibrate(folder, "platt", n_sample=size, random_state=4)
 
 
 @pytest.mark.parametrize("n", [3000, 10**11])
@@ -148,7 +148,7 @@ def test_rows_are_drawn_once_and_evenly(n):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_auto_chooses_as_in_memory(files, weight):
     y, p, w = made()
-    found = scale.calibrate(files(y, p, w), "auto", weight=weight, n_jobs=2)
+    found = opened.calibrate(files(y, p, w), "auto", weight=weight, n_jobs=2)
     wanted = am.calibrate(y, p, "auto", sample_weight=None if weight is None else w)
     assert wanted.method != "identity"
     assert_same(found, wanted, 1e-10)
@@ -160,9 +160,8 @@ def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
     drawn = []
     for i, breaks in enumerate(([], [1, 4000])):
         folder = write_parts(tmp_path / f"in{i}", table, breaks)
-        how = How("stop", None, None, None, None, None)
         wanted = WantedColumns({"score": None, "label": None}, weight="w")
-        with reading(find_input(folder), wanted, how, both=True) as run:
+        with reading(scale.open(folder), wanted, both=True) as run:
             drawn.append(drawn_reference(run, 1000))
     one, two = drawn
     np.testing.assert_array_equal(one.scores, two.scores)
@@ -192,7 +191,7 @@ def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weig
     mean = np.bincount(bins, (weights * p)[there]) / np.bincount(bins, weights[there])
     rounded = np.where(np.isin(p, [0.0, 1.0]), p, 0.0)
     rounded[there] = np.where(np.isin(p[there], [0.0, 1.0]), p[there], mean[bins])
-    found = scale.calibrate(files(y, p, w), "isotonic", weight=weight)
+    found = opened.calibrate(files(y, p, w), "isotonic", weight=weight)
     kept = None if weight is None else w
     assert_same(found, am.calibrate(y, rounded, "isotonic", sample_weight=kept), 1e-10)
     assert np.unique(bins).size < 500  # several rows in each
@@ -201,7 +200,7 @@ def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weig
 def test_refusals_are_those_of_memory(files, tmp_path):
     y, p, w = made()
     with pytest.raises(ValueError, match="rank backwards") as found:
-        scale.calibrate(files(y, 1 - p))
+        opened.calibrate(files(y, 1 - p))
     with pytest.raises(ValueError, match="rank backwards") as wanted:
         am.calibrate(y, 1 - p)
     assert str(found.value) == str(wanted.value)
@@ -209,20 +208,20 @@ def test_refusals_are_those_of_memory(files, tmp_path):
         tmp_path / "equal", pa.table({"label": y, "p": 0 * p + 0.5}), []
     )
     with pytest.raises(ValueError, match="all 8,000 scores are equal"):
-        scale.calibrate(equal)
+        opened.calibrate(equal)
     table = pa.table({"label": y, "p": p, "w": np.where(y == 1, w, 0.0)})
     with pytest.raises(ValueError, match="label of positive weight is 1"):
-        scale.calibrate(write_parts(tmp_path / "one", table, [9]), weight="w")
+        opened.calibrate(write_parts(tmp_path / "one", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "w": np.where(np.arange(N) == 10, -1.0, w)})
     with pytest.raises(DataError, match="column 'w' is -1 at row 1: weights are"):
-        scale.calibrate(write_parts(tmp_path / "below", table, [9]), weight="w")
+        opened.calibrate(write_parts(tmp_path / "below", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "note": ["x"] * N})
     with pytest.raises(DataError, match="column 'note' holds string, not numbers"):
-        scale.calibrate(write_parts(tmp_path / "text", table, []), weight="note")
+        opened.calibrate(write_parts(tmp_path / "text", table, []), weight="note")
     table = pa.table({"label": y, "p": p.round()})
     folder = write_parts(tmp_path / "sure", table, [])
     with pytest.warns(UserWarning, match="8,000 values, all of them 0 or 1"):
-        scale.calibrate(folder)
+        opened.calibrate(folder)
 
 
 @pytest.mark.parametrize("kind", ["plain", "groups", "weights"])
@@ -233,7 +232,7 @@ def test_the_check_is_that_of_memory(kind, tmp_path):
     folder = write_parts(tmp_path / "in", table, [700, 1200])
     words = {"groups": {"group": "user"}, "weights": {"weight": "w"}}.get(kind, {})
     more = {"groups": {"groups": user}, "weights": {"sample_weight": w}}.get(kind, {})
-    found = scale.calibration_check(folder, "f2", n_bootstrap=20, n_jobs=2, **words)
+    found = opened.calibration_check(folder, "f2", n_bootstrap=20, n_jobs=2, **words)
     wanted = am.calibration_check(y, p, "f2", n_bootstrap=20, **more)
     assert found.to_dict() == wanted.to_dict()
 
@@ -243,11 +242,11 @@ def test_a_check_of_many_rows_is_one_of_a_sample_that_is_asked_for(files, monkey
     y, p, _ = made()
     folder = files(y, p, np.arange(N) // 10)
     with pytest.raises(DataError, match=r"8,000 rows are too many.*n_sample=1000000"):
-        scale.calibration_check(folder)
+        opened.calibration_check(folder)
     with pytest.raises(DataError, match="a sample of rows has no whole groups"):
-        scale.calibration_check(folder, group="w", n_sample=2000)
+        opened.calibration_check(folder, group="w", n_sample=2000)
     rows = drawn_rows(N, 2000, np.random.default_rng(7))
     words = {"n_bootstrap": 20, "random_state": 7}
-    found = scale.calibration_check(folder, n_sample=2000, **words)
+    found = opened.calibration_check(folder, n_sample=2000, **words)
     wanted = am.calibration_check(y[rows], p[rows], **words)
     assert found.to_dict() == wanted.to_dict()

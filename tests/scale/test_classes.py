@@ -11,7 +11,7 @@ import pytest
 import argmetric as am
 from argmetric._files import DataError
 from argmetric.scale import _classes as room
-from argmetric.scale import decide_classes, evaluate_classes
+from opened import decide_classes, evaluate_classes
 from scale_data import left_beside, read_back, write_parts
 
 NAMES = ("ok", "late", "lost")
@@ -240,7 +240,7 @@ def test_a_bad_label_is_named_with_its_file(tmp_path):
 def test_what_cannot_be_is_refused(files, tmp_path):
     folder = files[0]
     how = {"output": tmp_path / "out"}
-    with pytest.raises(ValueError, match="scores must name two columns or more, each"):
+    with pytest.raises(ValueError, match="open the files with scores=, two columns or"):
         decide_classes(folder, scores=["p_ok", "p_ok"], **how)
     with pytest.raises(ValueError, match="quadratic kappa has no rule of weights and"):
         decide_classes(folder, "quadratic_kappa", **HOW, **how)

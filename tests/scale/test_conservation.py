@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 import argmetric as am
-from argmetric import scale
+import opened
 from argmetric._files import DataError
 from argmetric.scale import _columns as columns_stage
 from argmetric.scale import _evaluate as evaluate_stage
@@ -32,17 +32,17 @@ def folder(tmp_path):
 
 def train(folder, **words):
     model = am.MetricLogisticRegression(n_restarts=1, random_state=0)
-    return scale.fit(model, folder, features=["score", "user"], **words)
+    return opened.fit(folder, model, features=["score", "user"], **words)
 
 
 VERBS = {
-    "evaluate": scale.evaluate,
-    "evaluate by group": lambda folder: scale.evaluate(folder, group="user"),
-    "forecast": scale.forecast,
-    "forecast by group": lambda folder: scale.forecast(folder, group="user"),
-    "tune": lambda folder: scale.tune(folder, n_bootstrap=0, cv=None),
-    "calibrate": lambda folder: scale.calibrate(folder, "platt"),
-    "calibration_check": lambda folder: scale.calibration_check(folder, n_bootstrap=2),
+    "evaluate": opened.evaluate,
+    "evaluate by group": lambda folder: opened.evaluate(folder, group="user"),
+    "forecast": opened.forecast,
+    "forecast by group": lambda folder: opened.forecast(folder, group="user"),
+    "tune": lambda folder: opened.tune(folder, n_bootstrap=0, cv=None),
+    "calibrate": lambda folder: opened.calibrate(folder, "platt"),
+    "calibration_check": lambda folder: opened.calibration_check(folder, n_bootstrap=2),
     "fit": train,
 }
 STAGES = {

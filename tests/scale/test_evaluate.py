@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
-from argmetric.scale import evaluate
+from opened import evaluate
 from scale_data import SMALL, write_parts
 
 

@@ -8,12 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import scale
+import opened
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale import decide
 from argmetric.scale._folders import claimed, places_of
+from opened import decide
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 
 
@@ -125,19 +125,19 @@ def test_a_file_that_cannot_be_used_is_named_or_left_out(files, damage):
 
 
 VERBS = {
-    "forecast": lambda folder, **words: scale.forecast(folder, **words).mean,
+    "forecast": lambda folder, **words: opened.forecast(folder, **words).mean,
     "tune": lambda folder, **words: (
-        scale.tune(folder, n_bootstrap=0, cv=None, **words).threshold
+        opened.tune(folder, n_bootstrap=0, cv=None, **words).threshold
     ),
     "calibrate": lambda folder, **words: (
-        scale.calibrate(folder, "platt", **words).slope
+        opened.calibrate(folder, "platt", **words).slope
     ),
     "calibration_check": lambda folder, **words: (
-        scale.calibration_check(folder, n_bootstrap=2, **words).expected
+        opened.calibration_check(folder, n_bootstrap=2, **words).expected
     ),
-    "fit": lambda folder, **words: scale.fit(
-        am.MetricLogisticRegression(n_restarts=1, random_state=0),
+    "fit": lambda folder, **words: opened.fit(
         folder,
+        am.MetricLogisticRegression(n_restarts=1, random_state=0),
         features=["score"],
         **words,
     ).coef_[0, 0],

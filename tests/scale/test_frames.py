@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import scale
+import opened
 from argmetric._files import DataError
 from argmetric.scale import _train as train_stage
 from scale_data import SMALL, decisions
@@ -36,16 +36,16 @@ def frame(table):
 
 def test_numbers_are_those_of_memory(table, frame):
     y, p, pred = (table[name].to_numpy() for name in ("label", "score", "pred"))
-    assert scale.tune(frame, n_bootstrap=20, n_jobs=2) == am.tune(y, p, n_bootstrap=20)
-    found = scale.evaluate(frame, "mcc")
+    assert opened.tune(frame, n_bootstrap=20, n_jobs=2) == am.tune(y, p, n_bootstrap=20)
+    found = opened.evaluate(frame, "mcc")
     assert found.score == pytest.approx(am.evaluate(y, pred, "mcc"), abs=1e-12)
     assert (found.n, found.n_files) == (N, frame.npartitions)
     wanted = am.evaluate(y, pred, groups=table["user"], average="groups")
-    by_group = scale.evaluate(frame, group="user", memory=SMALL)
+    by_group = opened.evaluate(frame, group="user", memory=SMALL)
     assert by_group.score == pytest.approx(wanted, abs=1e-12)
     mean = am.forecast(p, labels=pred).mean
-    assert scale.forecast(frame).mean == pytest.approx(mean, abs=1e-9)
-    assert scale.calibrate(frame, "platt").slope == pytest.approx(
+    assert opened.forecast(frame).mean == pytest.approx(mean, abs=1e-9)
+    assert opened.calibrate(frame, "platt").slope == pytest.approx(
         am.calibrate(y, p, "platt").slope, abs=1e-10
     )
 
@@ -53,7 +53,7 @@ def test_numbers_are_those_of_memory(table, frame):
 @pytest.mark.parametrize("group", [None, "user"])
 def test_decisions_are_those_of_memory(table, frame, group, tmp_path):
     out = tmp_path / "out"
-    found = scale.decide(frame, "f1", group=group, output=out, memory=SMALL)
+    found = opened.decide(frame, "f1", group=group, output=out, memory=SMALL)
     more = {} if group is None else {"groups": table["user"], "average": "groups"}
     wanted = am.decide(table["score"], "f1", **more)
     np.testing.assert_array_equal(decisions(out), wanted.labels)
@@ -68,16 +68,16 @@ def test_decisions_are_those_of_memory(table, frame, group, tmp_path):
 def test_partitions_on_a_cluster_are_read_there(table, frame, cluster):
     y, p = table["label"].to_numpy(), table["score"].to_numpy()
     wanted = am.tune(y, p, n_bootstrap=20)
-    assert scale.tune(frame, n_bootstrap=20, executor=cluster) == wanted
+    assert opened.tune(frame, n_bootstrap=20, executor=cluster) == wanted
     held = cluster.client.persist(frame)
     with pytest.raises(DataError, match="pass it as it was before persist"):
-        scale.tune(held, executor=cluster)
+        opened.tune(held, executor=cluster)
 
 
 def test_what_this_process_holds_is_read_from_there(table, frame):
     y, p = table["label"].to_numpy(), table["score"].to_numpy()
     wanted = am.tune(y, p, n_bootstrap=20)
-    assert scale.tune(frame.persist(scheduler="sync"), n_bootstrap=20) == wanted
+    assert opened.tune(frame.persist(scheduler="sync"), n_bootstrap=20) == wanted
 
 
 def test_training_on_arrays_is_that_of_memory(monkeypatch):
@@ -88,14 +88,14 @@ def test_training_on_arrays_is_that_of_memory(monkeypatch):
     words = {"n_restarts": 1, "random_state": 0}
     wanted = am.MetricLogisticRegression("f1", **words).fit(X, y)
     blocks = da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=200)
-    found = scale.fit(am.MetricLogisticRegression("f1", **words), blocks)
+    found = opened.fit(blocks, am.MetricLogisticRegression("f1", **words))
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-8)
     assert found.n_features_in_ == 3
     assert not hasattr(found, "feature_names_in_")
     with pytest.raises(DataError, match="two dimensions, and goes with one of labels"):
-        scale.fit(am.MetricLogisticRegression("f1"), (blocks[0], y))
+        opened.fit((blocks[0], y), am.MetricLogisticRegression("f1"))
     with pytest.raises(DataError, match="X and y: "):
-        scale.fit(am.MetricLogisticRegression("f1"), (blocks[0], blocks[1][:-1]))
+        opened.fit((blocks[0], blocks[1][:-1]), am.MetricLogisticRegression("f1"))
 
 
 def test_rows_that_change_between_looks_are_noticed(table, tmp_path):
@@ -109,4 +109,4 @@ def test_rows_that_change_between_looks_are_noticed(table, tmp_path):
     frame = dd.from_pandas(table, npartitions=1)
     frame = frame.map_partitions(fewer, meta=table.iloc[:0])
     with pytest.raises(DataError, match="3,000 rows were there and 2,999 were read"):
-        scale.evaluate(frame)
+        opened.evaluate(frame)

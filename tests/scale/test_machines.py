@@ -16,8 +16,8 @@ import argmetric as am
 from argmetric._results.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale import decide, evaluate
 from argmetric.scale._tasks import StageError
+from opened import decide, evaluate
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 from scale_tasks import DyingExecutor
 
@@ -232,13 +232,15 @@ def test_a_worker_without_the_folder_is_told(files):
 
 PROGRAM = """
 import os, signal, sys
-from argmetric.scale import _memory, decide
+from argmetric.scale import _memory
+from argmetric.scale import open
 _memory.LEAST_MEMORY = 1
 folder, output, stage, memory = sys.argv[1:]
 def progress(at):
     if at.stage == stage and at.done:
         os.kill(os.getpid(), signal.SIGKILL)
-decide(folder, group="user", output=output, memory=int(memory), progress=progress)
+files = open(folder, group="user", memory=int(memory), progress=progress)
+files.decide(output=output)
 """
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale import Dask, Threads, calibrate, decide
+from argmetric.scale import Dask, Threads
 from argmetric.scale import _memory as memory_stage
 from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _sources as sources_stage
@@ -18,6 +18,7 @@ from argmetric.scale import _tasks as tasks_stage
 from argmetric.scale._memory import LEAST_MEMORY, check_memory
 from argmetric.scale._sources import batches_of
 from argmetric.scale._tasks import PieceTask, Refused, perform, run_stage, together
+from opened import calibrate, decide
 from scale_data import SMALL, decisions, read_back, scored, write_parts
 
 

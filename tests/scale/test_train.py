@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
-from argmetric.scale import fit
+from opened import fit
 from scale_data import write_parts
 
 
@@ -24,7 +24,7 @@ def test_coefficients_are_those_of_memory(tmp_path, n):
     folder = write_parts(tmp_path / "in", table, [n // 3, n // 2])
     words = {"n_restarts": 2, "random_state": 0, "tol": 1e-9}
     wanted = am.MetricLogisticRegression("f1", **words).fit(X, y)
-    found = fit(am.MetricLogisticRegression("f1", **words), folder, n_jobs=2)
+    found = fit(folder, am.MetricLogisticRegression("f1", **words), n_jobs=2)
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.intercept_, wanted.intercept_, rtol=0, atol=1e-8)
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-12)
@@ -40,7 +40,7 @@ def test_random_starts_and_several_metrics_are_those_of_memory(tmp_path):
     words = {"init": "random", "n_restarts": 1, "random_state": 0, "tol": 1e-6}
     model = am.MetricLogisticRegression(["f1", am.FBeta(2)], **words)
     wanted = model.fit(X, y)
-    found = fit(am.MetricLogisticRegression(["f1", am.FBeta(2)], **words), folder)
+    found = fit(folder, am.MetricLogisticRegression(["f1", am.FBeta(2)], **words))
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-4)
     np.testing.assert_allclose(found.intercepts_, wanted.intercepts_, rtol=1e-4)
     assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
@@ -56,12 +56,12 @@ def test_features_and_labels_of_any_kind(tmp_path):
     words = {"n_restarts": 2, "random_state": 0, "pos_label": "bad"}
     wanted = am.MetricLogisticRegression("recall", **words).fit(X[:, [2, 0]], names)
     model = am.MetricLogisticRegression("recall", **words)
-    found = fit(model, folder, features=["x2", "x0"], label="class")
+    found = fit(folder, model, features=["x2", "x0"], label="class")
     np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-8)
     with pytest.raises(ValueError, match="column 'note' holds string, not numbers"):
-        fit(model, folder, label="class")
+        fit(folder, model, label="class")
     with pytest.raises(ValueError, match="features and label both name"):
-        fit(model, folder, features=["x0", "class"], label="class")
+        fit(folder, model, features=["x0", "class"], label="class")
 
 
 def test_what_needs_all_rows_is_refused(tmp_path):
@@ -69,9 +69,9 @@ def test_what_needs_all_rows_is_refused(tmp_path):
     folder = write_parts(tmp_path / "in", table, [50])
     for words in ({"objective": "expected"}, {"class_weight": "balanced"}):
         with pytest.raises(ValueError, match="needs all rows in memory"):
-            fit(am.MetricLogisticRegression(**words), folder)
+            fit(folder, am.MetricLogisticRegression(**words))
     with pytest.raises(TypeError, match="estimator must be a MetricLogisticRegr"):
-        fit("f1", folder)
+        fit(folder, "f1")
     gap = table.set_column(0, "x0", pa.array([None, *range(99)], pa.float64()))
     with pytest.raises(ValueError, match=r"part-000.*missing at row 0"):
-        fit(am.MetricLogisticRegression(), write_parts(tmp_path / "gap", gap, [50]))
+        fit(write_parts(tmp_path / "gap", gap, [50]), am.MetricLogisticRegression())

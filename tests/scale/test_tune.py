@@ -6,8 +6,8 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import _tune as tune_stage
-from argmetric.scale import tune
 from argmetric.scale._labelled import keys_of
+from opened import tune
 from scale_data import write_parts
 
 N = 20_000

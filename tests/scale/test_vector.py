@@ -12,7 +12,7 @@ from argmetric._calibrate.maps import IsotonicMap, PlattMap
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import _vector as vector_stage
-from argmetric.scale import decide
+from opened import decide
 from scale_data import decisions, left_beside, write_parts
 
 N = 60_000

@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric.scale._calibrate import calibrate as calibrate
-    from argmetric.scale._calibrate import calibration_check as calibration_check
-    from argmetric.scale._classes import decide_classes as decide_classes
-    from argmetric.scale._classes import evaluate_classes as evaluate_classes
-    from argmetric.scale._decide import decide as decide
-    from argmetric.scale._evaluate import evaluate as evaluate
     from argmetric.scale._executors import Dask as Dask
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
     from argmetric.scale._executors import load_extra as load_extra
-    from argmetric.scale._forecast import forecast as forecast
     from argmetric.scale._memory import check_memory as check_memory
+    from argmetric.scale._open import Files as Files
+    from argmetric.scale._open import open as open
     from argmetric.scale._reading import columns_of as columns_of
     from argmetric.scale._result import ScaledClassDecision as ScaledClassDecision
     from argmetric.scale._result import ScaledDecision as ScaledDecision
@@ -27,22 +22,14 @@ if TYPE_CHECKING:
     from argmetric.scale._sources import find_files as find_files
     from argmetric.scale._sources import look as look
     from argmetric.scale._tasks import Progress as Progress
-    from argmetric.scale._train import fit as fit
-    from argmetric.scale._tune import tune as tune
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_calibrate": ("calibrate", "calibration_check"),
-        "_classes": ("decide_classes", "evaluate_classes"),
-        "_decide": ("decide",),
-        "_evaluate": ("evaluate",),
         "_executors": ("Dask", "Processes", "Threads"),
-        "_forecast": ("forecast",),
+        "_open": ("Files", "open"),
         "_result": ("ScaledClassDecision", "ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),
-        "_train": ("fit",),
-        "_tune": ("tune",),
     },
     for_other_rooms={
         "_executors": ("load_extra",),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import argmetric._calibrate.calibrate as in_memory
 from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
@@ -19,10 +18,11 @@ from argmetric._input.likely_slips import warn_of_scale
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import WantedColumns
 from argmetric.scale._labelled import counted_rows, drawn_reference, taken_rows
-from argmetric.scale._reading import How, reading
+from argmetric.scale._reading import reading
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Progress
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 MOST_EXACT_ROWS = 1 << 22  # rows of which every distinct score is kept apart
 MOST_CHECKED_ROWS = 1 << 22  # rows that are checked in memory unasked
@@ -30,37 +30,20 @@ MOST_SAMPLE = 1 << 26  # rows that are held in memory
 
 
 def calibrate(
-    files: Any,
+    files: Files,
     method: Method | None = None,
     *,
-    score: str | None = None,
-    label: str | None = None,
-    weight: str | None = None,
     pos_label: Any = None,
     logits: bool = False,
     n_sample: int | None = None,
     random_state: int | None = 0,
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> Calibrator:
-    """Fit a calibration map to scores and labels in files of any size.
+    """Fit a calibration map to scores and labels.
 
     Parameters
     ----------
-    files : str, path or list of these
-        See `argmetric.scale.decide`.
     method : str, optional
         See `argmetric.calibrate`.
-    score : str, optional
-        The column of scores: by default the one called score, prob, p or the like.
-    label : str, optional
-        The column of true labels: by default the one called label, y, target or the
-        like.
-    weight : str, optional
-        The column of weights of the rows.
     pos_label, logits
         See `argmetric.calibrate`.
     n_sample : int, optional
@@ -68,8 +51,6 @@ def calibrate(
         default all rows.
     random_state : int, optional
         Seed of the sample.
-    on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
 
     Returns
     -------
@@ -91,9 +72,8 @@ def calibrate(
         check_choice(method, "method", METHODS)
     chosen = method or DEFAULT
     n_sample = _check_sample(n_sample, random_state)
-    wanted = _wanted(score, label, weight, None, logits)
-    how = How(on_error, memory, None, executor, n_jobs, progress)
-    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
+    wanted = _wanted(files, None, logits)
+    with reading(files, wanted, pos_label, both=True) as run:
         if n_sample is not None:
             y, p, w, _ = taken_rows(run, n_sample, random_state)
             found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
@@ -103,18 +83,12 @@ def calibrate(
     return found
 
 
-def _wanted(
-    score: str | None,
-    label: str | None,
-    weight: str | None,
-    group: str | None,
-    logits: bool,
-) -> WantedColumns:
+def _wanted(files: Files, group: str | None, logits: bool) -> WantedColumns:
     logits = check_flag(logits, "logits")
     return WantedColumns(
-        {"score": score, "label": label},
+        {"score": files.score, "label": files.label},
         group=group,
-        weight=weight,
+        weight=files.weight,
         scores="logits" if logits else "probabilities",
         missing="own",
     )
@@ -145,13 +119,9 @@ def _fitted(run: Run, method: Method) -> Calibrator:
 
 
 def calibration_check(
-    files: Any,
+    files: Files,
     metric: MetricLike = "f1",
     *,
-    score: str | None = None,
-    label: str | None = None,
-    weight: str | None = None,
-    group: str | None = None,
     average: Average | None = None,
     pos_label: Any = None,
     method: Method = DEFAULT,
@@ -161,11 +131,6 @@ def calibration_check(
     logits: bool = False,
     zero_division: float | None = None,
     n_sample: int | None = None,
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> CalibrationCheck:
     """Check whether probabilities in files are calibrated well enough to use.
 
@@ -175,27 +140,15 @@ def calibration_check(
 
     Parameters
     ----------
-    files : str, path or list of these
-        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
         The metric of the decisions and forecasts.
-    score : str, optional
-        The column of scores: by default the one called score, prob, p or the like.
-    label : str, optional
-        The column of true labels: by default the one called label, y, target or the
-        like.
-    weight : str, optional
-        The column of weights of the rows.
-    group : str, optional
-        The column of group ids. Groups are checked whole, and so not on a sample.
     average, pos_label, method, n_bins, n_bootstrap, logits, zero_division
         See `argmetric.calibration_check`.
     random_state : int, optional
         Seed of the sample, the folds and the samples of these.
     n_sample : int, optional
-        Check a random sample of this many rows, or all if there are fewer.
-    on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
+        Check a random sample of this many rows, or all if there are fewer. Groups are
+        checked whole, and so not on a sample.
 
     Returns
     -------
@@ -203,15 +156,14 @@ def calibration_check(
     """
     metric = get_metric(metric, zero_division=zero_division)
     n_sample = _check_sample(n_sample, random_state)
-    wanted = _wanted(score, label, weight, group, logits)
-    how = How(on_error, memory, None, executor, n_jobs, progress)
-    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
+    wanted = _wanted(files, files.group, logits)
+    with reading(files, wanted, pos_label, both=True) as run:
         if n_sample is None and run.n > MOST_CHECKED_ROWS:
             raise DataError(
                 f"{run.n:,} rows are too many to be mapped out of fold and drawn "
                 "again: n_sample=1000000 checks so many of them"
             )
-        if group is not None and n_sample is not None and n_sample < run.n:
+        if files.group is not None and n_sample is not None and n_sample < run.n:
             raise DataError(
                 "a sample of rows has no whole groups: leave group or n_sample out"
             )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from argmetric._files import DataError
 from argmetric._input.arguments import (
     as_flags,
     check_seed,
-    check_texts,
     shown,
 )
 from argmetric._input.classes import check_class_probabilities, given_classes
@@ -46,18 +44,20 @@ from argmetric.scale._decide import (
 )
 from argmetric.scale._folders import begin, clean_up, commit
 from argmetric.scale._pieces import Piece
-from argmetric.scale._reading import How, reading
+from argmetric.scale._reading import reading
 from argmetric.scale._result import ScaledClassDecision
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, Source, batches_of, find_input
+from argmetric.scale._sources import Source, batches_of
 from argmetric.scale._tasks import (
     Found,
     PieceTask,
-    Progress,
     Tally,
     require_all,
     require_read,
 )
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 SAMPLE_ROWS = 200_000  # that are decided together to find a rule
 CELL_BYTES = 64  # of a probability, while its row is read, mapped and decided
@@ -66,11 +66,10 @@ MOST_CLASSES = 10_000  # of columns of labels
 
 
 def decide_classes(
-    files: Any,
+    files: Files,
     metric: MetricLike = "f1",
     *,
     output: Any,
-    scores: Any,
     classes: Any = None,
     average: Any = None,
     zero_division: float | None = None,
@@ -78,55 +77,44 @@ def decide_classes(
     reference: Any = None,
     rule: MultiClassRule | None = None,
     random_state: int = 0,
-    decision_column: str = "decision",
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    work_dir: Any = None,
     resume: bool = False,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> ScaledClassDecision:
-    """Choose one of several classes for every row of files of any size.
+    """Choose one of several classes for every row.
 
     A random sample of at most 200,000 rows is decided as by `argmetric.decide` with
     `one_label=True`. The rule of that decision, the largest weight·p + offset, labels
     all rows in one pass. The output has the same files, rows, order and columns, as
-    Parquet, plus the labels. It appears when it is complete.
+    Parquet, plus the labels. It appears when it is complete. The files were opened
+    with `scores`, the columns of probabilities.
 
     Parameters
     ----------
-    files : str, path or list of these
-        See `argmetric.scale.decide`.
     metric, average, zero_division
         See `argmetric.decide`; a metric whose decisions are such a rule.
     output : str or path
         The folder to write. One of an earlier run is replaced.
-    scores : list of str
-        The columns of probabilities, one for each class.
     classes : array-like, optional
-        The class of each of these columns; by default their names.
+        The class of each of the columns `scores`; by default their names.
     calibrator, reference : optional
         See `argmetric.decide`; the reference is in memory.
     rule : MultiClassRule, optional
         The rule to apply, such as `ClassDecision.rule` or that of `argmetric.tune`; by
         default it is found on the sample.
     random_state : int, default=0
-        Seed of the sample.
-    decision_column : str, default="decision"
-        The name of the column that is added.
-    on_error, memory, work_dir, resume, executor, n_jobs, progress
-        See `argmetric.scale.decide`. The sample is smaller where memory is short.
+        Seed of the sample, which is smaller where memory is short.
+    resume : bool, default=False
+        Continue a run that was interrupted.
 
     Returns
     -------
     ScaledClassDecision
     """
     (resume,) = as_flags(resume=resume)
-    columns = check_texts(scores, "scores", "a list of columns")
+    columns = files.scores or []
     if len(columns) < 2 or len(set(columns)) < len(columns):
         raise ValueError(
-            f"scores must name two columns or more, each once, not {shown(scores)}"
+            "open the files with scores=, two columns or more, each once, not "
+            f"{shown(files.scores)}"
         )
     given = columns if classes is None else classes
     names = tuple(map(plain_label, given_classes(given, len(columns))))
@@ -138,9 +126,9 @@ def decide_classes(
         _refuse_rule(rule, names, calibrator, reference)
     found = resolve_class_reference(calibrator, reference, names).calibrator
     check_seed(random_state)
-    wanted = WantedColumns({}, features=columns, added=decision_column)
-    how = How(on_error, memory, work_dir, executor, n_jobs, progress)
-    with writing(files, output, wanted, how) as run:
+    added = files.decision_column or "decision"
+    wanted = WantedColumns({}, features=columns, added=added)
+    with writing(files, output, wanted) as run:
         places, sampled = run.places, 0
         if rule is None:
             p = _sample(run, random_state)
@@ -156,12 +144,12 @@ def decide_classes(
             "metric": of_metric.name,
             "options": [plain(rule.weights), plain(rule.offsets)],
             "calibrator": named(rule.calibrator),
-            "columns": [columns, list(map(repr, names)), decision_column],
+            "columns": [columns, list(map(repr, names)), added],
             "files": identities(run.sources),
         }
         with kept_or_cleaned(places):
             plan = begin(places, plan, resume=resume)
-            counts, tables = _label_files(run, rule, decision_column)
+            counts, tables = _label_files(run, rule, added)
             expected, most_probable = map(float, of_metric.score(tables))
             answer = ScaledClassDecision(
                 output=places.output,
@@ -328,32 +316,21 @@ def _label_file(
 
 
 def evaluate_classes(
-    files: Any,
+    files: Files,
     metric: MetricLike = "f1",
     *,
-    label: str | None = None,
-    decision_column: str | None = None,
     classes: Any = None,
     average: Any = None,
     zero_division: float | None = None,
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> ActualClassScore:
-    """Actual score of a column of classes, for files of any size.
+    """Actual score of a column of classes.
 
     The score is that of `argmetric.evaluate` with `one_label=True` on all rows at once.
 
     Parameters
     ----------
-    files, on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
     metric, average, zero_division
         See `argmetric.evaluate`.
-    label, decision_column : str, optional
-        The columns of true and of decided classes; see `argmetric.scale.evaluate`.
     classes : array-like, optional
         All classes, in the order of the table of counts; by default those that occur,
         sorted.
@@ -366,8 +343,8 @@ def evaluate_classes(
     names = None if known is None else tuple(map(plain_label, known.tolist()))
     words = {"average": average, "zero_division": zero_division}
     get_class_metric(metric, n_classes=len(names or (0, 1)), **words)
-    wanted = WantedColumns({"decision_column": decision_column, "label": label})
-    how = How(on_error, memory, None, executor, n_jobs, progress)
+    named_columns = {"decision_column": files.decision_column, "label": files.label}
+    wanted = WantedColumns(named_columns)
     pairs: Counter[tuple[Any, Any]] = Counter()
 
     def add(found: Found) -> Found:
@@ -375,7 +352,7 @@ def evaluate_classes(
             pairs[truth, said] += count
         return {}
 
-    with reading(find_input(files), wanted, how, two_classes=False) as run:
+    with reading(files, wanted, two_classes=False) as run:
         columns = tuple(one.column for one in run.columns.of_labels)
         work = partial(_pairs, columns=columns, classes=names)
         tasks = [PieceTask(work, piece, "", piece.rows) for piece in run.whole_files]

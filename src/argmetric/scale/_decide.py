@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
@@ -17,7 +17,7 @@ from argmetric._input.arguments import as_flags, check_choice, check_path
 from argmetric._results.whole_files import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
-from argmetric.scale._columns import MissingGroups, WantedColumns
+from argmetric.scale._columns import WantedColumns
 from argmetric.scale._folders import (
     Places,
     begin,
@@ -26,22 +26,23 @@ from argmetric.scale._folders import (
     commit,
     places_of,
 )
-from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_buckets
-from argmetric.scale._reading import How, check_progress, look_at, running
+from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, n_buckets
+from argmetric.scale._reading import look_at, running
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._run import Run, n_rows
-from argmetric.scale._sources import OnError, Source, find_input, is_address
-from argmetric.scale._tasks import Found, Progress, StageError
+from argmetric.scale._sources import Source, is_address
+from argmetric.scale._tasks import Found, StageError
 from argmetric.scale._vector import Reading, VectorFound, decide_vector
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 
 def decide(
-    files: Any,
+    files: Files,
     metric: MetricLike = "f1",
     *,
     output: Any,
-    group: str | None = None,
-    score: str | None = None,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     min_positives: int = 0,
@@ -51,17 +52,9 @@ def decide(
     logits: bool = False,
     calibrator: Any = None,
     reference: Any = None,
-    missing_groups: MissingGroups = "error",
-    decision_column: str = "decision",
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    work_dir: Any = None,
     resume: bool = False,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> ScaledDecision:
-    """Choose the labels with the highest expected metric, for files of any size.
+    """Choose the labels with the highest expected metric.
 
     The labels are those of `argmetric.decide` on all rows at once, whatever the number
     of files, workers and buckets. The output has the same files, rows, order and
@@ -69,54 +62,25 @@ def decide(
 
     Parameters
     ----------
-    files : str, path or list of these
-        A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
-        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
-        DataFrame: every partition is treated as a file; the worker that reads it
-        computes it, once for each pass.
     metric : str, Metric or callable, default="f1"
         See `argmetric.decide`.
     output : str or path
         The folder to write. One of an earlier run is replaced.
-    group : str, optional
-        The column of group ids, of any type; each group is decided by itself.
-    score : str, optional
-        The column of probabilities. By default the one called score, prob, p or the
-        like.
     average : {"groups", "pooled"}, default="groups"
-        With `group`: the mean over groups, or all rows as one vector.
+        With a column of groups: each group is decided by itself, for the mean over
+        groups; or all rows as one vector.
     zero_division, min_positives, max_positives, min_precision, min_recall, logits
         See `argmetric.decide`.
     calibrator, reference : optional
         See `argmetric.decide`.
-    missing_groups : {"error", "own"}, default="error"
-        Whether rows without a group are an error, or a group of their own.
-    decision_column : str, default="decision"
-        The name of the column that is added.
-    on_error : {"stop", "skip"}, default="stop"
-        Whether a file that cannot be read, or has other columns, ends the run or is
-        left out and listed.
-    memory : int or str, optional
-        Memory that the run may use, such as ``"2GB"``; by default half of the
-        machine's. With an executor on other machines: of all workers together.
-    work_dir : str or path, optional
-        The folder for temporary files, about 24 bytes per row; by default beside the
-        output. All workers must see it.
     resume : bool, default=False
         Continue a run that was interrupted.
-    executor : Threads, Processes, Dask or distributed.Client, optional
-        Where tasks run: anything with ``map(function, items)``.
-    n_jobs : int, optional
-        Threads where there is no executor: None is 1, -1 all cores.
-    progress : callable, optional
-        Called with a `Progress` after each task.
 
     Returns
     -------
     ScaledDecision
     """
     metric = get_metric(metric, zero_division=zero_division)
-    check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = as_flags(logits=logits, resume=resume)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
@@ -127,17 +91,15 @@ def decide(
         "min_recall": min_recall,
         "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
     }
+    added = files.decision_column or "decision"
     wanted = WantedColumns(
-        {"score": score},
-        group=group,
+        {"score": files.score},
+        group=files.group if average == "groups" else None,
         scores="logits" if logits else "probabilities",
-        missing=missing_groups,
-        added=decision_column,
+        missing=files.missing_groups,
+        added=added,
     )
-    if average == "pooled":
-        wanted = replace(wanted, group=None)
-    how = How(on_error, memory, work_dir, executor, n_jobs, progress)
-    with writing(files, output, wanted, how) as run:
+    with writing(files, output, wanted) as run:
         places = run.places
         most = bucket_rows(run.memory, run.n_workers)
         buckets = 1
@@ -147,7 +109,7 @@ def decide(
             "argmetric": __version__,
             "metric": named(metric),
             "options": {name: named(value) for name, value in options.items()},
-            "columns": [named(run.columns), decision_column],
+            "columns": [named(run.columns), added],
             "files": identities(run.sources),
             "division": [buckets, most],
         }
@@ -156,7 +118,7 @@ def decide(
             results, decided, words = _decided(
                 run, metric, options, limits, *plan["division"]
             )
-            positives = append_decisions(run, decided, decision_column)
+            positives = append_decisions(run, decided, added)
             calibrated = options["calibrator"] is not None
             answer = _answer(run, metric, results, positives, words, calibrated)
             commit(places, {**answer.to_dict(), "run": plan["run"]})
@@ -165,21 +127,15 @@ def decide(
 
 
 @contextlib.contextmanager
-def writing(files: Any, output: Any, wanted: WantedColumns, how: How) -> Iterator[Run]:
+def writing(files: Files, output: Any, wanted: WantedColumns) -> Iterator[Run]:
     """A run with its files and columns that writes a folder, which it has claimed."""
-    check_choice(how.on_error, "on_error", ("stop", "skip"))
-    check_progress(how.progress)
-    n_bytes = check_memory(how.memory)
-    folder = None if how.work_dir is None else check_path(how.work_dir, "work_dir")
     output = check_path(output, "output")
     if is_address(output):
         raise ValueError(f"output must be a folder of this machine, not {output}")
-    places = places_of(output, folder)
-    found = find_input(files)
-    _refuse_own_input(found, places.output)
-    with running(how.executor, how.n_jobs) as (tasks, workers), claimed(places):
-        run = Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
-        look_at(run, found, wanted)
+    places = places_of(output, files.work_dir)
+    _refuse_own_input(files.found, places.output)
+    with running(files, places) as run, claimed(places):
+        look_at(run, files.found, wanted)
         yield run
 
 

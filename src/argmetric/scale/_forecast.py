@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,34 +25,26 @@ from argmetric._input.arguments import check_choice, check_share
 from argmetric._input.segments import Segments
 from argmetric._input.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
-from argmetric.scale._columns import FileBatch, MissingGroups, WantedColumns
+from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._memory import bucket_rows
 from argmetric.scale._pieces import Bucket
-from argmetric.scale._reading import How, reading
+from argmetric.scale._reading import reading
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._tasks import Found
 from argmetric.scale._vector import packed, unpacked
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 
 def forecast(
-    files: Any,
+    files: Files,
     metric: MetricLike = "f1",
     coverage: float = 0.9,
     *,
-    score: str | None = None,
-    decision_column: str | None = None,
-    group: str | None = None,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     pos_label: Any = None,
-    missing_groups: MissingGroups = "error",
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    work_dir: Any = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> Forecast:
     """Forecast the score of a column of labels, for files of any size.
 
@@ -64,29 +55,14 @@ def forecast(
 
     Parameters
     ----------
-    files : str, path or list of these
-        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
         The metric to forecast.
     coverage : float, default=0.9
         Probability that the interval contains the score.
-    score : str, optional
-        The column of probabilities. By default the one called score, prob, p or the
-        like.
-    decision_column : str, optional
-        The column of decisions: by default the one called decision, prediction,
-        predicted, pred or y_pred.
-    group : str, optional
-        The column of group ids, of any type.
     average : {"groups", "pooled"}, default="groups"
-        With `group`: the mean over groups, or all rows as one.
+        With a column of groups: the mean over groups, or all rows as one.
     zero_division, pos_label
         See `argmetric.forecast`.
-    missing_groups, on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
-    work_dir : str or path, optional
-        With groups: the folder for temporary files, about 24 bytes per row; by default
-        that of the system. All workers must see it.
 
     Returns
     -------
@@ -94,19 +70,14 @@ def forecast(
     """
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
-    check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
     wanted = WantedColumns(
-        {"score": score, "decision_column": decision_column},
-        group=group,
-        missing=missing_groups,
+        {"score": files.score, "decision_column": files.decision_column},
+        group=files.group if average == "groups" else None,
+        missing=files.missing_groups,
     )
-    if average == "pooled":
-        wanted = replace(wanted, group=None)
     grouped = wanted.group is not None
-    how = How(on_error, memory, work_dir, executor, n_jobs, progress)
-    found = find_input(files)
-    with reading(found, wanted, how, pos_label, moves_rows=grouped) as run:
+    with reading(files, wanted, pos_label, moves_rows=grouped) as run:
         if not grouped:
             require_defined(metric, run.n)
             plan = forecast_vector

@@ -6,15 +6,15 @@ import contextlib
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric._files import DataError, Table, find_column, read_values
-from argmetric._input.arguments import check_choice, check_label, check_path, shown
+from argmetric._input.arguments import check_label
 from argmetric._input.label_words import (
     EVERY_ROW,
     Spelled,
@@ -38,24 +38,19 @@ from argmetric.scale._columns import (
 )
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
-from argmetric.scale._memory import check_memory
 from argmetric.scale._pieces import Piece
 from argmetric.scale._run import Run
-from argmetric.scale._sources import (
-    OnError,
-    Source,
-    batches_of,
-    find_files,
-    look,
-)
+from argmetric.scale._sources import Source, batches_of, find_files, look
 from argmetric.scale._tasks import (
     Found,
     PieceTask,
-    Progress,
     Refused,
     Tally,
     require_read,
 )
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 MOST_LABELS = 16  # of a file; two are needed, and a few make a good message
 FILES_OF_A_LOOK = 64
@@ -63,35 +58,24 @@ HELD_SHARE = 8  # part of the memory for rows of tiny files
 HELD_COLUMN_BYTES = 600  # of a column, besides its values
 
 
-@dataclass(frozen=True)
-class How:
-    """How a verb is to run, as its caller says."""
-
-    on_error: OnError
-    memory: int | str | None
-    work_dir: Any
-    executor: Any
-    n_jobs: int | None
-    progress: Callable[[Progress], None] | None
-
-
 @contextlib.contextmanager
-def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
-    """An executor and how many tasks it runs side by side; ours ends with the block."""
-    tasks = as_executor(executor, n_jobs)
+def running(files: Files, places: Places) -> Iterator[Run]:
+    """A run with an executor; one that it has made itself ends with the block."""
+    tasks = as_executor(files.executor, files.n_jobs)
     workers = getattr(tasks, "n_workers", getattr(tasks, "_max_workers", 1))
+    n_workers = max(1, int(workers))
+    how = files.progress, files.on_error
     try:
-        yield tasks, max(1, int(workers))
+        yield Run(tasks, n_workers, files.memory, places, *how)
     finally:
-        if tasks is not executor and hasattr(tasks, "close"):
+        if tasks is not files.executor and hasattr(tasks, "close"):
             tasks.close()
 
 
 @contextlib.contextmanager
 def reading(
-    files: list[Any],
+    files: Files,
     wanted: WantedColumns,
-    how: How,
     pos_label: Any = None,
     *,
     both: bool = False,
@@ -100,25 +84,18 @@ def reading(
 ) -> Iterator[Run]:
     """A run with its columns and positive labels, which leaves nothing behind.
 
-    `files` are what `find_input` has found, `both` refuses labels of one class,
-    `moves_rows` makes a folder for pieces, and without `two_classes` labels are not
-    looked at.
+    `both` refuses labels of one class, `moves_rows` makes a folder for pieces, and
+    without `two_classes` labels are not looked at.
     """
-    check_choice(how.on_error, "on_error", ("stop", "skip"))
-    check_progress(how.progress)
-    n_bytes = check_memory(how.memory)
-    folder = None if how.work_dir is None else check_path(how.work_dir, "work_dir")
     with contextlib.ExitStack() as stack:
-        tasks, workers = stack.enter_context(running(how.executor, how.n_jobs))
         work = ""
         if moves_rows:
-            made = tempfile.mkdtemp(prefix="argmetric-", dir=folder)
+            made = tempfile.mkdtemp(prefix="argmetric-", dir=files.work_dir)
             work = os.path.abspath(made)
             stack.enter_context(unfinished(work))
             stack.callback(remove_folder, work)
-        places = Places("", "", work)
-        run = Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
-        look_at(run, files, wanted)
+        run = stack.enter_context(running(files, Places("", "", work)))
+        look_at(run, files.found, wanted)
         if two_classes:
             settle_labels(run, pos_label, both=both)
         yield run
@@ -330,8 +307,3 @@ def columns_of(files: Any, **wanted: tuple[str | None, tuple[str, ...]]) -> list
         column = find_column(table, name, defaults, what=what, role=known, taken=found)
         found.append(column)
     return found
-
-
-def check_progress(progress: Any) -> None:
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a function, not {shown(progress)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -13,33 +13,21 @@ import numpy as np
 from argmetric._input.arguments import shown
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._frames import blocks_of, is_array
-from argmetric.scale._reading import How, reading
+from argmetric.scale._reading import reading
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress, require_all
+from argmetric.scale._tasks import Found, require_all
 from argmetric.scale._vector import packed, unpacked
 from argmetric.train import TrainingRows
 
 if TYPE_CHECKING:
+    from argmetric.scale._open import Files
     from argmetric.train import MetricLogisticRegression
 
 MOST_ROWS_IN_MEMORY = 50_000  # as the search itself would hold
 
 
-def fit(
-    estimator: MetricLogisticRegression,
-    files: Any,
-    *,
-    features: Sequence[str] | None = None,
-    label: str | None = None,
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> MetricLogisticRegression:
-    """Fit a `MetricLogisticRegression` with the objective "soft" on files of any size.
+def fit(files: Files, estimator: MetricLogisticRegression) -> MetricLogisticRegression:
+    """Fit a `MetricLogisticRegression` with the objective "soft".
 
     The coefficients are those of ``estimator.fit`` on all rows at once, up to rounding.
 
@@ -47,15 +35,6 @@ def fit(
     ----------
     estimator : MetricLogisticRegression
         What to fit, with its own settings.
-    files : str, path or list of these
-        See `argmetric.scale.decide`; or a pair of Dask arrays, of features
-        and labels, by their blocks of rows.
-    features : list of str, optional
-        Columns of numbers; by default all but the label, in their order.
-    label : str, optional
-        The column of labels: by default the one called label, y, target or the like.
-    on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
 
     Returns
     -------
@@ -76,14 +55,9 @@ def fit(
     ):
         if given:
             raise ValueError(f"{name} needs all rows in memory: see estimator.fit")
-    if isinstance(features, str) or not isinstance(features, Sequence | None):
-        raise TypeError(f"features must be a list of names, not {shown(features)}")
-    wanted = WantedColumns({"label": label}, features=features)
-    how = How(on_error, memory, None, executor, n_jobs, progress)
-    arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
-    found = blocks_of(*files) if arrays else find_input(files)
+    wanted = WantedColumns({"label": files.label}, features=files.features)
     pos_label = estimator.pos_label
-    with reading(found, wanted, how, pos_label, both=True) as run:
+    with reading(files, wanted, pos_label, both=True) as run:
         truth = run.columns.truth
         labels = read_labels(np.array([truth.negative, truth.positive]), pos_label)
         truth = replace(truth, positive=labels.positive)
@@ -96,7 +70,7 @@ def fit(
     estimator.n_features_in_ = len(names)
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_  # of an earlier fit
-    if not arrays:
+    if not files.are_arrays:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +27,12 @@ from argmetric._tune import (
 from argmetric.metrics import Metric, MetricLike, require_defined
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._labelled import keys_of
-from argmetric.scale._reading import How, reading
+from argmetric.scale._reading import reading
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress, require_all
+from argmetric.scale._tasks import Found, require_all
+
+if TYPE_CHECKING:
+    from argmetric.scale._open import Files
 
 ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
@@ -40,11 +42,9 @@ WHOLE = 0, (1 << 64) - 1
 
 
 def tune(
-    files: Any,
+    files: Files,
     metric: MetricLike | None = None,
     *,
-    score: str | None = None,
-    label: str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     max_positives: float | None = None,
@@ -56,13 +56,8 @@ def tune(
     coverage: float = 0.9,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
-    on_error: OnError = "stop",
-    memory: int | str | None = None,
-    executor: Any = None,
-    n_jobs: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
 ) -> Rule:
-    """Find the threshold with the best score on labelled rows in files of any size.
+    """Find the threshold with the best score on labelled rows.
 
     The threshold and its score are those of `argmetric.tune` on all rows at once: rows
     are counted in bins of the score, and only bins that can contain the best threshold
@@ -71,22 +66,13 @@ def tune(
 
     Parameters
     ----------
-    files : str, path or list of these
-        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
         What to optimise.
-    score : str, optional
-        The column of scores: by default the one called score, prob, p or the like.
-    label : str, optional
-        The column of true labels: by default the one called label, y, target or the
-        like.
     min_precision, min_recall, max_positives, cost, zero_division, pos_label
         See `argmetric.tune`.
     choice, n_bootstrap, coverage, cv, random_state
         See `argmetric.tune`. The bootstrap resamples rows in bins of
         neighbouring scores.
-    on_error, memory, executor, n_jobs, progress
-        See `argmetric.scale.decide`.
 
     Returns
     -------
@@ -95,9 +81,14 @@ def tune(
     chosen = one_metric(metric, cost, zero_division)
     limits = check_tune_limits(min_precision, min_recall, max_positives)
     settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
-    wanted = WantedColumns({"score": score, "label": label}, scores="finite")
-    how = How(on_error, memory, None, executor, n_jobs, progress)
-    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
+    if files.group is not None:
+        raise ValueError(
+            "a threshold for the mean over groups needs all rows in memory: open the "
+            "files without group, or see argmetric.tune"
+        )
+    names = {"score": files.score, "label": files.label}
+    wanted = WantedColumns(names, scores="finite")
+    with reading(files, wanted, pos_label, both=True) as run:
         require_defined(chosen, run.n)
         cells = _cells_for(run, chosen, limits)
         run.tell_skipped()

@@ -38,6 +38,14 @@ _PARAMETERS = {
     "new_decisions": "decision_column",
     "seed": "random_state",
 }
+# Columns that each command reads of files that are opened
+_READ = {
+    "decide": "score group decision_column",
+    "forecast": "score group decision_column",
+    "evaluate": "label group decision_column",
+    "tune": "score label",
+    "calibrate": "score label weight group",
+}
 _FORCING = ("engine", "on_error", "work_dir", "missing_groups", "resume")
 _ALWAYS = (
     f"{GROUPED} resume output json encoding max_line decimal file more jobs coverage "
@@ -65,8 +73,8 @@ def asked(verb: str, o: Given, source: Input) -> bool:
     from argmetric import scale
 
     verbs = [verb, "calibration_check"] if verb == "calibrate" else [verb]
-    known = (signature(getattr(scale, one)).parameters for one in verbs)
-    taken = {*_ALWAYS.split(), *chain.from_iterable(known)}
+    known = (signature(getattr(scale.Files, one)).parameters for one in verbs)
+    taken = {*_ALWAYS.split(), *_READ[verb].split(), *chain.from_iterable(known)}
     given = [name for name in o.names if o.has(name) and name not in taken]
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
     if verb == "decide" and isinstance(o.max_positives, float):
@@ -122,10 +130,14 @@ def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
             given |= {"zero_division": None, "reference": None}  # made use of
 
             def run(verb: str, metric: Any = None, **more: Any) -> Any:
-                function = getattr(scale, verb)
-                known, how = signature(function).parameters, {**given, **more}
+                how = {**given, **more}
                 how |= {} if metric is None else {"metric": metric}
-                return function(source, **{k: how[k] for k in known if k in how})
+
+                def call(function: Any) -> Any:
+                    known = signature(function).parameters
+                    return function(**{k: how[k] for k in known if k in how})
+
+                return call(getattr(call(partial(scale.open, source)), verb))
 
             yield run
     finally:

@@ -1,0 +1,31 @@
+"""Verbs over files in one call: open the files, and call the verb."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from argmetric import scale
+
+OPENING = tuple(inspect.signature(scale.open).parameters)[1:]
+
+
+def opened(verb: str) -> Callable[..., Any]:
+    """A function of files and of all words for `open` and for the verb."""
+
+    def call(files: Any, *values: Any, **words: Any) -> Any:
+        how = {name: words.pop(name) for name in OPENING if name in words}
+        return getattr(scale.open(files, **how), verb)(*values, **words)
+
+    return call
+
+
+decide, evaluate, forecast, tune, calibrate, calibration_check, fit = map(
+    opened,
+    (
+        *("decide", "evaluate", "forecast", "tune", "calibrate", "calibration_check"),
+        "fit",
+    ),
+)
+decide_classes, evaluate_classes = map(opened, ("decide_classes", "evaluate_classes"))
