@@ -93,8 +93,8 @@ def laid_out(
     Elsewhere 0, and 1 for the floor. Floor and rate are empty where the form has none.
     """
     divides = factors.floor is not None and factors.rate is not None
-    if divides:
-        functions += (factors.floor, factors.rate)  # type: ignore[assignment]
+    if factors.floor is not None and factors.rate is not None:
+        functions = (*functions, factors.floor, factors.rate)
     flat = np.zeros((len(functions), counts.size))
     if divides:
         flat[-2] = 1.0

@@ -51,8 +51,8 @@ GRID_OF_COUNTS = 1 << 17  # cells of all likely counts together
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
 # Cells per standard deviation: at 96 steps of .02 deviations are seen and are not taken
-# for a smooth law. Halves and thirds of a range fall on cells, of many its fifths too.
-FINE = 96.0
+# for a smooth law; the others have cells on which common fractions fall.
+FINE, FINER = 96.0, 128.0
 FIRST = 128  # groups at least whose transforms are multiplied at once
 WORK = 1 << 23  # products of masses and roots of unity that are not too many
 BLOCK = 1 << 19  # cells of groups that are laid out at once
@@ -191,7 +191,7 @@ class _Sum(Moments):
         wide = self._cells(width, DIVISIONS[-1], lowest)
         _, counts, reach = self._on_grid(wide).mass.shape
         most = min(GRID, GRID_OF_COUNTS / counts) * (wide.count - 1) / reach
-        enough = FINE * width / deviation
+        enough = FINER * width / deviation
         enough = next((d for d in DIVISIONS[::-1] if d >= enough), DIVISIONS[0])
         cells = self._cells(width, min(most, enough), lowest)
         if self.apart:
@@ -225,19 +225,20 @@ class _Sum(Moments):
                 steps, weights = spectrum.law(finest=1)
                 sums = float(self.parts.low.sum()) + cells.step * steps + self.sure
                 return law_of_atoms(sums / self.weight, weights, self.undefined)
-        enough = FINE * width / deviation
-        common = 6 if enough < 120 else 60
-        count = max(common * int(enough / common), DIVISIONS[-1])
-        cells = GroupCells(width / count, count + 1, self.mean)
-        spectrum = self._spectrum(cells, self._range(width, support))
-        if spectrum is None:
-            return None
-        if self.apart and not (spectrum.smooth and deviation >= BROAD * width):
-            return None
-        values, weights = spectrum.law()
         short = int(self.groups.rows.lengths.max()) <= TABLE_LIMIT
-        if spectrum.smooth or (short and weights.max() < LUMP):
-            return self.fitted(values, weights)
+        for fine in (FINE, FINER) if short and not self.apart else (FINE,):
+            count = max(math.ceil(fine * width / deviation), DIVISIONS[-1])
+            if fine == FINER:
+                count = next((d for d in DIVISIONS[::-1] if d >= count), count)
+            cells = GroupCells(width / count, count + 1, self.mean)
+            spectrum = self._spectrum(cells, self._range(width, support))
+            if spectrum is None:
+                return None
+            if self.apart and not (spectrum.smooth and deviation >= BROAD * width):
+                return None
+            values, weights = spectrum.law()
+            if spectrum.smooth or (fine == FINER and weights.max() < LUMP):
+                return self.fitted(values, weights)
         return None
 
     def _spectrum(self, cells: GroupCells, reach: float) -> Spectrum | None:
