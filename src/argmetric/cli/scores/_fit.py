@@ -111,26 +111,26 @@ def tune(o: Given) -> int:
         "cost": cost,
     }
     if pieces.asked("tune", o, source):
-        rows, rules, values = _tuned_in_pieces(o, source, metrics, how)
+        rows, rules, read = _tuned_in_pieces(o, source, metrics, how)
     else:
-        rows, rules = _tuned(o, source, metrics, how)
-        values = rows.described()
-        if way != "one":
-            keys = ("metric", "score", "out_of_fold_score")
-            found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
-            scores = [dict(zip(keys, one, strict=True)) for one in found]
-            values |= {"labels": rows.names, "scores": scores}
+        (rows, rules), read = _tuned(o, source, metrics, how), []
+    values = rows.described()
+    if way != "one":
+        keys = ("metric", "score", "out_of_fold_score")
+        found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
+        scores = [dict(zip(keys, one, strict=True)) for one in found]
+        values |= {"labels": rows.names, "scores": scores}
     for rule, target in zip(rules, targets, strict=bool(targets)):
         with writing(target):
             rule.save(target)
     for rule, target in zip(rules, reports, strict=bool(reports)):
         with progress("reporting"):
             save(am.report(rule), target)
-    values |= {"rules": [rule.to_dict() for rule in rules], "output": targets}
     said = [note for rule in rules for note in _notes(rule)]
-    notes = [*dict.fromkeys([*values.get("notes", ()), *said])]
-    if "notes" in values:
-        values["notes"] = notes
+    notes = [*dict.fromkeys([*read, *said])]
+    values["rules"] = [rule.to_dict() for rule in rules]
+    values |= {"notes": notes} if read else {}
+    values["output"] = targets
     told = {"one": _one_lines, "wide": _wide_lines, "classes": _class_lines}[way]
     rows.metric = metrics[0]
     facts, table = told(rows, rules, o)
@@ -224,7 +224,7 @@ def _one_lines(rows: Rows, rules: list[Any], o: Given) -> tuple[Any, Any]:
 
 def _tuned_in_pieces(
     o: Given, source: Input, metrics: list[Any], how: dict[str, Any]
-) -> tuple[Rows, list[Any], _report.Values]:
+) -> tuple[Rows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
     used = pieces.columns(o, source, "score", "label", logits=True)
     read, how = [f"read in pieces, engine {o.engine}"], {**how, **used}
@@ -233,7 +233,7 @@ def _tuned_in_pieces(
             run("tune", one, **how) for one in ([None] if how["cost"] else metrics)
         ]
     rows = pieces.rows_of(source, rules[0].n, metrics[0], **used)
-    return rows, rules, {**rows.described(), "notes": read}
+    return rows, rules, read
 
 
 def _cost(o: Given) -> tuple[float, float] | None:
