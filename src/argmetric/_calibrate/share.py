@@ -32,12 +32,14 @@ from argmetric._input.types import Floats, Integers
 
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
-EVEN = np.linspace(0.0, 1.0, GRID_POINTS)
+EVEN, NINE = (np.linspace(0.0, 1.0, count) for count in (GRID_POINTS, 9))
+TABLES = 6  # of nine points each, by which a peak or an end is found
 FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
 MOST_STEPS = 50  # of Newton's method
-MOST_LINES = 40  # by which an end is looked for
+SMALL_STEP = 1e-6  # of log a
+CELLS_AT_ONCE = 1 << 16  # of tables of θ, maps and cells
 BINOMIAL_ATOMS = 9
 CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
@@ -80,7 +82,8 @@ class ScoreTable:
     scores : ndarray
         Mean score of each cell, on the scale of the reference.
     old, new : ndarray
-        Rows of the reference, and new rows, in each cell.
+        Rows of the reference, and new rows, in each cell; or a row of them for each
+        map.
     logits : bool
         Whether scores are log-odds.
     """
@@ -121,20 +124,37 @@ class ShareLikelihood:
         return cls(table, np.vstack([table.chances(one) for one in maps]))
 
     def loglik(self, theta: Floats) -> Floats:
-        old, new = self.table.old, self.table.new
-        m, n, both = old.sum(), new.sum(), old + new
-        h = self._factors(theta)
-        log_a = -np.log(h @ old / m)
-        for _ in range(MOST_STEPS):
-            odds = (n / m) * np.exp(log_a)[..., None] * h
-            is_new = odds / (1.0 + odds)
-            gap = n - is_new @ both
-            log_a += np.clip(gap / ((is_new * (1.0 - is_new)) @ both), -1.0, 1.0)
-            if np.abs(gap).max() <= 1e-10 * n:
-                break
-        log_r = log_a[..., None] + np.log(h)
-        relative = (m + n * np.exp(log_r)) / (m + n)
-        return np.asarray(log_r @ new - np.log(relative) @ both)
+        """ℓ at every θ; some maps at a time, so that tables stay in cache."""
+        shape = len(theta), *self.table.old.shape[-1:], 1
+        old, new = (
+            np.broadcast_to(one[..., None], shape)
+            for one in (self.table.old, self.table.new)
+        )
+        level = np.empty((*theta.shape, 1))
+        step = max(CELLS_AT_ONCE // (theta[0].size * shape[1]), 1)
+        for first in range(0, len(theta), step):
+            part = slice(first, first + step)
+            then, now = old[part], new[part]
+            m, n, both = then.sum(axis=1), now.sum(axis=1), then + now
+            m, ratio = m[:, None], (n / m)[:, None]
+            h = self.chances[part, None] * np.expm1(theta[part])[..., None]
+            h += 1.0
+            log_a, one = -np.log(h @ then / m), np.empty_like(h)
+            for _ in range(MOST_STEPS):
+                np.multiply(h, ratio * np.exp(log_a), out=one)
+                one += 1.0
+                np.reciprocal(one, out=one)  # the part of old rows, m/(m + n·r)
+                rest = one @ both
+                np.multiply(one, one, out=one)
+                move = np.clip((rest - m) / (rest - one @ both), -1.0, 1.0)
+                log_a += move
+                if np.abs(move).max() <= SMALL_STEP:  # what is left is its square
+                    break
+            np.multiply(h, ratio * np.exp(log_a), out=one)
+            one += 1.0
+            level[part] = ratio * m * log_a - np.log(one, out=one) @ both
+            level[part] += np.log(h, out=h) @ now + (1.0 + ratio) * m * np.log1p(ratio)
+        return level[..., 0]
 
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
         """Expected share of positives among the new rows, and its binomial sd."""
@@ -153,15 +173,15 @@ class ShareLikelihood:
     def peaks(self) -> tuple[Floats, Floats]:
         """The likeliest θ of every map, and its ℓ.
 
-        Three tables, each between the neighbours of the best point of the one before,
-        and a parabola through the best three points of the last.
+        Tables, each between the neighbours of the best point of the one before, and a
+        parabola through the best three points of the last.
         """
         row = np.arange(self.chances.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
-        for _ in range(3):
-            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+        for _ in range(TABLES):
+            theta = low[:, None] + np.multiply.outer(high - low, NINE)
             level = self.loglik(theta)
-            best = np.clip(level.argmax(axis=1), 1, GRID_POINTS - 2)
+            best = np.clip(level.argmax(axis=1), 1, NINE.size - 2)
             low, high = theta[row, best - 1], theta[row, best + 1]
         before, top, after = (level[row, best + step] for step in (-1, 0, 1))
         bend = before - 2.0 * top + after
@@ -175,36 +195,27 @@ class ShareLikelihood:
         )
 
     def profile(self, coverage: float) -> tuple[Floats, Floats]:
-        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
-        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
-        peak, level = self.peaks
-        ends = []
-        for side in (-1.0, 1.0):
-            # The root of the fall is nearly linear in θ: lines between both ends of
-            # a bracket meet it soon, and halves where an end has stayed.
-            inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
-            low, high = np.full(peak.size, -root), self._fall(outer, level) - root
-            for _ in range(MOST_LINES):
-                part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
-                middle = inner + part * (outer - inner)
-                found = self._fall(middle, level) - root
-                inside = found <= 0.0
-                inner, outer = (
-                    np.where(inside, middle, inner),
-                    np.where(inside, outer, middle),
-                )
-                low, high = (
-                    np.where(inside, found, low / 2),
-                    np.where(inside, np.where(high > 0.0, high / 2, high), found),
-                )
-                if (np.abs(found) <= 1e-9).all() or (high <= 0.0).all():
-                    break
-            ends.append(middle)
-        return ends[0], ends[1]
+        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1).
 
-    def _fall(self, theta: Floats, level: Floats) -> Floats:
-        """√(2·Δ), by how much ℓ is below the level of each map."""
-        return np.sqrt(2.0 * np.maximum(level - self.loglik(theta[:, None])[:, 0], 0.0))
+        Each table lies between two neighbours of the one before. The root of the fall
+        is nearly linear in θ between the last two.
+        """
+        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
+        peak, level = (one[:, None, None] for one in self.peaks)
+        inner = np.repeat(peak, 2, axis=1)
+        outer = np.broadcast_to([[-LARGEST_THETA], [LARGEST_THETA]], inner.shape)
+        for _ in range(TABLES):
+            theta = inner + (outer - inner) * NINE
+            found = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
+            fall = np.sqrt(2.0 * np.maximum(level - found, 0.0)) - root
+            last = np.minimum((fall <= 0.0).sum(axis=2), theta.shape[2] - 1)[..., None]
+            inner, outer = (
+                np.take_along_axis(theta, last - step, axis=2) for step in (1, 0)
+            )
+        low, high = (np.take_along_axis(fall, last - step, axis=2) for step in (1, 0))
+        part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
+        ends = (inner + part * (outer - inner))[..., 0]
+        return ends[:, 0], ends[:, 1]
 
     def posterior(self) -> tuple[Floats, Floats]:
         """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""

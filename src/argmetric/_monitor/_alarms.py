@@ -22,7 +22,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Maps, Shift, score_law
+from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift
 from argmetric._monitor._likelihood import likelihood_of
 from argmetric.metrics import Metric
 
@@ -36,6 +36,7 @@ YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
 NO_STEP = 1e-6  # difference of the score that counts as none
+NOT_MOVED = math.nan, math.nan
 
 
 @lru_cache(maxsize=64)
@@ -118,10 +119,11 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
     return 0.0 if not abs(step) > NO_STEP else math.copysign(sign, sign * step)
 
 
-def signed_root(old: Floats, new: Floats, chances: Floats) -> float:
-    """√(2·max ℓ) with the sign of the likeliest θ, for one map."""
-    (theta,), (level,) = likelihood_of(old, new, chances[None]).peaks
-    return math.copysign(math.sqrt(2.0 * max(level, 0.0)), theta)
+def signed_roots(old: Floats, new: Floats, chances: Floats) -> Floats:
+    """√(2·max ℓ) with the sign of the likeliest θ, for pairs of rows of counts."""
+    alike = np.broadcast_to(chances, old.shape)
+    theta, level = likelihood_of(old, new, alike).peaks
+    return np.copysign(np.sqrt(2.0 * np.maximum(level, 0.0)), theta)
 
 
 def movements(
@@ -156,17 +158,18 @@ def movements(
     part = np.ones(len(tables)) if known is None else known.astype(np.float64)
     past = old + np.cumsum(rows * np.append(0.0, part)[:, None], axis=0)
     labels = np.cumsum(np.array(tables), axis=0)
+    ends = range(first + 1, len(tables) + 1)
+    pairs = [(end, w) for end in ends for w in WINDOWS if w <= end]
+    end, width = np.array([*pairs, *((one, 1) for one in ends)]).T
+    then = past[end - width]
+    then[len(pairs) :] = old  # a period against the reference alone
+    roots = signed_roots(then, sums[end] - sums[end - width], chances)
     found = []
-    for end in range(first + 1, len(tables) + 1):
-        side = direction(labels[end - 1], old, chances, metric)
-        roots = [
-            signed_root(past[end - w], sums[end] - sums[end - w], chances)
-            for w in WINDOWS
-            if w <= end
-        ]
-        against = signed_root(old, sums[end] - sums[end - 1], chances)
-        furthest = -side * max(roots, key=abs)
-        found.append((furthest, -side * against) if side else (math.nan, math.nan))
+    for i, last in enumerate(ends):
+        side = direction(labels[last - 1], old, chances, metric)
+        furthest = max(roots[: len(pairs)][end[: len(pairs)] == last], key=abs)
+        pair = furthest, roots[len(pairs) + i]
+        found.append((-side * pair[0], -side * pair[1]) if side else NOT_MOVED)
     return found
 
 
@@ -187,13 +190,13 @@ def floor_statistic(
     tables : sequence of ndarray
         Counts of the periods that are taken together.
     old, maps, metric, shift
-        As for `score_law`.
+        As for `PeriodLaw`.
     floor : float
         The score that is still good enough.
     """
     pooled = np.sum(tables, axis=0)
-    mean, deviation = score_law(pooled, old, maps, metric, shift).mixed.level()
-    quiet = score_law(pooled, old, maps, metric, "none").mixed.level()[1]
+    law = PeriodLaw(pooled, old, maps, metric, shift)
+    (mean, deviation), quiet = law.mixed.level(), law.unmoved.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
     if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0

@@ -28,12 +28,13 @@ def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
     Parameters
     ----------
     old, new : ndarray
-        Rows of the reference and of the period in each cell.
+        Rows of the reference and of the period in each cell; or a row of them for
+        each of `chances`.
     chances : ndarray
         Chance of a positive in each cell, a row for every map.
     """
-    used = old + new > 0
-    table = ScoreTable(np.zeros(used.sum()), old[used], new[used], False)
+    used = np.atleast_2d(old + new > 0).any(axis=0)
+    table = ScoreTable(np.zeros(0), old[..., used], new[..., used], False)
     return ShareLikelihood(table, chances[:, used])
 
 

@@ -257,7 +257,7 @@ class Monitoring(Saved["Monitoring"], Result):
             maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
             made = period_of(one, self.watch, maps)
-            found[one.number] = replace(made, **alarm)
+            found[one.number] = made._with(**alarm)
         return replace(self, _found=FoundPeriods(found))
 
     def _period(self, place: int) -> PeriodCounts:
@@ -385,7 +385,7 @@ class Monitoring(Saved["Monitoring"], Result):
                 for one in self.counts
             ],
             "periods": [
-                plain(vars(one)) for one in self._found.of(self.counts, self.watch)
+                plain(one.values()) for one in self._found.of(self.counts, self.watch)
             ],
             "told": [
                 {name: plain(values_of(one))[name] for name in TOLD}

@@ -124,9 +124,17 @@ class Rows(NamedTuple):
         for name, rows in zip(self.names, np.split(order, ends[:-1]), strict=True):
             yield name, self.take(rows)
 
+    def _periods(self) -> tuple[Integers, Integers]:
+        """Numbers of periods, and the place of each row's among them."""
+        low, high = self.number.min(initial=0), self.number.max(initial=0)
+        if high - low > self.number.size:  # short periods, far apart
+            return np.unique(self.number, return_inverse=True)
+        used = np.bincount(self.number - low) > 0
+        return low + np.flatnonzero(used), (np.cumsum(used) - 1)[self.number - low]
+
     def counted(self, cells: Cells) -> dict[int, Integers]:
         """Tables by the number of the period."""
-        found, part = np.unique(self.number, return_inverse=True)
+        found, part = self._periods()
         how = self.selected, self.known, part, found.size
         return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
 
@@ -136,7 +144,7 @@ class Rows(NamedTuple):
             return {}
         codes, ids = self.groups.codes, self.groups.ids
         place = cells.places(self.scores, self.selected, self.known)
-        found, part = np.unique(self.number, return_inverse=True)
+        found, part = self._periods()
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part))[:-1]
         tables = (
