@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.kept import LARGEST_LOGIT as LARGEST_LOGIT
 from argmetric._calibrate.kept import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
@@ -75,23 +74,13 @@ class EstimatedShare(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Rows of a reference and new rows, counted in the same cells of scores.
+    """Rows of a reference and new rows, counted in the same cells of scores."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Mean score of each cell, on the scale of the reference.
-    old, new : ndarray
-        Rows of the reference, and new rows, in each cell; or a row of them for each
-        map.
-    logits : bool
-        Whether scores are log-odds.
-    """
-
-    scores: Floats
+    scores: Floats  # mean score of each cell, on the scale of the reference
+    # Rows of the reference, and new rows, in each cell; or a row of them for each map
     old: Floats
     new: Floats
-    logits: bool
+    logits: bool  # whether scores are log-odds
 
     @classmethod
     def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
@@ -120,40 +109,45 @@ class ShareLikelihood:
     chances: Floats
 
     @classmethod
-    def of(cls, table: ScoreTable, maps: tuple[Calibrator, ...]) -> ShareLikelihood:
-        return cls(table, np.vstack([table.chances(one) for one in maps]))
+    def of(cls, table: ScoreTable, calibrator: Calibrator) -> ShareLikelihood:
+        return cls(table, np.atleast_2d(table.chances(calibrator)))
 
-    def loglik(self, theta: Floats) -> Floats:
-        """ℓ at every θ; some maps at a time, so that tables stay in cache."""
-        shape = len(theta), *self.table.old.shape[-1:], 1
+    @cached_property
+    def _rows(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Old and new rows of cells; m, and n/m: all with a first axis of maps."""
+        shape = len(self.chances), self.chances.shape[1], 1
         old, new = (
             np.broadcast_to(one[..., None], shape)
             for one in (self.table.old, self.table.new)
         )
+        m = old.sum(axis=1, keepdims=True)
+        return old, new, m, new.sum(axis=1, keepdims=True) / m
+
+    def loglik(self, theta: Floats) -> Floats:
+        """ℓ at every θ; some maps at a time, so that tables stay in cache."""
         level = np.empty((*theta.shape, 1))
-        step = max(CELLS_AT_ONCE // (theta[0].size * shape[1]), 1)
+        step = max(CELLS_AT_ONCE // (theta[0].size * self.chances.shape[1]), 1)
         for first in range(0, len(theta), step):
             part = slice(first, first + step)
-            then, now = old[part], new[part]
-            m, n, both = then.sum(axis=1), now.sum(axis=1), then + now
-            m, ratio = m[:, None], (n / m)[:, None]
+            old, new = self._rows[0][part], self._rows[1][part]
+            m, ratio, both = self._rows[2][part], self._rows[3][part], old + new
             h = self.chances[part, None] * np.expm1(theta[part])[..., None]
             h += 1.0
-            log_a, one = -np.log(h @ then / m), np.empty_like(h)
+            log_a, one = -np.log(h @ old / m), np.empty_like(h)
             for _ in range(MOST_STEPS):
                 np.multiply(h, ratio * np.exp(log_a), out=one)
                 one += 1.0
                 np.reciprocal(one, out=one)  # the part of old rows, m/(m + n·r)
                 rest = one @ both
                 np.multiply(one, one, out=one)
-                move = np.clip((rest - m) / (rest - one @ both), -1.0, 1.0)
-                log_a += move
+                move = (rest - m) / (rest - one @ both)
+                log_a += np.minimum(np.maximum(move, -1.0), 1.0)
                 if np.abs(move).max() <= SMALL_STEP:  # what is left is its square
                     break
             np.multiply(h, ratio * np.exp(log_a), out=one)
             one += 1.0
             level[part] = ratio * m * log_a - np.log(one, out=one) @ both
-            level[part] += np.log(h, out=h) @ now + (1.0 + ratio) * m * np.log1p(ratio)
+            level[part] += np.log(h, out=h) @ new + (1.0 + ratio) * m * np.log1p(ratio)
         return level[..., 0]
 
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
@@ -181,7 +175,7 @@ class ShareLikelihood:
         for _ in range(TABLES):
             theta = low[:, None] + np.multiply.outer(high - low, NINE)
             level = self.loglik(theta)
-            best = np.clip(level.argmax(axis=1), 1, NINE.size - 2)
+            best = np.minimum(np.maximum(level.argmax(axis=1), 1), NINE.size - 2)
             low, high = theta[row, best - 1], theta[row, best + 1]
         before, top, after = (level[row, best + step] for step in (-1, 0, 1))
         bend = before - 2.0 * top + after
@@ -247,18 +241,10 @@ def estimate_share(
     likely as the next. The draws of the shift pair every alternative with a θ from its
     own posterior.
 
-    Parameters
-    ----------
-    calibrator : Calibrator
-        A map that was fitted on the reference.
-    reference : Reference or ScoreCells
-        The labelled rows, or what was kept of them.
-    scores : ndarray
-        Scores of the new rows, on the same scale, before the map.
-    n : int
-        How many new rows there are, with those that are certain negatives.
-    coverage : float, default=0.9
-        Probability that the interval of the share should hold.
+    `calibrator`: a map that was fitted on the reference; `reference`: the labelled
+    rows, or what was kept of them; `scores`: scores of the new rows, on the same scale,
+    before the map; `n`: how many new rows there are, with those that are certain
+    negatives; `coverage`: probability that the interval of the share should hold.
     """
     if not scores.size:
         raise ValueError('prior="estimate" needs scores to estimate from: p is empty')
@@ -267,9 +253,7 @@ def estimate_share(
     # As log-odds, which do not vanish where probabilities do
     x = calibrator._map(scores if reference.logits else logit(scores))
     constant = constant_for_share(*from_log_odds(x), share.mean, n)
-    shift = MatchedShare(
-        constant, prevalence=share.mean, n=scores.size, draws=draws[:, None]
-    )
+    shift = MatchedShare(constant, prevalence=share.mean, n=scores.size, draws=draws)
     return shift, share
 
 
@@ -281,12 +265,12 @@ def _from_table(
     coverage: float,
 ) -> tuple[EstimatedShare, Floats]:
     """The share among n rows of which a table has some, and a θ for every map."""
-    likelihood = ShareLikelihood.of(table, (calibrator._family,))
+    likelihood = ShareLikelihood.of(table, calibrator._family)
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)
     share = EstimatedShare(mean, low, high, coverage, reference.prevalence)
-    return share, _drawn(theta, weight)
+    return share, drawn_theta(theta, weight, 1)
 
 
 def _share_of(
@@ -304,17 +288,17 @@ def _share_of(
     return float((weight * mean).sum() / weight.sum()), float(low), float(high)
 
 
-def _drawn(theta: Floats, weight: Floats) -> Floats:
-    """One θ from the law of every map, at levels that are spread evenly over maps."""
-    count = theta.shape[0]
-    levels = (np.random.default_rng(0).permutation(count) + 0.5) / count
-    reached = np.cumsum(weight, axis=1) - weight / 2
-    return np.array(
-        [
-            np.interp(level, below, values)
-            for level, below, values in zip(levels, reached, theta, strict=True)
-        ]
+def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
+    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
+    shape = len(weight), each
+    level = np.random.default_rng(0).permutation(len(weight) * each).reshape(shape)
+    rows = zip(
+        (level + 0.5) / level.size,
+        np.cumsum(weight, axis=1) - weight / 2,
+        np.broadcast_to(theta, weight.shape),
+        strict=True,
     )
+    return np.array([np.interp(*row) for row in rows])
 
 
 def moved_note(
@@ -332,7 +316,7 @@ def moved_note(
     if not scores.size:
         return None
     table = ScoreTable.of(reference, scores)
-    theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
+    theta, level = ShareLikelihood.of(table, calibrator).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
     if codes is not None:

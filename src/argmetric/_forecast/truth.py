@@ -59,14 +59,9 @@ Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up by rows of maps
 
 @dataclass(frozen=True)
 class Truth:
-    """Draws of what may be true of rows, given the reference of a map.
+    """Draws of what may be true of rows, given the reference of a map."""
 
-    Attributes
-    ----------
-    calibrator : Calibrator
-        A map with draws; of a chain the first was fitted on the reference.
-    """
-
+    # A map with draws; of a chain the first was fitted on the reference
     calibrator: Calibrator
 
     @cached_property
@@ -111,20 +106,11 @@ class Truth:
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
-        Parameters
-        ----------
-        cells : Cells
-            Rows of the batch.
-        prior : float, optional
-            Their share of positives, which is met in every draw.
-        n : int
-            Rows of the batch, with those that are certain negatives, for `prior`.
-        draws : int
-            How many; as many for every map.
-        shift : ndarray, optional
-            What is added to all log-odds after the map: rows of a value for each map.
-        factors : list, optional
-            What `factors` gave for as many draws, where it is used more than once.
+        `cells`: rows of the batch; `prior`: their share of positives, which is met in
+        every draw; `n`: rows of the batch, with those that are certain negatives, for
+        `prior`; `draws`: how many; as many for every map; `shift`: what is added to all
+        log-odds after the map: rows of a value for each map; `factors`: what `factors`
+        gave for as many draws, where it is used more than once.
         """
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
@@ -190,21 +176,13 @@ class Truth:
 
 
 class _Side(NamedTuple):
-    """Cells of one predicted label, and the rows of the reference that would have it.
+    """Cells of one predicted label, and rows of the reference that would have it."""
 
-    Attributes
-    ----------
-    cells : ndarray of bool
-        Which cells they are.
-    says, rest : ndarray
-        Mean chance of a positive, and of a negative, of those rows, under every map.
-    rows, positives : float
-        How many they are, and how many of them were positive.
-    """
-
-    cells: Booleans
+    cells: Booleans  # which cells they are
+    # Mean chance of a positive, and of a negative, of those rows, under every map
     says: Floats
     rest: Floats
+    # How many they are, and how many of them were positive
     rows: float
     positives: float
 
@@ -246,16 +224,9 @@ def drawn_counts(
 ) -> Floats:
     """Positives among rows with these chances, a column for each draw.
 
-    Parameters
-    ----------
-    p : ndarray
-        Chances in cells, a column for each draw.
-    rows : ndarray
-        Rows in each cell; several rows of it are as many groups.
-    repeats : int
-        Draws of counts for each of chances; they come out one after the other.
-    rng : Generator
-        What draws.
+    `p`: chances in cells, a column for each draw; `rows`: rows in each cell; several
+    rows of it are as many groups; `repeats`: draws of counts for each of chances; they
+    come out one after the other; `rng`: what draws.
     """
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= FEW:  # every row by itself

@@ -46,12 +46,8 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
     By simulation of quiet years: normal means of periods of equal size, and of a
     reference as large as a period; the size of the reference hardly matters.
 
-    Parameters
-    ----------
-    n_periods : int
-        Periods of a year.
-    false_alarms : float
-        Probability of an alarm in a quiet year.
+    `n_periods`: periods of a year; `false_alarms`: probability of an alarm in a quiet
+    year.
     """
     length = min(n_periods, LONGEST_YEAR)
     quiet = (1.0 - false_alarms) ** (length / n_periods)
@@ -93,14 +89,9 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
     Under label shift hit rate and false positive rate stay as they are. 0 for a metric
     of these two alone, such as recall.
 
-    Parameters
-    ----------
-    table : ndarray
-        Counts from which the share of rows that are called positive is taken, by cell.
-    old, chances : ndarray
-        Rows of the reference and chance of a positive in each cell.
-    metric : Metric
-        What is monitored.
+    `table`: counts from which the share of rows that are called positive is taken, by
+    cell; `old` and `chances`: rows of the reference and chance of a positive in each
+    cell; `metric`: what is monitored.
     """
     total = rows_of(table)
     there = np.flatnonzero(total)
@@ -139,19 +130,11 @@ def movements(
     The one of the alarm, and the root of the period against the reference alone. They
     are positive where the score moved for the worse.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray
-        Counts of all periods, in order.
-    old, chances : ndarray
-        Rows of the reference in each cell, and the chance of a positive.
-    metric : Metric
-        What is monitored.
-    first : int
-        The first period that is asked for.
-    known : ndarray of bool, optional
-        Periods that later ones are compared with; by default all. Strange rows in the
-        past would make ordinary ones look moved.
+    `tables`: counts of all periods, in order; `old` and `chances`: rows of the
+    reference in each cell, and the chance of a positive; `metric`: what is monitored;
+    `first`: the first period that is asked for; `known`: periods that later ones are
+    compared with; by default all. Strange rows in the past would make ordinary ones
+    look moved.
     """
     rows = [np.zeros_like(old), *map(rows_of, tables)]
     sums = np.cumsum(rows, axis=0)
@@ -185,14 +168,8 @@ def floor_statistic(
 
     Infinite where all labels are known: the score is then certain.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray
-        Counts of the periods that are taken together.
-    old, maps, metric, shift
-        As for `PeriodLaw`.
-    floor : float
-        The score that is still good enough.
+    `tables`: counts of the periods that are taken together; `old`, `maps`, `metric`,
+    `shift`: as for `PeriodLaw`; `floor`: the score that is still good enough.
     """
     pooled = np.sum(tables, axis=0)
     law = PeriodLaw(pooled, old, maps, metric, shift)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.share import drawn_theta
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import (
     COUNTS,
@@ -47,21 +48,11 @@ LEARNT = (True, False, True)
 
 
 class Maps(NamedTuple):
-    """What the maps of a reference say of cells of the score.
+    """What the maps of a reference say of cells of the score."""
 
-    Attributes
-    ----------
-    truth : Truth
-        Draws of what may be true, given the reference.
-    x : ndarray
-        Log-odds of the cells, before any map.
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
-    """
-
-    truth: Truth
-    x: Floats
-    chances: Floats
+    truth: Truth  # draws of what may be true, given the reference
+    x: Floats  # log-odds of the cells, before any map
+    chances: Floats  # chance of a positive in each cell, a row for every map
 
     @classmethod
     def of(cls, calibrator: Calibrator, cells: Cells) -> Maps:
@@ -76,22 +67,13 @@ class Maps(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """Equally or otherwise weighted draws, a row for every map.
+    """Equally or otherwise weighted draws, a row for every map."""
 
-    Attributes
-    ----------
-    value, share : ndarray
-        Score, and share of positives.
-    expected : ndarray
-        Score at the expected counts, without chance.
-    weight : ndarray
-        They sum to 1.
-    """
-
+    # Score, and share of positives
     value: Floats
     share: Floats
-    expected: Floats
-    weight: Floats
+    expected: Floats  # score at the expected counts, without chance
+    weight: Floats  # they sum to 1
 
     def summary(self, coverage: float) -> tuple[float, float, float]:
         """Mean and interval of the score."""
@@ -125,21 +107,10 @@ class Draws:
 class PeriodLaw:
     """The law of the score of one period; each part is computed when it is asked for.
 
-    Parameters
-    ----------
-    table : ndarray
-        Counts of the period.
-    old : ndarray
-        Rows of the reference in each cell.
-    maps : Maps
-        What the reference says of the cells.
-    metric : Metric or MeanOverGroups
-        What is forecast.
-    shift : {"auto", "none", "prior"}
-        Which readings are mixed.
-    weighted : Maps, optional
-        What it says of rows such as those of the period, which holds unless the share
-        of positives moved.
+    `table`: counts of the period; `old`: rows of the reference in each cell; `maps`:
+    what the reference says of the cells; `metric`: what is forecast; `shift`: which
+    readings are mixed; `weighted`: what it says of rows such as those of the period,
+    which holds unless the share of positives moved.
     """
 
     def __init__(
@@ -239,14 +210,6 @@ def posterior(
     return np.exp(both - after[:, None]), after - before
 
 
-def drawn_theta(theta: Floats, weight: Floats, count: int) -> Floats:
-    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
-    maps = len(weight)
-    level = np.random.default_rng(0).permutation(maps * count).reshape(maps, count)
-    rows = zip((level + 0.5) / (maps * count), weight, strict=True)
-    return np.array([np.interp(x, np.cumsum(w) - w / 2, theta) for x, w in rows])
-
-
 def draws_at(
     table: Integers,
     maps: Maps,
@@ -257,16 +220,8 @@ def draws_at(
 ) -> Draws:
     """Draws of the score, some for every θ of every map.
 
-    Parameters
-    ----------
-    table, maps, metric
-        As for `PeriodLaw`.
-    theta : ndarray
-        A row for every map.
-    of_map : ndarray
-        Weights of the maps.
-    factors : list, optional
-        As for `Truth.chances`.
+    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map;
+    `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
     """
     cells = maps.cells_of(table)
     p = maps.truth.chances(cells, shift=theta.T, factors=factors)

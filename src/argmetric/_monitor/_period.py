@@ -240,12 +240,8 @@ def actual_score(
     The interval is for the shares of the four cells of the confusion matrix, with half
     a row added to each (Jeffreys).
 
-    Parameters
-    ----------
-    known : ndarray
-        By column, predicted label and true label; the score is a mean over columns.
-    metric, coverage
-        As for `monitor`.
+    `known`: by column, predicted label and true label; the score is a mean over
+    columns; `metric` and `coverage`: as for `monitor`.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
     n = counts.sum(axis=1, keepdims=True)
