@@ -127,9 +127,7 @@ def test_cells_lose_next_to_nothing():
         np.repeat([0.0, 1.0], [2000, 3000]),
         logits=False,
     )
-    coarse, fine = (
-        ShareLikelihood.of(one, (calibrator,)).peaks for one in (cells, each)
-    )
+    coarse, fine = (ShareLikelihood.of(one, calibrator).peaks for one in (cells, each))
     assert coarse[0][0] == pytest.approx(fine[0][0], abs=0.02)
     assert coarse[1][0] == pytest.approx(fine[1][0], rel=0.01)
 
@@ -207,7 +205,7 @@ def test_nothing_is_said_where_nothing_moved():
 def test_nothing_is_said_of_a_movement_that_does_not_matter():
     rng, (calibrator, rows) = fitted(m=200_000)
     p = draw(rng, 200_000, 0.21)[1]
-    (theta,), (level,) = ShareLikelihood.of(ScoreTable.of(rows, p), (calibrator,)).peaks
+    (theta,), (level,) = ShareLikelihood.of(ScoreTable.of(rows, p), calibrator).peaks
     assert 2 * level > 6.63  # it is no chance
     assert 0.0 < theta < 0.1
     assert moved_note(calibrator, rows, p, p.size) is None

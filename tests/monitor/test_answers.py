@@ -244,7 +244,7 @@ def test_five_positives_leave_no_certain_score() -> None:
 def test_intervals_are_no_narrower_than_those_of_forecast(
     metric: str, m: int, k: int, gap: float
 ) -> None:
-    """But for the noise of draws: one count more or less at the end of five percent."""
+    """Both use the same draws; cells of the score differ, and may by a count."""
     rng = np.random.default_rng([m, k])
 
     def scores(y: Any) -> Any:
@@ -257,6 +257,6 @@ def test_intervals_are_no_narrower_than_those_of_forecast(
     one = am.monitor(new, cut, metric, reference=(y, p)).periods[0]
     assert one.verdict == "fine"
     low, high = am.forecast(new, new >= cut, metric, reference=(y, p)).interval
-    assert one.high - one.low >= 0.94 * (high - low)
+    assert one.high - one.low >= 0.98 * (high - low)
     assert one.low <= low + 0.01
     assert one.high >= high - 0.01

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import argmetric as am
-from argmetric._monitor._likelihood import FINE, POINTS, between
+from argmetric._monitor._likelihood import FINE, POINTS, ThetaTable, between
 
 RNG = np.random.default_rng(7)
 
@@ -53,6 +54,31 @@ def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) 
     assert (low < share).all()
     assert (share < high).all()
     assert (high - low < 0.2).all()
+
+
+def test_without_a_shift_readings_wait_until_they_are_asked_for(
+    watched: am.Monitoring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def computed(*rows: Any) -> None:
+        raise AssertionError("nobody asked for the readings")
+
+    how: Any = {"reference": REFERENCE, "every": 1000, "floor": 0.5, "shift": "none"}
+    found = am.monitor(P, CUT, **how)
+    with monkeypatch.context() as patched:
+        patched.setattr(ThetaTable, "of", computed)
+        assert [one.verdict for one in found.periods] == [
+            one.verdict for one in watched.periods
+        ]
+    again = pickle.loads(pickle.dumps(found))
+    for one, other, auto in zip(
+        found.periods, again.periods, watched.periods, strict=True
+    ):
+        assert one.low < one.expected < one.high
+        for name in ("if_share_low", "if_other_rows", "population_high", "z"):
+            assert getattr(one, name) == getattr(auto, name)
+        assert other == one
+    with pytest.raises(AttributeError, match="no attribute 'iff'"):
+        _ = found.periods[0].iff
 
 
 def test_rows_that_are_added_bit_by_bit_change_nothing(watched: am.Monitoring) -> None:

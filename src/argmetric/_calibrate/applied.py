@@ -128,16 +128,15 @@ def warn_of_lost_map(p: Any, labels: Any) -> None:
     if decision is None or decision.labels is not labels:
         return
     given = decision._asked["p"]
-    if p is given or (not is_sparse(p) and _same_values(p, given)):
+    same = p is given
+    if not same and not is_sparse(p):
+        same = np.array_equal(to_numpy(p, "p"), to_numpy(given, "p"))
+    if same:
         warn_user(
             "these labels were decided with recalibrated probabilities, and the "
             "forecast takes p as it stands: call forecast() of the decision, or pass "
             "the same calibrator or reference"
         )
-
-
-def _same_values(p: Any, other: Any) -> bool:
-    return np.array_equal(to_numpy(p, "p"), to_numpy(other, "p"))
 
 
 def calibration_note(calibrator: Calibrator) -> str:

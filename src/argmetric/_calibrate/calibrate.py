@@ -245,30 +245,8 @@ def calibrate_out_of_fold(
 ) -> Floats:
     """Probabilities recalibrated by maps that did not see the row's own label.
 
-    Parameters
-    ----------
-    y, p, method, sample_weight, logits
-        As for `calibrate`; "auto" chooses one method for all folds.
-    cv : int, default=5
-        Number of folds, in which each class is spread evenly; fewer where a class has
-        fewer rows.
-    groups : array-like, optional
-        Group of each row: whole groups then make the folds.
-    random_state : int, optional
-        Seed of the folds.
-
-    Returns
-    -------
-    ndarray
-        Probabilities in the shape of `p`.
-
-    Examples
-    --------
-    >>> from argmetric._calibrate.calibrate import calibrate_out_of_fold
-    >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
-    >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
-    >>> calibrate_out_of_fold(y, p, cv=2).round(2)
-    array([0.01, 0.06, 0.05, 0.07, 0.21, 0.37, 0.41, 0.85])
+    In the shape of `p`. "auto" chooses one method for all folds. Each class is spread
+    evenly over `cv` folds, or fewer where it has fewer rows; `groups` stay together.
     """
     check_choice(method, "method", METHODS)
     n_folds = check_folds(cv)

@@ -75,23 +75,15 @@ MOST_COUNTED = 128  # cells that are kept with a map
 
 @dataclass(frozen=True)
 class MapCells:
-    """Rows with nearly the same score, from low to high.
+    """Rows with nearly the same score, from low to high."""
 
-    Attributes
-    ----------
-    x, score : ndarray
-        Mean log-odds, and mean score as given, of each cell.
-    positive, total : ndarray
-        Positive rows and all rows; weights count rows here.
-    ends : tuple of two floats, or None
-        Log-odds at which scores of 0 and of 1 stand.
-    """
-
+    # Mean log-odds, and mean score as given, of each cell
     x: Floats
     score: Floats
+    # Positive rows and all rows; weights count rows here
     positive: Floats
     total: Floats
-    ends: tuple[float, float] | None
+    ends: tuple[float, float] | None  # log-odds at which scores of 0 and of 1 stand
 
 
 def cells_of(reference: Reference, most: int = MOST_CELLS) -> MapCells:

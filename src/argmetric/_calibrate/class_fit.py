@@ -56,18 +56,10 @@ def fit_class_temperature(
 
     Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
 
-    Parameters
-    ----------
-    code : ndarray of int
-        Column of the class of each row.
-    scores : ndarray
-        What `check_class_probabilities` gave.
-    sample_weight : array-like, optional
-        Weights of the rows.
-    logits : bool
-        Whether scores are those before a softmax.
-    strict : bool, default=True
-        Whether scores that tell nothing about the classes are refused.
+    `code`: column of the class of each row; `scores`: what `check_class_probabilities`
+    gave; `sample_weight`: weights of the rows; `logits`: whether scores are those
+    before a softmax; `strict`: whether scores that tell nothing about the classes are
+    refused.
     """
     n_rows, n_classes = scores.shape
     w = class_weights(sample_weight, code)
@@ -113,22 +105,15 @@ class MatrixLoss:
 
     it is Σ_i w_i·(log Σ_c e^z_ic - z_i,y_i) + ½·Σ precision·θ², which is convex.
     Without a matrix W is absent from θ. O(m·C²) for a value and its gradient.
-
-    Attributes
-    ----------
-    x, low : ndarray
-        L, and 1 where p ≤ floor; `low` is None where no cell is.
-    code, w : ndarray
-        Column of the true class, and weight, of each row.
-    centre : ndarray or None
-        ℓ; None without a matrix.
     """
 
+    # L, and 1 where p ≤ floor; `low` is None where no cell is
     x: Floats
     low: Floats | None
+    # Column of the true class, and weight, of each row
     code: Integers
     w: Floats
-    centre: Floats | None
+    centre: Floats | None  # ℓ; None without a matrix
 
     @property
     def n_classes(self) -> int:
@@ -244,10 +229,7 @@ class MatrixLoss:
             total[:size, :size] -= fp.T @ weighted
             same = (f.T @ weighted).reshape(width, width, count)
             diagonal[:, each, :, each] += np.moveaxis(same, 2, 0)
-            low = np.zeros_like(p) if self.low is None else self.low[part]
-            lines = [
-                one - (p * one).sum(axis=1)[:, None] for one in (self.x[part], low)
-            ]
+            lines = self._deviations(p, part)
             for i, line in enumerate(lines):
                 across = f.T @ (p * line * w[:, None])
                 total[size + i, :size] += across.ravel()
@@ -297,16 +279,10 @@ def fit_class_matrix(
 ) -> ClassMatrixMap:
     """The likeliest matrix, biases, slope and lump, all pulled towards no change.
 
-    Parameters
-    ----------
-    code, scores, sample_weight, logits
-        As for `fit_class_temperature`.
-    classes : tuple, optional
-        Names of the columns.
-    strict : bool, default=True
-        Whether to refuse scores that are plainly lower for the true class.
-    draw : bool, default=True
-        Whether the map gets draws of others that the reference allows.
+    `code`, `scores`, `sample_weight`, `logits`: as for `fit_class_temperature`;
+    `classes`: names of the columns; `strict`: whether to refuse scores that are plainly
+    lower for the true class; `draw`: whether the map gets draws of others that the
+    reference allows.
     """
     w = class_weights(sample_weight, code)
     used = w > 0.0

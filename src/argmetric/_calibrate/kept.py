@@ -24,25 +24,15 @@ LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite
 
 @dataclass(frozen=True)
 class ScoreCells:
-    """Scores of labelled rows, counted between quantiles of either class.
+    """Scores of labelled rows, counted between quantiles of either class."""
 
-    Attributes
-    ----------
-    edges : ndarray
-        Where a new cell begins, rising; the first cell lies below all of them.
-    count, above : ndarray
-        Rows of each cell, and the sum of their distances from where it begins.
-    prevalence : float
-        Share of positives.
-    logits : bool
-        Whether scores are log-odds.
-    """
-
+    # Where a new cell begins, rising; the first cell lies below all of them
     edges: Floats
+    # Rows of each cell, and the sum of their distances from where it begins
     count: Floats
     above: Floats
-    prevalence: float
-    logits: bool
+    prevalence: float  # share of positives
+    logits: bool  # whether scores are log-odds
 
     @classmethod
     def of(cls, rows: Reference | ScoreCells) -> ScoreCells:

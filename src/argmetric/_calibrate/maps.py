@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -59,10 +60,9 @@ class LogOddsMap(Calibrator):
     def _check(self) -> None:
         if self.reach is not None:
             check_finite("reach", self.reach, 0.0)
-        self._check_parameters()
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no map."""
+        for i, name in enumerate(self._parameters):
+            low = 0.0 if i < self._bounded else -math.inf
+            check_finite(name, getattr(self, name), low)
 
     def _map(self, x: Floats) -> Floats:
         if self.reach is not None:
@@ -80,7 +80,8 @@ class LogOddsMap(Calibrator):
     @property
     def _rises(self) -> bool:
         """Whether the curve rises everywhere."""
-        return True
+        bounded = self._parameters[: self._bounded]
+        return any(getattr(self, name) > 0.0 for name in bounded)
 
     _parameters: ClassVar[tuple[str, ...]]  # that a row of draws holds
     _bounded: ClassVar[int]  # how many of them, the first, are not negative
@@ -130,16 +131,8 @@ class PlattMap(LogOddsMap):
     _parameters: ClassVar[tuple[str, ...]] = ("slope", "intercept")
     _bounded: ClassVar[int] = 1
 
-    def _check_parameters(self) -> None:
-        check_finite("slope", self.slope, 0.0)
-        check_finite("intercept", self.intercept)
-
     def _curve(self, x: Floats) -> Floats:
         return scaled(x, self.slope) + self.intercept
-
-    @property
-    def _rises(self) -> bool:
-        return self.slope > 0.0
 
     @property
     def formula(self) -> str:
@@ -165,18 +158,9 @@ class BetaMap(LogOddsMap):
     _parameters: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     _bounded: ClassVar[int] = 2
 
-    def _check_parameters(self) -> None:
-        check_finite("a", self.a, 0.0)
-        check_finite("b", self.b, 0.0)
-        check_finite("c", self.c)
-
     def _curve(self, x: Floats) -> Floats:
         below, above = beta_features(x)
         return scaled(below, self.a) + scaled(above, self.b) + self.c
-
-    @property
-    def _rises(self) -> bool:
-        return self.a > 0.0 or self.b > 0.0
 
     @property
     def formula(self) -> str:
@@ -205,8 +189,9 @@ class TemperatureMap(LogOddsMap):
     _parameters: ClassVar[tuple[str, ...]] = ("temperature",)
     _bounded: ClassVar[int] = 1
 
-    def _check_parameters(self) -> None:
+    def _check(self) -> None:
         check_temperature(self.temperature)
+        super()._check()
 
     def _check_draws(self, draws: Floats) -> None:
         super()._check_draws(draws)

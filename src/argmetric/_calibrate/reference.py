@@ -40,29 +40,14 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class Reference:
-    """Labels with scores, flat.
+    """Labels with scores, flat."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Probabilities or log-odds, as they were given.
-    y : ndarray of bool
-        Whether the row is positive.
-    weight : ndarray or None
-        Weights; None: all 1.
-    logits : bool
-        What the scores are.
-    rises : bool
-        Whether no score is below the one before it.
-    known_odds : ndarray or None
-        Log-odds of the scores, where they have been computed.
-    """
-
-    scores: Floats
-    y: Booleans
-    weight: Floats | None
-    logits: bool
-    rises: bool = False
+    scores: Floats  # probabilities or log-odds, as they were given
+    y: Booleans  # whether the row is positive
+    weight: Floats | None  # weights; None: all 1
+    logits: bool  # what the scores are
+    rises: bool = False  # whether no score is below the one before it
+    # Log-odds of the scores, where they have been computed
     known_odds: Floats | None = None
 
     @cached_property

@@ -52,14 +52,9 @@ def resolve_reference(
 ) -> FittedReference:
     """The map that is meant, with the rows it was fitted on.
 
-    Parameters
-    ----------
-    calibrator : Calibrator, callable or object with `apply`, optional
-        A map, or a function from probabilities to probabilities.
-    reference : pair (y, p), or `Rule.reference`, optional
-        Labels (0/1, booleans or -1/1) and their scores, on which a map is fitted.
-    logits : bool, default=False
-        Whether the scores of the reference are log-odds.
+    `calibrator`: a map, or a function from probabilities to probabilities; `reference`:
+    labels (0/1, booleans or -1/1) and their scores, on which a map is fitted; `logits`:
+    whether the scores of the reference are log-odds.
     """
     if reference is not None:
         if calibrator is not None:
@@ -101,16 +96,10 @@ def resolve_class_reference(
 ) -> FittedClassReference:
     """The map of class probabilities that is meant, with the rows it was fitted on.
 
-    Parameters
-    ----------
-    calibrator : Calibrator, callable or object with `apply`, optional
-        A map of class probabilities, or a function from such a matrix to another.
-    reference : pair (y, p), optional
-        One label per row and the class probabilities, on which a map is fitted.
-    classes : sequence, optional
-        The class of each column.
-    logits : bool, default=False
-        Whether the scores of the reference are those before the softmax.
+    `calibrator`: a map of class probabilities, or a function from such a matrix to
+    another; `reference`: one label per row and the class probabilities, on which a map
+    is fitted; `classes`: the class of each column; `logits`: whether the scores of the
+    reference are those before the softmax.
     """
     names = None if classes is None else tuple(map(plain_label, classes))
     if reference is not None:

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.kept import LARGEST_LOGIT as LARGEST_LOGIT
 from argmetric._calibrate.kept import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
@@ -32,12 +31,14 @@ from argmetric._input.types import Floats, Integers
 
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
-EVEN = np.linspace(0.0, 1.0, GRID_POINTS)
+EVEN, NINE = (np.linspace(0.0, 1.0, count) for count in (GRID_POINTS, 9))
+TABLES = 6  # of nine points each, by which a peak or an end is found
 FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
 LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
 MOST_ZOOMS = 8
 MOST_STEPS = 50  # of Newton's method
-MOST_LINES = 40  # by which an end is looked for
+SMALL_STEP = 1e-6  # of log a
+CELLS_AT_ONCE = 1 << 16  # of tables of θ, maps and cells
 BINOMIAL_ATOMS = 9
 CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
@@ -73,22 +74,13 @@ class EstimatedShare(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Rows of a reference and new rows, counted in the same cells of scores.
+    """Rows of a reference and new rows, counted in the same cells of scores."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Mean score of each cell, on the scale of the reference.
-    old, new : ndarray
-        Rows of the reference, and new rows, in each cell.
-    logits : bool
-        Whether scores are log-odds.
-    """
-
-    scores: Floats
+    scores: Floats  # mean score of each cell, on the scale of the reference
+    # Rows of the reference, and new rows, in each cell; or a row of them for each map
     old: Floats
     new: Floats
-    logits: bool
+    logits: bool  # whether scores are log-odds
 
     @classmethod
     def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
@@ -117,24 +109,46 @@ class ShareLikelihood:
     chances: Floats
 
     @classmethod
-    def of(cls, table: ScoreTable, maps: tuple[Calibrator, ...]) -> ShareLikelihood:
-        return cls(table, np.vstack([table.chances(one) for one in maps]))
+    def of(cls, table: ScoreTable, calibrator: Calibrator) -> ShareLikelihood:
+        return cls(table, np.atleast_2d(table.chances(calibrator)))
+
+    @cached_property
+    def _rows(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Old and new rows of cells; m, and n/m: all with a first axis of maps."""
+        shape = len(self.chances), self.chances.shape[1], 1
+        old, new = (
+            np.broadcast_to(one[..., None], shape)
+            for one in (self.table.old, self.table.new)
+        )
+        m = old.sum(axis=1, keepdims=True)
+        return old, new, m, new.sum(axis=1, keepdims=True) / m
 
     def loglik(self, theta: Floats) -> Floats:
-        old, new = self.table.old, self.table.new
-        m, n, both = old.sum(), new.sum(), old + new
-        h = self._factors(theta)
-        log_a = -np.log(h @ old / m)
-        for _ in range(MOST_STEPS):
-            odds = (n / m) * np.exp(log_a)[..., None] * h
-            is_new = odds / (1.0 + odds)
-            gap = n - is_new @ both
-            log_a += np.clip(gap / ((is_new * (1.0 - is_new)) @ both), -1.0, 1.0)
-            if np.abs(gap).max() <= 1e-10 * n:
-                break
-        log_r = log_a[..., None] + np.log(h)
-        relative = (m + n * np.exp(log_r)) / (m + n)
-        return np.asarray(log_r @ new - np.log(relative) @ both)
+        """ℓ at every θ; some maps at a time, so that tables stay in cache."""
+        level = np.empty((*theta.shape, 1))
+        step = max(CELLS_AT_ONCE // (theta[0].size * self.chances.shape[1]), 1)
+        for first in range(0, len(theta), step):
+            part = slice(first, first + step)
+            old, new = self._rows[0][part], self._rows[1][part]
+            m, ratio, both = self._rows[2][part], self._rows[3][part], old + new
+            h = self.chances[part, None] * np.expm1(theta[part])[..., None]
+            h += 1.0
+            log_a, one = -np.log(h @ old / m), np.empty_like(h)
+            for _ in range(MOST_STEPS):
+                np.multiply(h, ratio * np.exp(log_a), out=one)
+                one += 1.0
+                np.reciprocal(one, out=one)  # the part of old rows, m/(m + n·r)
+                rest = one @ both
+                np.multiply(one, one, out=one)
+                move = (rest - m) / (rest - one @ both)
+                log_a += np.minimum(np.maximum(move, -1.0), 1.0)
+                if np.abs(move).max() <= SMALL_STEP:  # what is left is its square
+                    break
+            np.multiply(h, ratio * np.exp(log_a), out=one)
+            one += 1.0
+            level[part] = ratio * m * log_a - np.log(one, out=one) @ both
+            level[part] += np.log(h, out=h) @ new + (1.0 + ratio) * m * np.log1p(ratio)
+        return level[..., 0]
 
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
         """Expected share of positives among the new rows, and its binomial sd."""
@@ -153,15 +167,15 @@ class ShareLikelihood:
     def peaks(self) -> tuple[Floats, Floats]:
         """The likeliest θ of every map, and its ℓ.
 
-        Three tables, each between the neighbours of the best point of the one before,
-        and a parabola through the best three points of the last.
+        Tables, each between the neighbours of the best point of the one before, and a
+        parabola through the best three points of the last.
         """
         row = np.arange(self.chances.shape[0])
         low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
-        for _ in range(3):
-            theta = low[:, None] + np.multiply.outer(high - low, EVEN)
+        for _ in range(TABLES):
+            theta = low[:, None] + np.multiply.outer(high - low, NINE)
             level = self.loglik(theta)
-            best = np.clip(level.argmax(axis=1), 1, GRID_POINTS - 2)
+            best = np.minimum(np.maximum(level.argmax(axis=1), 1), NINE.size - 2)
             low, high = theta[row, best - 1], theta[row, best + 1]
         before, top, after = (level[row, best + step] for step in (-1, 0, 1))
         bend = before - 2.0 * top + after
@@ -175,36 +189,27 @@ class ShareLikelihood:
         )
 
     def profile(self, coverage: float) -> tuple[Floats, Floats]:
-        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
-        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
-        peak, level = self.peaks
-        ends = []
-        for side in (-1.0, 1.0):
-            # The root of the fall is nearly linear in θ: lines between both ends of
-            # a bracket meet it soon, and halves where an end has stayed.
-            inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
-            low, high = np.full(peak.size, -root), self._fall(outer, level) - root
-            for _ in range(MOST_LINES):
-                part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
-                middle = inner + part * (outer - inner)
-                found = self._fall(middle, level) - root
-                inside = found <= 0.0
-                inner, outer = (
-                    np.where(inside, middle, inner),
-                    np.where(inside, outer, middle),
-                )
-                low, high = (
-                    np.where(inside, found, low / 2),
-                    np.where(inside, np.where(high > 0.0, high / 2, high), found),
-                )
-                if (np.abs(found) <= 1e-9).all() or (high <= 0.0).all():
-                    break
-            ends.append(middle)
-        return ends[0], ends[1]
+        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1).
 
-    def _fall(self, theta: Floats, level: Floats) -> Floats:
-        """√(2·Δ), by how much ℓ is below the level of each map."""
-        return np.sqrt(2.0 * np.maximum(level - self.loglik(theta[:, None])[:, 0], 0.0))
+        Each table lies between two neighbours of the one before. The root of the fall
+        is nearly linear in θ between the last two.
+        """
+        root = NormalDist().inv_cdf((1.0 + coverage) / 2)
+        peak, level = (one[:, None, None] for one in self.peaks)
+        inner = np.repeat(peak, 2, axis=1)
+        outer = np.broadcast_to([[-LARGEST_THETA], [LARGEST_THETA]], inner.shape)
+        for _ in range(TABLES):
+            theta = inner + (outer - inner) * NINE
+            found = self.loglik(theta.reshape(len(peak), -1)).reshape(theta.shape)
+            fall = np.sqrt(2.0 * np.maximum(level - found, 0.0)) - root
+            last = np.minimum((fall <= 0.0).sum(axis=2), theta.shape[2] - 1)[..., None]
+            inner, outer = (
+                np.take_along_axis(theta, last - step, axis=2) for step in (1, 0)
+            )
+        low, high = (np.take_along_axis(fall, last - step, axis=2) for step in (1, 0))
+        part = np.where(high > 0.0, low / np.minimum(low - high, -1e-300), 1.0)
+        ends = (inner + part * (outer - inner))[..., 0]
+        return ends[:, 0], ends[:, 1]
 
     def posterior(self) -> tuple[Floats, Floats]:
         """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
@@ -236,18 +241,10 @@ def estimate_share(
     likely as the next. The draws of the shift pair every alternative with a θ from its
     own posterior.
 
-    Parameters
-    ----------
-    calibrator : Calibrator
-        A map that was fitted on the reference.
-    reference : Reference or ScoreCells
-        The labelled rows, or what was kept of them.
-    scores : ndarray
-        Scores of the new rows, on the same scale, before the map.
-    n : int
-        How many new rows there are, with those that are certain negatives.
-    coverage : float, default=0.9
-        Probability that the interval of the share should hold.
+    `calibrator`: a map that was fitted on the reference; `reference`: the labelled
+    rows, or what was kept of them; `scores`: scores of the new rows, on the same scale,
+    before the map; `n`: how many new rows there are, with those that are certain
+    negatives; `coverage`: probability that the interval of the share should hold.
     """
     if not scores.size:
         raise ValueError('prior="estimate" needs scores to estimate from: p is empty')
@@ -256,9 +253,7 @@ def estimate_share(
     # As log-odds, which do not vanish where probabilities do
     x = calibrator._map(scores if reference.logits else logit(scores))
     constant = constant_for_share(*from_log_odds(x), share.mean, n)
-    shift = MatchedShare(
-        constant, prevalence=share.mean, n=scores.size, draws=draws[:, None]
-    )
+    shift = MatchedShare(constant, prevalence=share.mean, n=scores.size, draws=draws)
     return shift, share
 
 
@@ -270,12 +265,12 @@ def _from_table(
     coverage: float,
 ) -> tuple[EstimatedShare, Floats]:
     """The share among n rows of which a table has some, and a θ for every map."""
-    likelihood = ShareLikelihood.of(table, (calibrator._family,))
+    likelihood = ShareLikelihood.of(table, calibrator._family)
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)
     share = EstimatedShare(mean, low, high, coverage, reference.prevalence)
-    return share, _drawn(theta, weight)
+    return share, drawn_theta(theta, weight, 1)
 
 
 def _share_of(
@@ -293,17 +288,17 @@ def _share_of(
     return float((weight * mean).sum() / weight.sum()), float(low), float(high)
 
 
-def _drawn(theta: Floats, weight: Floats) -> Floats:
-    """One θ from the law of every map, at levels that are spread evenly over maps."""
-    count = theta.shape[0]
-    levels = (np.random.default_rng(0).permutation(count) + 0.5) / count
-    reached = np.cumsum(weight, axis=1) - weight / 2
-    return np.array(
-        [
-            np.interp(level, below, values)
-            for level, below, values in zip(levels, reached, theta, strict=True)
-        ]
+def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
+    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
+    shape = len(weight), each
+    level = np.random.default_rng(0).permutation(len(weight) * each).reshape(shape)
+    rows = zip(
+        (level + 0.5) / level.size,
+        np.cumsum(weight, axis=1) - weight / 2,
+        np.broadcast_to(theta, weight.shape),
+        strict=True,
     )
+    return np.array([np.interp(*row) for row in rows])
 
 
 def moved_note(
@@ -321,7 +316,7 @@ def moved_note(
     if not scores.size:
         return None
     table = ScoreTable.of(reference, scores)
-    theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
+    theta, level = ShareLikelihood.of(table, calibrator).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
     if codes is not None:

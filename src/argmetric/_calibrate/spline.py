@@ -156,30 +156,14 @@ class SplineMap(Calibrator):
 
 @dataclass(frozen=True)
 class Basis:
-    """The columns of the curve: 1, z - z̄, a ramp between any two knots, and the lumps.
+    """The columns of the curve: 1, z - z̄, a ramp between two knots, and the lumps."""
 
-    Attributes
-    ----------
-    knots : ndarray
-        Log-odds at which f bends.
-    centre : float
-        z̄, the mean of z by information.
-    ends : tuple of two floats, or None
-        Log-odds at which scores of 0 and of 1 stand.
-    lumps : tuple of bool
-        Whether scores pile up at the lower and at the upper end.
-    points : ndarray
-        The knots, and the lowest and the highest score that is in no lump.
-    mass : ndarray
-        Rows in the lower lump, about each point, and in the upper lump.
-    """
-
-    knots: Floats
-    centre: float
-    ends: tuple[float, float] | None
-    lumps: tuple[bool, bool]
-    points: Floats
-    mass: Floats
+    knots: Floats  # log-odds at which f bends
+    centre: float  # z̄, the mean of z by information
+    ends: tuple[float, float] | None  # log-odds at which scores of 0 and of 1 stand
+    lumps: tuple[bool, bool]  # whether scores pile up at the lower and at the upper end
+    points: Floats  # the knots, and the lowest and the highest score that is in no lump
+    mass: Floats  # rows in the lower lump, about each point, and in the upper lump
 
     @classmethod
     def of(cls, cells: MapCells, line: Floats) -> Basis:

@@ -30,14 +30,9 @@ class CountLaws:
     A shift tilts the law: P_θ(t) is proportional to P_0(t)·e^(θt). Laws are built up
     row by row at some shifts and tilted between them.
 
-    Parameters
-    ----------
-    centre : ndarray
-        Log-odds of the rows whose labels are unknown, without a shift.
-    sure : int
-        Positives that are known.
-    shifts : ndarray
-        Ascending shifts at which the rows are summed; cumulants are smooth between.
+    `centre`: Log-odds of the rows whose labels are unknown, without a shift; `sure`:
+    positives that are known; `shifts`: ascending shifts at which the rows are summed;
+    cumulants are smooth between.
     """
 
     SMOOTH = 100.0  # variance from which the cumulants describe a law well enough

@@ -43,23 +43,13 @@ def law_over_truth(
     if not law.values.size:
         return law, law, positives
     p = Truth(calibrator).chances(cells, batch.prior, batch.n, draws=MOVES)
-    sample = _sample_of(batch, cells)
+    layout = batch.layout
+    rows = layout.segment_rows(0, layout.sizes.size)
+    given = (one[rows] for one in (cells.place, batch.selected, batch.known))
+    sample = GroupSample(batch.metric, *given, layout.indptr, layout.sizes)
     centre = sample.moments(_own(batch, cells, calibrator)[:, 0])[0]
     moves = [sample.moments(column)[0] - centre for column in p.T]
     return _moved(law, moves, sample.ends()), law, positives
-
-
-def _sample_of(batch: Batch, cells: Cells) -> GroupSample:
-    layout = batch.layout
-    rows = layout.segment_rows(0, layout.sizes.size)
-    return GroupSample(
-        batch.metric,
-        cells.place[rows],
-        batch.selected[rows],
-        batch.known[rows],
-        layout.indptr,
-        layout.sizes,
-    )
 
 
 def _own(batch: Batch, cells: Cells, calibrator: Calibrator) -> Floats:
@@ -93,15 +83,10 @@ def _moved(base: ValueLaw, moves: list[float], ends: tuple[float, float]) -> Val
 class GroupSample:
     """Some groups: what a draw does to the mean over all of them shows on these.
 
-    Parameters
-    ----------
-    metric : Metric
-        What is computed in every group.
-    place, selected, known : ndarray
-        Of every row, group by group: its cell, whether it was called positive, and its
-        label, nan where unknown.
-    indptr, sizes : ndarray
-        Where each group begins; and its rows, with those that are certain negatives.
+    `metric`: what is computed in every group; `place`, `selected`, `known`: of every
+    row, group by group: its cell, whether it was called positive, and its label, nan
+    where unknown; `indptr` and `sizes`: where each group begins; and its rows, with
+    those that are certain negatives.
     """
 
     def __init__(

@@ -34,36 +34,19 @@ def fixed_of(parts: Parts, sure: float, count: int) -> tuple[float, int, Integer
 
 @dataclass(frozen=True)
 class GroupShare:
-    """What some of very many groups add to the sum over all of them.
+    """What some of very many groups add to the sum over all of them."""
 
-    Attributes
-    ----------
-    groups, count : int
-        Open groups, and those with a sure value.
-    sure : float
-        Sum of the sure values.
-    positives : float
-        Expected positives.
-    raw : tuple of float
-        Sums of P(defined) and E[value; defined] of open groups.
-    central : tuple of float
-        Sums of their second and third cumulants around the mean of all, once known.
-    width : float
-        The widest range of a group.
-    log_missing : float
-        Logarithm of the chance that none is defined.
-    transforms : ndarray
-        Those of the open groups around the mean of all, once known (`transforms_of`).
-    """
-
+    # Open groups, and those with a sure value
     groups: int
     count: int
-    sure: float
-    positives: float
-    raw: tuple[float, float]
+    sure: float  # sum of the sure values
+    positives: float  # expected positives
+    raw: tuple[float, float]  # sums of P(defined) and E[value; defined] of open groups
+    # Sums of their second and third cumulants around the mean of all, once known
     central: tuple[float, float]
-    width: float
-    log_missing: float
+    width: float  # the widest range of a group
+    log_missing: float  # logarithm of the chance that none is defined
+    # Those of the open groups around the mean of all, once known (`transforms_of`)
     transforms: Floats
 
 

@@ -54,19 +54,14 @@ NEVER = 1e-12  # a share is no nearer to 0 or 1
 STEPS = 30  # of Newton's method
 
 
-Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up
+Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up by rows of maps
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Draws of what may be true of rows, given the reference of a map.
+    """Draws of what may be true of rows, given the reference of a map."""
 
-    Attributes
-    ----------
-    calibrator : Calibrator
-        A map with draws; of a chain the first was fitted on the reference.
-    """
-
+    # A map with draws; of a chain the first was fitted on the reference
     calibrator: Calibrator
 
     @cached_property
@@ -111,30 +106,20 @@ class Truth:
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
-        Parameters
-        ----------
-        cells : Cells
-            Rows of the batch.
-        prior : float, optional
-            Their share of positives, which is met in every draw.
-        n : int
-            Rows of the batch, with those that are certain negatives, for `prior`.
-        draws : int
-            How many; as many for every map.
-        shift : ndarray, optional
-            What is added to all log-odds after the map: rows of a value for each map.
-        factors : list, optional
-            What `factors` gave for as many draws, where it is used more than once.
+        `cells`: rows of the batch; `prior`: their share of positives, which is met in
+        every draw; `n`: rows of the batch, with those that are certain negatives, for
+        `prior`; `draws`: how many; as many for every map; `shift`: what is added to all
+        log-odds after the map: rows of a value for each map; `factors`: what `factors`
+        gave for as many draws, where it is used more than once.
         """
-        x = self._odds(cells.x)
-        if shift is None:
-            shape = max(draws // self.maps, 1), self.maps
-            p, q = (np.tile(one, shape[0]) for one in from_log_odds(x))
-        else:
-            shape = shift.shape
-            p, q = from_log_odds((x[:, None] + shift).reshape(x.shape[0], -1))
-        for here, down, up in factors or self.factors(cells, shape[0]):
-            p[here] = p[here] * down + q[here] * (1.0 - up)
+        c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
+        each = max(draws // self.maps, 1) if shift is None else len(shift)
+        rise = 1.0 if shift is None else np.exp(shift)
+        p = np.empty((cells.x.size, each, self.maps))
+        for here, down, up in factors or self.factors(cells, each):
+            moved = c[here] * (rise * down) + d[here] * (1.0 - up)
+            p[here] = moved if shift is None else moved / (c[here] * rise + d[here])
+        p = p.reshape(cells.x.size, -1)
         return p if prior is None else matched(p, cells.rows, prior * n)
 
     def factors(self, cells: Cells, each: int) -> list[Factors]:
@@ -191,21 +176,13 @@ class Truth:
 
 
 class _Side(NamedTuple):
-    """Cells of one predicted label, and the rows of the reference that would have it.
+    """Cells of one predicted label, and rows of the reference that would have it."""
 
-    Attributes
-    ----------
-    cells : ndarray of bool
-        Which cells they are.
-    says, rest : ndarray
-        Mean chance of a positive, and of a negative, of those rows, under every map.
-    rows, positives : float
-        How many they are, and how many of them were positive.
-    """
-
-    cells: Booleans
+    cells: Booleans  # which cells they are
+    # Mean chance of a positive, and of a negative, of those rows, under every map
     says: Floats
     rest: Floats
+    # How many they are, and how many of them were positive
     rows: float
     positives: float
 
@@ -222,7 +199,7 @@ class _Side(NamedTuple):
         with np.errstate(divide="ignore"):
             down = np.minimum(r / self.says, 1.0)
             up = np.minimum((1.0 - r) / self.rest, 1.0)
-        return down.ravel(), up.ravel()
+        return down, up
 
 
 def matched(p: Floats, rows: Floats, positives: float) -> Floats:
@@ -247,16 +224,9 @@ def drawn_counts(
 ) -> Floats:
     """Positives among rows with these chances, a column for each draw.
 
-    Parameters
-    ----------
-    p : ndarray
-        Chances in cells, a column for each draw.
-    rows : ndarray
-        Rows in each cell; several rows of it are as many groups.
-    repeats : int
-        Draws of counts for each of chances; they come out one after the other.
-    rng : Generator
-        What draws.
+    `p`: chances in cells, a column for each draw; `rows`: rows in each cell; several
+    rows of it are as many groups; `repeats`: draws of counts for each of chances; they
+    come out one after the other; `rng`: what draws.
     """
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= FEW:  # every row by itself
@@ -265,9 +235,9 @@ def drawn_counts(
         hit = rng.random((repeats, cell.size, p.shape[1])) < p[cell]
         found = [hit[:, group == one].sum(axis=1) for one in range(len(rows))]
         return np.stack(found, axis=1).astype(np.float64)
-    q = 1.0 - p
-    rare = 2.0 * sums(rows, p) <= total
-    mean = np.where(rare, sums(rows, p), sums(rows, q))
+    q, mean = 1.0 - p, sums(rows, p)
+    rare = 2.0 * mean <= total
+    mean = np.where(rare, mean, sums(rows, q))
     square = np.where(rare, sums(rows, p * p), sums(rows, q * q))
     size = np.maximum(mean * mean / np.maximum(square, 1e-300), mean)
     size = np.minimum(size, total)  # by rounding it might be more
@@ -283,7 +253,4 @@ def drawn_counts(
 
 def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
-    if rows.ndim > 1:
-        return np.array([sums(one, p) for one in rows])
-    used = rows != 0.0
-    return np.asarray(np.add.reduce(rows[used, None] * p[used], axis=0))
+    return np.einsum("...c,cd->...d", rows, p)

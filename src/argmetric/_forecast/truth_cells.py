@@ -17,25 +17,14 @@ FURTHEST = 800.0  # log-odds of the least double are nearer
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells of rows.
+    """Cells of rows."""
 
-    Attributes
-    ----------
-    x : ndarray
-        Mean log-odds of the rows of each cell, before any map.
-    called : ndarray of bool
-        Whether they were given the positive label.
-    rows, open : ndarray
-        How many there are, and how many of them have no known label.
-    place : ndarray
-        The cell of every row.
-    """
-
-    x: Floats
-    called: Booleans
+    x: Floats  # mean log-odds of the rows of each cell, before any map
+    called: Booleans  # whether they were given the positive label
+    # How many there are, and how many of them have no known label
     rows: Floats
     open: Floats
-    place: Integers
+    place: Integers  # the cell of every row
 
     @classmethod
     def of(
@@ -60,13 +49,9 @@ class Cells:
     def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> Cells:
         """Cells that are counted already.
 
-        Parameters
-        ----------
-        x : ndarray
-            Log-odds of cells of the score.
-        rows, open_ : ndarray
-            How many rows each has, and how many without a label: those called negative
-            and those called positive in two rows. `place` is for their places in these.
+        `x`: Log-odds of cells of the score; `rows` and `open_`: how many rows each has,
+        and how many without a label: those called negative and those called positive in
+        two rows. `place` is for their places in these.
         """
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         used = np.flatnonzero(rows.ravel())

@@ -22,7 +22,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Maps, Shift, score_law
+from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift
 from argmetric._monitor._likelihood import likelihood_of
 from argmetric.metrics import Metric
 
@@ -36,6 +36,7 @@ YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
 NO_STEP = 1e-6  # difference of the score that counts as none
+NOT_MOVED = math.nan, math.nan
 
 
 @lru_cache(maxsize=64)
@@ -45,12 +46,8 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
     By simulation of quiet years: normal means of periods of equal size, and of a
     reference as large as a period; the size of the reference hardly matters.
 
-    Parameters
-    ----------
-    n_periods : int
-        Periods of a year.
-    false_alarms : float
-        Probability of an alarm in a quiet year.
+    `n_periods`: periods of a year; `false_alarms`: probability of an alarm in a quiet
+    year.
     """
     length = min(n_periods, LONGEST_YEAR)
     quiet = (1.0 - false_alarms) ** (length / n_periods)
@@ -92,14 +89,9 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
     Under label shift hit rate and false positive rate stay as they are. 0 for a metric
     of these two alone, such as recall.
 
-    Parameters
-    ----------
-    table : ndarray
-        Counts from which the share of rows that are called positive is taken, by cell.
-    old, chances : ndarray
-        Rows of the reference and chance of a positive in each cell.
-    metric : Metric
-        What is monitored.
+    `table`: counts from which the share of rows that are called positive is taken, by
+    cell; `old` and `chances`: rows of the reference and chance of a positive in each
+    cell; `metric`: what is monitored.
     """
     total = rows_of(table)
     there = np.flatnonzero(total)
@@ -118,10 +110,11 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
     return 0.0 if not abs(step) > NO_STEP else math.copysign(sign, sign * step)
 
 
-def signed_root(old: Floats, new: Floats, chances: Floats) -> float:
-    """√(2·max ℓ) with the sign of the likeliest θ, for one map."""
-    (theta,), (level,) = likelihood_of(old, new, chances[None]).peaks
-    return math.copysign(math.sqrt(2.0 * max(level, 0.0)), theta)
+def signed_roots(old: Floats, new: Floats, chances: Floats) -> Floats:
+    """√(2·max ℓ) with the sign of the likeliest θ, for pairs of rows of counts."""
+    alike = np.broadcast_to(chances, old.shape)
+    theta, level = likelihood_of(old, new, alike).peaks
+    return np.copysign(np.sqrt(2.0 * np.maximum(level, 0.0)), theta)
 
 
 def movements(
@@ -137,36 +130,29 @@ def movements(
     The one of the alarm, and the root of the period against the reference alone. They
     are positive where the score moved for the worse.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray
-        Counts of all periods, in order.
-    old, chances : ndarray
-        Rows of the reference in each cell, and the chance of a positive.
-    metric : Metric
-        What is monitored.
-    first : int
-        The first period that is asked for.
-    known : ndarray of bool, optional
-        Periods that later ones are compared with; by default all. Strange rows in the
-        past would make ordinary ones look moved.
+    `tables`: counts of all periods, in order; `old` and `chances`: rows of the
+    reference in each cell, and the chance of a positive; `metric`: what is monitored;
+    `first`: the first period that is asked for; `known`: periods that later ones are
+    compared with; by default all. Strange rows in the past would make ordinary ones
+    look moved.
     """
     rows = [np.zeros_like(old), *map(rows_of, tables)]
     sums = np.cumsum(rows, axis=0)
     part = np.ones(len(tables)) if known is None else known.astype(np.float64)
     past = old + np.cumsum(rows * np.append(0.0, part)[:, None], axis=0)
     labels = np.cumsum(np.array(tables), axis=0)
+    ends = range(first + 1, len(tables) + 1)
+    pairs = [(end, w) for end in ends for w in WINDOWS if w <= end]
+    end, width = np.array([*pairs, *((one, 1) for one in ends)]).T
+    then = past[end - width]
+    then[len(pairs) :] = old  # a period against the reference alone
+    roots = signed_roots(then, sums[end] - sums[end - width], chances)
     found = []
-    for end in range(first + 1, len(tables) + 1):
-        side = direction(labels[end - 1], old, chances, metric)
-        roots = [
-            signed_root(past[end - w], sums[end] - sums[end - w], chances)
-            for w in WINDOWS
-            if w <= end
-        ]
-        against = signed_root(old, sums[end] - sums[end - 1], chances)
-        furthest = -side * max(roots, key=abs)
-        found.append((furthest, -side * against) if side else (math.nan, math.nan))
+    for i, last in enumerate(ends):
+        side = direction(labels[last - 1], old, chances, metric)
+        furthest = max(roots[: len(pairs)][end[: len(pairs)] == last], key=abs)
+        pair = furthest, roots[len(pairs) + i]
+        found.append((-side * pair[0], -side * pair[1]) if side else NOT_MOVED)
     return found
 
 
@@ -182,18 +168,12 @@ def floor_statistic(
 
     Infinite where all labels are known: the score is then certain.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray
-        Counts of the periods that are taken together.
-    old, maps, metric, shift
-        As for `score_law`.
-    floor : float
-        The score that is still good enough.
+    `tables`: counts of the periods that are taken together; `old`, `maps`, `metric`,
+    `shift`: as for `PeriodLaw`; `floor`: the score that is still good enough.
     """
     pooled = np.sum(tables, axis=0)
-    mean, deviation = score_law(pooled, old, maps, metric, shift).mixed.level()
-    quiet = score_law(pooled, old, maps, metric, "none").mixed.level()[1]
+    law = PeriodLaw(pooled, old, maps, metric, shift)
+    (mean, deviation), quiet = law.mixed.level(), law.unmoved.level()[1]
     sign = 1.0 if metric.greater_is_better else -1.0
     if not deviation > CERTAIN:
         return math.copysign(math.inf, sign * (floor - mean)), 0.0

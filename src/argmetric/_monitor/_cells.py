@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate.kept import finite
 from argmetric._calibrate.reference import Reference
-from argmetric._calibrate.share import LARGEST_LOGIT
 from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Booleans, Floats, Integers
 
@@ -28,20 +28,12 @@ class Cells:
     """Cells of neighbouring scores, from low to high.
 
     The first and the last one lie outside of the scores of the reference.
-
-    Attributes
-    ----------
-    edges : ndarray
-        Rising bounds; cell i holds edges[i-1] <= score < edges[i].
-    scores : ndarray
-        The score that stands for each cell: the mean of the reference's rows in it.
-    logits : bool
-        Whether scores are log-odds.
     """
 
-    edges: Floats
+    edges: Floats  # rising bounds; cell i holds edges[i-1] <= score < edges[i]
+    # The score that stands for each cell: the mean of the reference's rows in it
     scores: Floats
-    logits: bool
+    logits: bool  # whether scores are log-odds
 
     @classmethod
     def of(cls, reference: Reference, cut: float | None) -> Cells:
@@ -62,12 +54,12 @@ class Cells:
         if cut is not None and s.min() < cut <= s.max():
             bounds.append(np.array([cut]))
         edges = np.unique(np.concatenate(bounds))
-        base = _finite(np.concatenate([edges[:1], edges[:-1], s.max(keepdims=True)]))
+        base = finite(np.concatenate([edges[:1], edges[:-1], s.max(keepdims=True)]))
         cell = np.searchsorted(edges, s, side="right")
         count = np.bincount(cell, minlength=base.size)
         # Equal scores have themselves as their mean, to the last digit.
-        above = np.bincount(cell, _finite(s) - base[cell], base.size)
-        half = np.diff(_finite(edges), prepend=edges[:1], append=edges[-1:]) / 2
+        above = np.bincount(cell, finite(s) - base[cell], base.size)
+        half = np.diff(finite(edges), prepend=edges[:1], append=edges[-1:]) / 2
         above = np.where(count > 0, above / np.maximum(count, 1), half)
         return cls(edges, base + above, reference.logits)
 
@@ -85,18 +77,9 @@ class Cells:
     ) -> Integers:
         """A table for every part.
 
-        Parameters
-        ----------
-        scores : ndarray
-            Scores of rows.
-        selected : ndarray of bool
-            Whether the row was predicted positive.
-        known : ndarray, optional
-            1 or 0 where the true label is known, nan elsewhere.
-        part : ndarray, optional
-            Number of the part, or period, of each row.
-        n_parts : int
-            How many parts there are.
+        `scores`: scores of rows; `selected`: whether the row was predicted positive;
+        `known`: 1 or 0 where the true label is known, nan elsewhere; `part`: number of
+        the part, or period, of each row; `n_parts`: how many parts there are.
         """
         shape = (n_parts, 2, 3, self.size)
         total = np.zeros(shape, dtype=np.int64).ravel()
@@ -136,14 +119,10 @@ class Cells:
 
 def _even_steps(s: Floats, *, logits: bool) -> Floats:
     """Scores between the least and the largest one, at even steps of the log-odds."""
-    x = _finite(s) if logits else bounded_logit(s, SURE, 1.0 - SURE)
+    x = finite(s) if logits else bounded_logit(s, SURE, 1.0 - SURE)
     steps = np.linspace(x.min(), x.max(), EVEN_EDGES + 2)[1:-1]
     steps = steps if logits else expit(steps)
     return np.asarray(steps[(steps > s.min()) & (steps < s.max())])
-
-
-def _finite(scores: Floats) -> Floats:
-    return np.clip(scores, -LARGEST_LOGIT, LARGEST_LOGIT)
 
 
 def rows_of(table: Integers) -> Floats:

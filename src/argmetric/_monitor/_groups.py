@@ -27,24 +27,15 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True)
 class MeanOverGroups:
-    """The score of a period: the mean of a metric over its groups.
+    """The score of a period: the mean of a metric over its groups."""
 
-    Attributes
-    ----------
-    metric : Metric
-        What is computed in every group.
-    cell, selected, known : ndarray
-        Of every row, group by group: cell of the score, whether it was predicted
-        positive, and the true label, nan where unknown.
-    indptr : ndarray
-        Where each group begins.
-    """
-
-    metric: Metric
+    metric: Metric  # what is computed in every group
+    # Of every row, group by group: cell of the score, whether it was predicted
+    # positive, and the true label, nan where unknown
     cell: Integers
     selected: Booleans
     known: Floats
-    indptr: Integers
+    indptr: Integers  # where each group begins
 
     @classmethod
     def of(
@@ -75,15 +66,6 @@ class MeanOverGroups:
     def lengths(self) -> Integers:
         return np.diff(self.indptr)
 
-    def take(self, groups: Integers) -> MeanOverGroups:
-        """Some of the groups."""
-        lengths = self.lengths[groups]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.repeat(self.indptr[:-1][groups] - indptr[:-1], lengths)
-        rows += np.arange(rows.size)
-        part = self.cell[rows], self.selected[rows], self.known[rows]
-        return MeanOverGroups(self.metric, *part, indptr)
-
     def values(self, labels: Floats) -> Floats:
         """The metric in every group, for labels of all rows."""
         k, t, hits = (
@@ -107,10 +89,7 @@ class MeanOverGroups:
         from scipy.special import stdtrit
 
         known = np.add.reduceat(np.isnan(self.known), self.indptr[:-1]) == 0
-        some = self.take(np.flatnonzero(known))
-        if not some.lengths.size:
-            return math.nan, math.nan, math.nan
-        values = some.values(some.known)
+        values = self.values(np.nan_to_num(self.known))[known]
         values = values[~np.isnan(values)]
         if values.size < 2:
             return float(values.mean()) if values.size else math.nan, math.nan, math.nan
@@ -122,14 +101,9 @@ class MeanOverGroups:
     def drawn(self, p: Floats, place: Integers, count: int) -> tuple[Floats, Floats]:
         """Draws of the mean, and its expectation in every draw of chances.
 
-        Parameters
-        ----------
-        p : ndarray
-            Chances in cells, a column for each draw.
-        place : ndarray
-            The cell of all cells of the score, called negative and then positive.
-        count : int
-            Draws of the mean for each of chances.
+        `p`: chances in cells, a column for each draw; `place`: the cell of all cells of
+        the score, called negative and then positive; `count`: draws of the mean for
+        each of chances.
         """
         place = place[self.selected * (place.size // 2) + self.cell]
         open_, usual = np.isnan(self.known), p.mean(axis=1)

@@ -235,14 +235,9 @@ def stratum_positives(
 ) -> Floats:
     """Draws of the number of positives of every stratum, given its labels.
 
-    Parameters
-    ----------
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
-    weights : ndarray
-        Parts of every stratum in every cell.
-    sizes, drawn, found : ndarray
-        Rows, labelled rows and positives among these, of every stratum.
+    `chances`: chance of a positive in each cell, a row for every map; `weights`: parts
+    of every stratum in every cell; `sizes`, `drawn`, `found`: Rows, labelled rows and
+    positives among these, of every stratum.
     """
     from scipy.special import betaln
 
@@ -281,18 +276,9 @@ def plan_labelling(
 ) -> LabellingPlan:
     """Draw rows to label.
 
-    Parameters
-    ----------
-    n : int
-        How many.
-    table, chances, metric, coverage
-        Of the period.
-    rows : tuple of arrays
-        Number, score, predicted label and cell of its rows whose label is not known.
-    period : str
-        What it is called.
-    seed : int or generator
-        Of the draw.
+    `n`: how many; `table`, `chances`, `metric`, `coverage`: of the period; `rows`:
+    Number, score, predicted label and cell of its rows whose label is not known;
+    `period`: what it is called; `seed`: of the draw.
     """
     n = check_count(n, "n", low=1)
     open_ = table[:, UNKNOWN]

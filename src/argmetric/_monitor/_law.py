@@ -8,13 +8,24 @@ and counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._forecast.truth import Factors, Truth, drawn_counts, sums
+from argmetric._calibrate.share import drawn_theta
+from argmetric._forecast.over_truth import MOVES
+from argmetric._forecast.truth import (
+    COUNTS,
+    DRAWS,
+    Factors,
+    Truth,
+    drawn_counts,
+    sums,
+)
 from argmetric._forecast.truth_cells import Cells as TruthCells
 from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Floats, Integers
@@ -29,8 +40,6 @@ if TYPE_CHECKING:
 
 Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")
-THETAS, CHANCES = 16, 4  # draws of θ for every map and reading; of counts for each θ
-OF_GROUPS = 2  # draws of θ for a mean over groups, which takes longer
 CERTAIN = 1e-9  # standard deviation of a score that all labels are known of
 # θ where nothing happened, other rows came, the share moved. What P(y | score) may move
 # when rows move is not learnt from the scores.
@@ -39,21 +48,11 @@ LEARNT = (True, False, True)
 
 
 class Maps(NamedTuple):
-    """What the maps of a reference say of cells of the score.
+    """What the maps of a reference say of cells of the score."""
 
-    Attributes
-    ----------
-    truth : Truth
-        Draws of what may be true, given the reference.
-    x : ndarray
-        Log-odds of the cells, before any map.
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
-    """
-
-    truth: Truth
-    x: Floats
-    chances: Floats
+    truth: Truth  # draws of what may be true, given the reference
+    x: Floats  # log-odds of the cells, before any map
+    chances: Floats  # chance of a positive in each cell, a row for every map
 
     @classmethod
     def of(cls, calibrator: Calibrator, cells: Cells) -> Maps:
@@ -68,22 +67,13 @@ class Maps(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """Equally or otherwise weighted draws, a row for every map.
+    """Equally or otherwise weighted draws, a row for every map."""
 
-    Attributes
-    ----------
-    value, share : ndarray
-        Score, and share of positives.
-    expected : ndarray
-        Score at the expected counts, without chance.
-    weight : ndarray
-        They sum to 1.
-    """
-
+    # Score, and share of positives
     value: Floats
     share: Floats
-    expected: Floats
-    weight: Floats
+    expected: Floats  # score at the expected counts, without chance
+    weight: Floats  # they sum to 1
 
     def summary(self, coverage: float) -> tuple[float, float, float]:
         """Mean and interval of the score."""
@@ -114,69 +104,96 @@ class Draws:
         return mean, float(np.sqrt(_variance(self.expected, self.weight)))
 
 
-class ScoreLaw(NamedTuple):
-    """The law of a period, and those of the two readings in which something moved."""
+class PeriodLaw:
+    """The law of the score of one period; each part is computed when it is asked for.
 
-    readings: Readings
-    mixed: Draws
-    share_moved: Draws
-    other_rows: Draws
-
-
-def score_law(
-    table: Integers,
-    old: Floats,
-    maps: Maps,
-    metric: Metric | MeanOverGroups,
-    shift: Shift = "auto",
-    weighted: Maps | None = None,
-) -> ScoreLaw:
-    """The law of the score of one period.
-
-    Parameters
-    ----------
-    table : ndarray
-        Counts of the period.
-    old : ndarray
-        Rows of the reference in each cell.
-    maps : Maps
-        What the reference says of the cells.
-    metric : Metric or MeanOverGroups
-        What is forecast.
-    shift : {"auto", "none", "prior"}
-        Which readings are mixed.
-    weighted : Maps, optional
-        What it says of rows such as those of the period, which holds unless the share
-        of positives moved.
+    `table`: counts of the period; `old`: rows of the reference in each cell; `maps`:
+    what the reference says of the cells; `metric`: what is forecast; `shift`: which
+    readings are mixed; `weighted`: what it says of rows such as those of the period,
+    which holds unless the share of positives moved.
     """
-    new = rows_of(table)
-    known = table[:, [NEGATIVE, POSITIVE]].sum(axis=0).astype(np.float64)
-    readings = weigh_readings(old, new, maps.chances)
-    usual = maps, ThetaTable.of(old, new, known, maps.chances)
-    kept = usual
-    if weighted is not None:
-        kept = weighted, ThetaTable.of(old, new, known, weighted.chances)
-    count = THETAS if isinstance(metric, Metric) else OF_GROUPS
-    laws, evidence, factors = [], [], maps.truth.factors(maps.cells_of(table), count)
-    cases = zip((kept, kept, usual), DEVIATIONS, LEARNT, strict=True)
-    for (under, levels), deviation, learnt in cases:
-        weight, level = posterior(levels, deviation, learnt=learnt)
-        evidence.append(level)
-        of_map = np.exp(level - level.max())
-        theta = drawn_theta(levels.theta, weight, count)
-        same = factors if under is maps else None
-        laws.append(draws_at(table, under, theta, of_map / of_map.sum(), metric, same))
-    if known.any():  # known labels tell of the readings, too
-        level = np.array([_log_mean(one) for one in evidence])
-        odds = np.array(readings) * np.exp(level - level.max())
-        readings = Readings(*(odds / odds.sum()).tolist())
-    mixed = laws[2]
-    if shift == "auto":
-        mixed = mixture(laws, np.array(readings))
-    elif shift == "none":
-        even = np.full(len(kept[0].chances), 1.0 / len(kept[0].chances))
-        mixed = draws_at(table, kept[0], np.zeros((even.size, count)), even, metric)
-    return ScoreLaw(readings, mixed, laws[2], laws[1])
+
+    def __init__(
+        self,
+        table: Integers,
+        old: Floats,
+        maps: Maps,
+        metric: Metric | MeanOverGroups,
+        shift: Shift = "auto",
+        weighted: Maps | None = None,
+    ) -> None:
+        self._table, self._old, self._metric = table, old, metric
+        self._maps, self._kept, self._shift = maps, weighted or maps, shift
+        self.new = rows_of(table)
+        self._known = table[:, [NEGATIVE, POSITIVE]].sum(axis=0).astype(np.float64)
+        draws = DRAWS if isinstance(metric, Metric) else MOVES
+        self._each = max(draws // len(maps.chances), 1)
+
+    @cached_property
+    def readings(self) -> Readings:
+        """Chances of the three readings; known labels tell of them, too."""
+        found = weigh_readings(self._old, self.new, self._maps.chances)
+        if not self._known.any():
+            return found
+        level = np.array([_log_mean(evidence) for _, evidence in self._thetas])
+        odds = np.array(found) * np.exp(level - level.max())
+        return Readings(*(odds / odds.sum()).tolist())
+
+    @cached_property
+    def mixed(self) -> Draws:
+        """The law, with the readings mixed that the shift allows."""
+        if self._shift == "prior":
+            return self.share_moved
+        if self._shift == "auto":
+            laws = self._drawn(0), self.other_rows, self.share_moved
+            return mixture(laws, np.array(self.readings))
+        return self.unmoved
+
+    @cached_property
+    def unmoved(self) -> Draws:
+        """The law if all rows are as likely to be positive as the reference says."""
+        maps = len(self._kept.chances)
+        return self._draws(self._kept, np.zeros((maps, self._each)), np.zeros(maps))
+
+    @cached_property
+    def other_rows(self) -> Draws:
+        """The law if other rows came."""
+        return self._drawn(1)
+
+    @cached_property
+    def share_moved(self) -> Draws:
+        """The law if the share of positives moved."""
+        return self._drawn(2)
+
+    @cached_property
+    def _thetas(self) -> list[tuple[Floats, Floats]]:
+        """Draws of θ and the evidence of known labels under each reading, by maps."""
+        found = {}
+        for one in {id(one): one for one in (self._maps, self._kept)}.values():
+            rows = self._old, self.new, self._known
+            found[id(one)] = ThetaTable.of(*rows, one.chances)
+        laws = []
+        for i, (deviation, learnt) in enumerate(zip(DEVIATIONS, LEARNT, strict=True)):
+            levels = found[id(self._under(i))]
+            weight, evidence = posterior(levels, deviation, learnt=learnt)
+            laws.append((drawn_theta(levels.theta, weight, self._each), evidence))
+        return laws
+
+    def _under(self, reading: int) -> Maps:
+        return self._maps if reading == 2 else self._kept
+
+    def _drawn(self, reading: int) -> Draws:
+        return self._draws(self._under(reading), *self._thetas[reading])
+
+    def _draws(self, maps: Maps, theta: Floats, evidence: Floats) -> Draws:
+        of_map = np.exp(evidence - evidence.max())
+        factors = self._factors if maps is self._maps else None
+        weights = of_map / of_map.sum()
+        return draws_at(self._table, maps, theta, weights, self._metric, factors)
+
+    @cached_property
+    def _factors(self) -> list[Factors]:
+        return self._maps.truth.factors(self._maps.cells_of(self._table), self._each)
 
 
 def posterior(
@@ -193,14 +210,6 @@ def posterior(
     return np.exp(both - after[:, None]), after - before
 
 
-def drawn_theta(theta: Floats, weight: Floats, count: int) -> Floats:
-    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
-    maps = len(weight)
-    level = np.random.default_rng(0).permutation(maps * count).reshape(maps, count)
-    rows = zip((level + 0.5) / (maps * count), weight, strict=True)
-    return np.array([np.interp(x, np.cumsum(w) - w / 2, theta) for x, w in rows])
-
-
 def draws_at(
     table: Integers,
     maps: Maps,
@@ -211,45 +220,37 @@ def draws_at(
 ) -> Draws:
     """Draws of the score, some for every θ of every map.
 
-    Parameters
-    ----------
-    table, maps, metric
-        As for `score_law`.
-    theta : ndarray
-        A row for every map.
-    of_map : ndarray
-        Weights of the maps.
-    factors : list, optional
-        As for `Truth.chances`.
+    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map;
+    `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
     """
     cells = maps.cells_of(table)
     p = maps.truth.chances(cells, shift=theta.T, factors=factors)
-    rows = cells.open * np.stack([~cells.called, cells.called])
-    known = table[:, POSITIVE].sum(axis=1)[:, None]
+    rows = cells.open * np.stack([cells.called, ~cells.called])  # as for a forecast
+    known = table[::-1, POSITIVE].sum(axis=1)[:, None]
     of_metric = metric if isinstance(metric, Metric) else metric.metric
     n, k = float(table.sum()), float(table[1].sum())
-    drawn = drawn_counts(p, rows, CHANCES, np.random.default_rng(1)) + known
+    drawn = drawn_counts(p, rows, COUNTS, np.random.default_rng(1)) + known
 
     def by_map(values: Floats) -> Floats:
         """Values of every draw in rows of a map each."""
         return np.moveaxis(values.reshape(-1, of_map.size), 0, 1)
 
     def score(counts: Floats) -> Floats:
-        missed, hits = np.moveaxis(counts, -2, 0)
+        hits, missed = np.moveaxis(counts, -2, 0)
         return of_metric.value(hits, k, hits + missed, n)
 
     value, share = by_map(score(drawn)), by_map(drawn.sum(axis=1)) / n
-    level = np.tile(by_map(score(sums(rows, p) + known)), CHANCES)
+    level = np.tile(by_map(score(sums(rows, p) + known)), COUNTS)
     weight = np.repeat(of_map[:, None] / value.shape[1], value.shape[1], axis=1)
     found = Draws(value, share, level, weight)
     if isinstance(metric, Metric):
         return found
-    values, means = metric.drawn(p, cells.place, CHANCES)
-    level = np.tile(by_map(means), CHANCES)
+    values, means = metric.drawn(p, cells.place, COUNTS)
+    level = np.tile(by_map(means), COUNTS)
     return replace(found, value=by_map(values), expected=level)
 
 
-def mixture(laws: list[Draws], weight: Floats) -> Draws:
+def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
     """Draws of several laws together, each with its weight."""
     value, share, expected = (
         np.concatenate([getattr(one, name) for one in laws], axis=1)

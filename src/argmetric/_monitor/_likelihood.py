@@ -25,15 +25,12 @@ LEAST_LIKELY = 6  # points of a table where something is left, before it is fine
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
     """ℓ for rows of the reference and of a period in the same cells.
 
-    Parameters
-    ----------
-    old, new : ndarray
-        Rows of the reference and of the period in each cell.
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
+    `old` and `new`: rows of the reference and of the period in each cell; or a row of
+    them for each of `chances`; `chances`: chance of a positive in each cell, a row for
+    every map.
     """
-    used = old + new > 0
-    table = ScoreTable(np.zeros(used.sum()), old[used], new[used], False)
+    used = np.atleast_2d(old + new > 0).any(axis=0)
+    table = ScoreTable(np.zeros(0), old[..., used], new[..., used], False)
     return ShareLikelihood(table, chances[:, used])
 
 
@@ -55,18 +52,12 @@ def population_share(
 
 @dataclass(frozen=True)
 class ThetaTable:
-    """Log-likelihoods over θ, a row for every map.
+    """Log-likelihoods over θ, a row for every map."""
 
-    Attributes
-    ----------
-    theta, width : ndarray
-        Values of θ, and what each stands for in an integral over θ.
-    scores, labels : ndarray
-        Log-likelihood of the scores, and of the known labels given the scores.
-    """
-
+    # Values of θ, and what each stands for in an integral over θ
     theta: Floats
     width: Floats
+    # Log-likelihood of the scores, and of the known labels given the scores
     scores: Floats
     labels: Floats
 
@@ -74,12 +65,8 @@ class ThetaTable:
     def of(cls, old: Floats, new: Floats, known: Floats, chances: Floats) -> ThetaTable:
         """Tables of a period.
 
-        Parameters
-        ----------
-        old, new, chances
-            As for `likelihood_of`.
-        known : ndarray
-            Known negatives and known positives of the period, in two rows of cells.
+        `old`, `new`, `chances`: as for `likelihood_of`; `known`: known negatives and
+        known positives of the period, in two rows of cells.
         """
         likelihood = likelihood_of(old, new, chances)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from argmetric._monitor._alarms import (
     floor_statistic,
     movements,
 )
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside, rows_of
-from argmetric._monitor._law import Maps, score_law
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
+from argmetric._monitor._law import Maps, PeriodLaw
 from argmetric._monitor._likelihood import population_share
 from argmetric._monitor._readings import (
     BELOW,
@@ -140,6 +141,24 @@ class Period(Result):
         """The score and its interval in words, as every surface gives them."""
         return answer_of(self)
 
+    def __getattr__(self, name: str) -> Any:
+        """What was not computed with the period is computed when it is asked for."""
+        for names, find in LATER:
+            if name in names and "_of" in self.__dict__:
+                self.__dict__.update(zip(names, find(*self._of), strict=True))
+                return self.__dict__[name]
+        raise AttributeError(f"a Period has no attribute {name!r}")
+
+    def values(self) -> dict[str, Any]:
+        """All that it tells, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def _with(self, **changes: Any) -> Period:
+        """With other values; nothing is computed."""
+        changed = copy(self)
+        changed.__dict__.update(changes)
+        return changed
+
     def _title(self) -> str:
         return f"Period {self.start} to {self.end}"
 
@@ -150,17 +169,36 @@ class Period(Result):
 
 def values_of(period: Period) -> dict[str, Any]:
     """What a period tells, by name; score and interval are words."""
-    values = {key: value for key, value in vars(period).items() if key != "rho"}
+    values = {key: value for key, value in period.values().items() if key != "rho"}
     return values | period.answer._asdict()
+
+
+# Names of attributes, and how they are found: they cost more than all others.
+LATER: tuple[tuple[tuple[str, ...], Callable[[PeriodLaw, Watch], Any]], ...] = (
+    (
+        ("population_low", "population_high"),
+        lambda law, watch: population_share(
+            watch.old, law.new, watch.own, watch.coverage
+        ),
+    ),
+    (
+        ("if_share", "if_share_low", "if_share_high"),
+        lambda law, watch: law.share_moved.summary(watch.coverage),
+    ),
+    (
+        ("if_other_rows", "if_other_rows_low", "if_other_rows_high"),
+        lambda law, watch: law.other_rows.summary(watch.coverage),
+    ),
+)
 
 
 def period_of(
     counts: PeriodCounts, watch: Watch, weighted: Maps | None = None
 ) -> Period:
-    """All that a period tells by itself; `weighted` as for `score_law`."""
+    """All that a period tells by itself; `weighted` as for `PeriodLaw`."""
     table = counts.table
     score = watch.score([counts])
-    law = score_law(table, watch.old, watch.maps, score, watch.shift, weighted)
+    law = PeriodLaw(table, watch.old, watch.maps, score, watch.shift, weighted)
     coverage = watch.coverage
     if isinstance(score, Metric):
         known = table[None, :, [NEGATIVE, POSITIVE]].sum(axis=3)
@@ -169,7 +207,8 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    return Period(
+    moved = (math.nan,) * 6
+    period = Period(
         counts.start,
         counts.end,
         int(table.sum()),
@@ -177,15 +216,21 @@ def period_of(
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
         *law.mixed.summary(coverage),
         *law.mixed.share_summary(coverage),
-        *population_share(watch.old, rows_of(table), watch.own, coverage),
+        *moved[:2],
         *law.readings,
         law.readings.verdict(),
-        *law.share_moved.summary(coverage),
-        *law.other_rows.summary(coverage),
+        *moved,
         *law.mixed.parts(),
         *actual,
         outside(table),
     )
+    period.__dict__["_of"] = law, watch
+    for name in (one for names, _ in LATER for one in names):
+        del period.__dict__[name]
+    if watch.shift == "auto":  # its draws are there, and need not be kept
+        period.values()
+        del period.__dict__["_of"]
+    return period
 
 
 def actual_score(
@@ -196,12 +241,8 @@ def actual_score(
     The interval is for the shares of the four cells of the confusion matrix, with half
     a row added to each (Jeffreys).
 
-    Parameters
-    ----------
-    known : ndarray
-        By column, predicted label and true label; the score is a mean over columns.
-    metric, coverage
-        As for `monitor`.
+    `known`: by column, predicted label and true label; the score is a mean over
+    columns; `metric` and `coverage`: as for `monitor`.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
     n = counts.sum(axis=1, keepdims=True)
@@ -241,7 +282,7 @@ def with_alarms(
             how = watch.score(counts[last]), watch.shift, watch.floor
             stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
-        periods[i] = replace(periods[i], **changes)
+        periods[i] = periods[i]._with(**changes)
     return periods
 
 
@@ -300,8 +341,7 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
     if period.labelled:
         verdict = KNOWN if watch.floor is None else BELOW if BELOW in alarms else FINE
-    return replace(
-        period,
+    return period._with(
         verdict=verdict,
         critical=critical,
         critical_floor=below,

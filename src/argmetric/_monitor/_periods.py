@@ -29,25 +29,14 @@ EXAMPLES = "'1d', '1w', '1mo' or a number of rows"
 
 
 class Every(NamedTuple):
-    """The length of a period.
+    """The length of a period."""
 
-    Attributes
-    ----------
-    text : str
-        Such as "1w"; "1000" for rows; "" where every call is a period.
-    rows : int
-        Rows of a period; 0 where time or calls make it.
-    unit, step : str, int
-        Unit of numpy's times, and how many of it.
-    per_year : int
-        Periods of a year; 52 where they are not made by time.
-    """
-
-    text: str
-    rows: int = 0
+    text: str  # such as "1w"; "1000" for rows; "" where every call is a period
+    rows: int = 0  # rows of a period; 0 where time or calls make it
+    # Unit of numpy's times, and how many of it
     unit: str = ""
     step: int = 0
-    per_year: int = USUAL_YEAR
+    per_year: int = USUAL_YEAR  # periods of a year; 52 where they are not made by time
 
     def numbers(self, times: AnyArray) -> Integers:
         """Number of the period of every time."""
@@ -96,16 +85,8 @@ def number_rows(
 ) -> tuple[Integers, Bounds, tuple[str, ...]]:
     """Number of the period of every row, starts and ends of periods, and notes.
 
-    Parameters
-    ----------
-    every : Every
-        The length of a period.
-    counts : sequence of PeriodCounts
-        Periods that are there already.
-    before, n : int
-        Rows of these, and of those that come.
-    time : array-like or None
-        Their times.
+    `every`: the length of a period; `counts`: periods that are there already; `before`
+    and `n`: rows of these, and of those that come; `time`: their times.
     """
     times, notes = (None, ()) if time is None else read_times(time, n)
     if every.unit:

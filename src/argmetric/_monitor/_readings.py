@@ -65,12 +65,8 @@ class Readings(NamedTuple):
 def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
     """Probabilities of the readings, from rows in cells.
 
-    Parameters
-    ----------
-    old, new : ndarray
-        Rows of the reference and of the period in each cell.
-    chances : ndarray
-        Chance of a positive in each cell, a row for every map.
+    `old` and `new`: rows of the reference and of the period in each cell; `chances`:
+    chance of a positive in each cell, a row for every map.
     """
     g, variance, binned = binned_change(old, new, chances)
     level = np.array(

@@ -257,7 +257,7 @@ class Monitoring(Saved["Monitoring"]):
             maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
             made = period_of(one, self.watch, maps)
-            found[one.number] = replace(made, **alarm)
+            found[one.number] = made._with(**alarm)
         return replace(self, _found=FoundPeriods(found))
 
     def _period(self, place: int) -> PeriodCounts:
@@ -386,7 +386,7 @@ class Monitoring(Saved["Monitoring"]):
             Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
             Field(
                 "periods",
-                lambda: [vars(one) for one in found.of(self.counts, self.watch)],
+                lambda: [one.values() for one in found.of(self.counts, self.watch)],
                 "periods",
                 number,
             ),

@@ -19,21 +19,11 @@ if TYPE_CHECKING:
 
 
 class GroupTable(NamedTuple):
-    """Counts of a period by group, predicted label, known label and cell.
+    """Counts of a period by group, predicted label, known label and cell."""
 
-    Attributes
-    ----------
-    ids : ndarray
-        Names of the groups, as text, rising.
-    place : ndarray
-        ((group·2 + predicted)·3 + known)·cells + cell, rising.
-    rows : ndarray
-        How many there are in each place.
-    """
-
-    ids: AnyArray
-    place: Integers
-    rows: Integers
+    ids: AnyArray  # names of the groups, as text, rising
+    place: Integers  # ((group·2 + predicted)·3 + known)·cells + cell, rising
+    rows: Integers  # how many there are in each place
 
     @classmethod
     def of(
@@ -82,30 +72,16 @@ class GroupTable(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows that were checked, each with its period and its segment.
+    """Rows that were checked, each with its period and its segment."""
 
-    Attributes
-    ----------
-    scores, selected : ndarray
-        Score, and whether it was predicted positive.
-    known : ndarray or None
-        True labels, nan where unknown.
-    number : ndarray
-        Number of the period.
-    segment : ndarray or None
-        Place of the segment in `names`.
-    names : list of str
-        Segments.
-    groups : Groups or None
-        Groups with names of text, where a mean over groups is asked for.
-    """
-
+    # Score, and whether it was predicted positive
     scores: Floats
     selected: Booleans
-    known: Floats | None
-    number: Integers
-    segment: Integers | None
-    names: list[str]
+    known: Floats | None  # true labels, nan where unknown
+    number: Integers  # number of the period
+    segment: Integers | None  # place of the segment in `names`
+    names: list[str]  # segments
+    # Groups with names of text, where a mean over groups is asked for
     groups: Groups | None = None
 
     def take(self, rows: Integers | Booleans) -> Rows:
@@ -124,9 +100,17 @@ class Rows(NamedTuple):
         for name, rows in zip(self.names, np.split(order, ends[:-1]), strict=True):
             yield name, self.take(rows)
 
+    def _periods(self) -> tuple[Integers, Integers]:
+        """Numbers of periods, and the place of each row's among them."""
+        low, high = self.number.min(initial=0), self.number.max(initial=0)
+        if high - low > self.number.size:  # short periods, far apart
+            return np.unique(self.number, return_inverse=True)
+        used = np.bincount(self.number - low) > 0
+        return low + np.flatnonzero(used), (np.cumsum(used) - 1)[self.number - low]
+
     def counted(self, cells: Cells) -> dict[int, Integers]:
         """Tables by the number of the period."""
-        found, part = np.unique(self.number, return_inverse=True)
+        found, part = self._periods()
         how = self.selected, self.known, part, found.size
         return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
 
@@ -136,7 +120,7 @@ class Rows(NamedTuple):
             return {}
         codes, ids = self.groups.codes, self.groups.ids
         place = cells.places(self.scores, self.selected, self.known)
-        found, part = np.unique(self.number, return_inverse=True)
+        found, part = self._periods()
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part))[:-1]
         tables = (
@@ -164,14 +148,8 @@ def read_rows(
 ) -> tuple[Rows, Bounds, tuple[str, ...]]:
     """Rows, starts and ends of their periods, and notes; a matrix cell by cell.
 
-    Parameters
-    ----------
-    watch : Watch
-        What they are compared with.
-    counts : sequence of PeriodCounts
-        Periods that are there already.
-    name : str
-        What messages call `known`.
+    `watch`: what they are compared with; `counts`: periods that are there already;
+    `name`: what messages call `known`.
     """
     scores, columns = read_scores(p, "p", logits=watch.cells.logits), watch.columns
     if columns and scores.shape[1:] != (columns,):

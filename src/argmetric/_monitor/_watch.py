@@ -27,40 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Watch:
-    """What stays the same from period to period.
-
-    Attributes
-    ----------
-    metric, shift, coverage, floor, false_alarms
-        As for `monitor`.
-    cells : Cells
-        Cells of the score.
-    calibrator : Calibrator
-        The map that was fitted on the reference.
-    reference : ndarray
-        Counts of the reference: known negatives and positives in each cell.
-    rule : Rule, float or None
-        What predicts labels; None where they are passed.
-    every : Every
-        The length of a period.
-    average : str or None
-        As for `monitor`; "groups" where groups were given without it.
-    columns : int
-        Columns of the matrix of scores; 0 where every row has one score.
-    """
+    """What stays the same from period to period."""
 
     metric: Metric
-    cells: Cells
-    calibrator: Calibrator
+    cells: Cells  # cells of the score
+    calibrator: Calibrator  # the map that was fitted on the reference
+    # Counts of the reference: known negatives and positives in each cell
     reference: Integers
-    rule: Rule | float | None
-    every: Every
+    rule: Rule | float | None  # what predicts labels; None where they are passed
+    every: Every  # the length of a period
     shift: Shift
     coverage: float
     floor: float | None
     false_alarms: float
+    # As for `monitor`; "groups" where groups were given without it
     average: str | None = None
-    columns: int = 0
+    columns: int = 0  # columns of the matrix of scores; 0 where every row has one score
 
     @cached_property
     def maps(self) -> Maps:
@@ -154,22 +136,12 @@ class Watch:
 
 
 class PeriodCounts(NamedTuple):
-    """The rows of one period, counted.
+    """The rows of one period, counted."""
 
-    Attributes
-    ----------
-    number : int
-        Its place among all periods.
-    start, end : str
-        When it begins and when the next one does; numbers of rows without times.
-    table : ndarray
-        Counts by predicted label, known label and cell.
-    groups : GroupTable or None
-        Counts by group too, where a mean over groups is asked for.
-    """
-
-    number: int
+    number: int  # its place among all periods
+    # When it begins and when the next one does; numbers of rows without times
     start: str
     end: str
-    table: Integers
+    table: Integers  # counts by predicted label, known label and cell
+    # Counts by group too, where a mean over groups is asked for
     groups: GroupTable | None = None
