@@ -10,8 +10,10 @@ import re
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -257,13 +259,18 @@ def test_more_rows_than_one_batch(folder: Path) -> None:
 @given(
     st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20),
     st.sampled_from([",", "\t", ";"]),
+    st.sampled_from([1, 7, 64, 1 << 20]),
 )
 @settings(deadline=None)
-def test_any_text_survives_csv(rows: list[tuple[str, str]], delimiter: str) -> None:
+def test_any_text_survives_csv_in_pieces_of_any_size(
+    rows: list[tuple[str, str]], delimiter: str, size: int
+) -> None:
     columns = [text_array(list(column)) for column in zip(*rows, strict=True)]
-    stream = io.BytesIO()
-    _write._write_delimited(pa.table(columns, ["a", "b"]), stream, delimiter)
-    again, _ = _read._delimited(stream.getvalue(), delimiter, "t.csv")
+    table = aio.Table(pa.table(columns, ["a", "b"]), "csv", "t.csv", delimiter)
+    with tempfile.TemporaryDirectory() as folder:
+        aio.write_table(table, f"{folder}/t.csv")
+        with mock.patch.object(_read, "BLOCK_BYTES", size):
+            again = aio.read_table(f"{folder}/t.csv").columns
     assert list(zip(*again.to_pydict().values(), strict=True)) == rows
 
 

@@ -1,4 +1,4 @@
-"""Files that are compressed: by their bytes when read, by their names when written."""
+"""Files that are compressed, by their names."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, Any
 
-from argmetric._files._formats import DataError
-
-# A text packs to a fifth, one that repeats itself to a hundredth; beyond, it is a trap
-MAX_EXPANSION = 200
-ALWAYS_UNPACKED = 1 << 26  # bytes, however small the file was
-_PIECE = 1 << 24
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
-_MARKS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def codec_by_name(path: str) -> str | None:
@@ -32,34 +25,6 @@ def codec_by_name(path: str) -> str | None:
 def without_codec(path: str) -> str:
     """Return a name without the end that says how it is compressed."""
     return path if codec_by_name(path) is None else str(PurePath(path).with_suffix(""))
-
-
-def unpacked(data: bytes, name: str) -> bytes:
-    """Return bytes as they were before they were compressed, if they were."""
-    codec = next((one for mark, one in _MARKS.items() if data.startswith(mark)), None)
-    if codec is None:
-        return data
-    import pyarrow as pa
-
-    try:
-        stream: Any = pa.CompressedInputStream(pa.BufferReader(data), codec)
-        most = max(ALWAYS_UNPACKED, MAX_EXPANSION * len(data))
-        pieces, size = [], 0
-        while piece := stream.read(_PIECE):
-            pieces.append(piece)
-            size += len(piece)
-            if size > most:
-                raise DataError(
-                    f"{name}: {len(data):,} bytes of {codec} unpack to more than "
-                    f"{MAX_EXPANSION} times as many; if that is right, unpack them "
-                    f"first ({codec} -dc)"
-                )
-        return b"".join(pieces)
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"{name} is not a whole {codec} file, perhaps cut short: {reason}"
-        ) from None
 
 
 @contextlib.contextmanager

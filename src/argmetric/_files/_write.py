@@ -34,23 +34,9 @@ def write_table(
 ) -> None:
     """Write rows to a file, or to standard output for ``"-"``.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    target : str or path
-        The file, which is replaced in one step once all is on the disk; ``"-"`` is
-        standard output.
-    format : str, optional
-        The format; by default the one that the extension says, and on standard
-        output the one that was read.
-    numeric : frozenset of str, optional
-        Columns of CSV that are written as numbers where the new format has types.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written; what was there before is still there.
+    The file is replaced in one step once all is on the disk. The format is by default
+    that of the extension, and on standard output the one that was read; `numeric`
+    columns of CSV are written as numbers where the new format has types.
     """
     path = os.fspath(target)
     if format is None:

@@ -18,6 +18,7 @@ from argmetric._files import (
     Role,
     Table,
     find_column,
+    is_numeric,
     marked,
     named_column,
 )
@@ -265,7 +266,7 @@ def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColu
     numbers = [found[role] for role in ("score", "weight") if role in found]
     for name in (*numbers, *features):
         kind = schema.field(name).type
-        if not _is_number(kind):
+        if not is_numeric(kind):
             raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
     label, decision = found.get("label"), found.get("decision_column")
     return UsedColumns(
@@ -295,13 +296,6 @@ def kind_of_group(source: Source, schema: Any, group: str) -> str:
             "ids are numbers, text, bytes or times"
         )
     return kind
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    known = pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean
-    return any(check(kind) for check in known) or pa.types.is_decimal(kind)
 
 
 def _kind_of_ids(kind: Any) -> str:

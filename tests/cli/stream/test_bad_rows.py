@@ -156,7 +156,8 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
         (["rows.csv"], 'y,a\n1,"2\n', 1, "line 2: it opens a quote that never"),
         (["rows.jsonl"], "[{}]\n", 1, "JSON array"),
         (["rows.parquet"], "PAR1 no\n", 1, "not a whole parquet file"),
-        (["rows.gz"], "\x1f\x8b", 1, "gzip -dc"),
+        (["rows.gz"], "\x1f\x8b", 1, "rows.gz is not a whole gzip file"),
+        (["rows.bz2"], "BZh9", 1, "bzip2 -dc"),
         (["rows.svm", "--metric", "f1x"], "", 2, "unknown metric"),
         (
             ["rows.svm", "--metric", "recall"],

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from argmetric._files.blocks import _text
+from argmetric._files._source import Source
 from argmetric.cli.stream._checkpoint import CheckpointFolder, packed
 from cli_stream import (
     N,
@@ -371,7 +371,7 @@ def test_a_signal_before_the_first_byte(
         os.kill(os.getpid(), signal.SIGINT)
         return False
 
-    monkeypatch.setattr(_text.ByteSource, "_ready", nothing_comes)
+    monkeypatch.setattr(Source, "_ready", nothing_comes)
     before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in background
     reading, writing = os.pipe()
     with open(reading) as file, open(writing, "w"):

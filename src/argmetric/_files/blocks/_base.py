@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from argmetric._files._formats import DataError, marked
 from argmetric._input.label_words import neither, same_spelling, spelled_number, unclear
@@ -90,24 +86,6 @@ class StreamClasses:
         usual = StreamClasses().learned(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
-
-    def worths(self) -> npt.NDArray[np.float64]:
-        """Return the classes as numbers, NaN for a class that is none."""
-        return np.array([_worth(self.negative), _worth(self.positive)])
-
-    def words(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-        """Return the classes as text, empty where they are numbers."""
-        return _word(self.negative), _word(self.positive)
-
-
-def _worth(name: str | None) -> float:
-    value = None if name is None else spelled_number(name)
-    return math.nan if value is None else value
-
-
-def _word(name: str | None) -> npt.NDArray[np.uint8]:
-    text = b"" if name is None or spelled_number(name) is not None else name.encode()
-    return np.frombuffer(text, dtype=np.uint8)
 
 
 RowFormat = Literal["svmlight", "csv", "tsv", "jsonl", "parquet"]
@@ -270,8 +248,3 @@ def shown(text: str, most: int = 40) -> str:
     """Return text from a file for a message: on one line, and not too long."""
     text = text.strip()
     return repr(text if len(text) <= most else text[: most - 1] + "…")
-
-
-def finite(value: float) -> bool:
-    """Whether a number can be a feature."""
-    return math.isfinite(value)
