@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import json
 import os
@@ -272,6 +273,58 @@ def test_any_text_survives_csv_in_pieces_of_any_size(
         with mock.patch.object(_read, "BLOCK_BYTES", size):
             again = aio.read_table(f"{folder}/t.csv").columns
     assert list(zip(*again.to_pydict().values(), strict=True)) == rows
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, "1"],
+        [1, 1.5],
+        [1, 2.0],
+        [True, "a"],
+        [7, "7.0", 0.5, False],
+        ["a", 2**53 + 1],
+    ],
+)
+def test_groups_of_jsonl_are_those_of_one_piece(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ids: list[Any], packed: bool
+) -> None:
+    rows = [{"score": 0.5, "g": one} for one in ids for _ in range(3)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    name = "rows.jsonl.gz" if packed else "rows.jsonl"
+    put(name, gzip.compress(data) if packed else data)
+
+    def named(tables: Any) -> list[str]:
+        found = [aio.groups(table, "g") for table in tables]
+        return [str(names[i]) for codes, names in found for i in codes]
+
+    def blocks() -> list[aio.Table]:
+        return list(aio.read_blocks(name, lambda table: ["score", "g"]))
+
+    whole = named([aio.read_table(name)])
+    assert whole == named(blocks())
+    monkeypatch.setattr(_read, "BLOCK_BYTES", 30)
+    assert len(blocks()) > len(ids)
+    assert whole == named(blocks())
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "arrow"])
+def test_blocks_are_the_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, format: aio.Format
+) -> None:
+    rows = [f"{i},0.{i},word {i}" for i in range(50)]
+    table = aio.read_table(put("in.csv", "\n".join(["id,score,note", *rows])))
+    aio.write_table(table, f"rows.{format}")
+    whole = aio.read_table(f"rows.{format}").columns.select(["note", "score"])
+    monkeypatch.setattr(_read, "BLOCK_BYTES", 100)
+    blocks = list(aio.read_blocks(f"rows.{format}", lambda table: ["note", "score"]))
+    assert [t.first for t in blocks][:1] == [0]
+    assert blocks[-1].first + blocks[-1].n_rows == 50
+    assert (
+        pa.concat_tables([t.columns for t in blocks]).to_pydict() == whole.to_pydict()
+    )
+    assert (len(blocks) > 5) == (format in ("csv", "jsonl"))
 
 
 # Standard input and formats

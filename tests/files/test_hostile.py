@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
@@ -129,6 +131,34 @@ def test_the_longest_line() -> None:
         aio.read_table("rows.csv", max_line=99)
     Path("last.csv").write_text("score\n0.5")  # without a newline at the end
     assert aio.read_table("last.csv", max_line=5).n_rows == 1
+
+
+def twin_of_row_ends(data: bytes) -> list[int]:
+    """Ends of rows, sign by sign; a stray quote goes to the end of its line."""
+    ends, at = [], 0
+    while at < len(data):
+        if data[at] == ord('"'):
+            closed = at + 1
+            while data[closed : closed + 1] and (
+                data[closed] != ord('"') or data[closed + 1 : closed + 2] == b'"'
+            ):
+                closed += 1 + (data[closed] == ord('"'))
+            if closed + 1 >= len(data):
+                break  # it may go on
+            at = closed + 1 if data[closed + 1] in b",\r\n" else at
+        while at < len(data) and data[at] not in b",\n":
+            at += 1
+        at += 1
+        if data[at - 1 : at] == b"\n":
+            ends.append(at)
+    return ends
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text('a"",\n\r', max_size=20))
+def test_rows_end_where_the_twin_says(text: str) -> None:
+    data = text.encode()
+    assert _delimited.row_ends(data, ",").tolist() == twin_of_row_ends(data)
 
 
 def test_the_command_line_takes_a_size(run) -> None:

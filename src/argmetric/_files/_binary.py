@@ -80,30 +80,19 @@ def _write_parquet(columns: Any, stream: IO[bytes]) -> None:
     pq.write_table(columns, stream)
 
 
-def _read_arrow(data: bytes) -> Any:
-    import pyarrow as pa
+def _ipc(open_: str, new: str) -> Binary:
+    def read(data: bytes) -> Any:
+        import pyarrow as pa
 
-    return pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        return getattr(pa.ipc, open_)(pa.py_buffer(data)).read_all()
 
+    def write(columns: Any, stream: IO[bytes]) -> None:
+        import pyarrow as pa
 
-def _write_arrow(columns: Any, stream: IO[bytes]) -> None:
-    import pyarrow as pa
+        with getattr(pa.ipc, new)(stream, columns.schema) as writer:
+            writer.write_table(columns)
 
-    with pa.ipc.new_file(stream, columns.schema) as writer:
-        writer.write_table(columns)
-
-
-def _read_arrow_stream(data: bytes) -> Any:
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
-
-
-def _write_arrow_stream(columns: Any, stream: IO[bytes]) -> None:
-    import pyarrow as pa
-
-    with pa.ipc.new_stream(stream, columns.schema) as writer:
-        writer.write_table(columns)
+    return Binary(read, write)
 
 
 def typed_batches(
@@ -149,7 +138,7 @@ def typed_batches(
 
 BINARY: dict[Format, Binary] = {
     "parquet": Binary(_read_parquet, _write_parquet),
-    "arrow": Binary(_read_arrow, _write_arrow),
-    "arrow-stream": Binary(_read_arrow_stream, _write_arrow_stream),
+    "arrow": _ipc("open_file", "new_file"),
+    "arrow-stream": _ipc("open_stream", "new_stream"),
     "xlsx": Binary(read_excel, refuse_excel),
 }

@@ -29,10 +29,13 @@ class Place:
     lines: int = 0
     offset: int = 0
 
+    def plus(self, lines: int, size: int) -> Place:
+        """Return the place so many lines and bytes later."""
+        return Place(self.name, self.lines + lines, self.offset + size)
+
     def behind(self, data: bytes) -> Place:
         """Return the place after a piece."""
-        lines = self.lines + data.count(b"\n")
-        return Place(self.name, lines, self.offset + len(data))
+        return self.plus(data.count(b"\n"), len(data))
 
     def text(self, data: bytes) -> str:
         """Return a piece as text; what cannot be read is told with line and byte."""
@@ -54,18 +57,21 @@ def row_ends(data: bytes, delimiter: str | None) -> Any:
     if delimiter is None or b'"' not in data:
         return lines
     quotes = np.flatnonzero(text == 34)
-    opening = quotes[2 if quotes[0] == 0 else 0 :: 2] - 1
-    before_quote = np.zeros(256, bool)
-    before_quote[[ord(delimiter), 10, 13, 34]] = True
-    if before_quote[text[opening]].all():
+    beside = np.zeros(256, bool)  # what stands before opening and behind closing quotes
+    beside[[ord(delimiter), 10, 34]] = True
+    opening, closing = quotes[2 if quotes[0] == 0 else 0 :: 2] - 1, quotes[1::2] + 1
+    is_usual = beside[text[opening]].all()
+    beside[13] = True
+    if is_usual and beside[text[closing[closing < text.size]]].all():
         return lines[np.searchsorted(quotes, lines) % 2 == 0]
-    mark = re.escape(delimiter.encode())  # a quote within a cell is no quote
-    cell = rb'(?:"(?:[^"]|"")*"[^%b\n]*|[^"%b\n][^%b\n]*|)' % (mark, mark, mark)
-    rows = re.compile(rb"%b(?:%b%b)*\n" % (cell, mark, cell))
-    found, place = [], 0
-    while (row := rows.match(data, place)) is not None:
-        place = row.end()
-        found.append(place)
+    # A quote within a cell is no quote; one that opens a cell and closes before other
+    # letters has gone astray, and its row ends with the line
+    mark, quoted = re.escape(delimiter.encode()), rb'"(?:[^"]|"")*'
+    cell = rb'(?>%b"(?=[%b\r\n])|(?!%b"?\Z))[^%b\n]*' % (quoted, mark, quoted, mark)
+    rows, found, end = re.compile(rb"%b(?:%b%b)*\n" % (cell, mark, cell)), [], 0
+    while (row := rows.match(data, end)) is not None:
+        end = row.end()
+        found.append(end)
     return np.array(found, np.int64)
 
 

@@ -30,6 +30,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PK\x03\x04", "xlsx"),
 )
 
+_CODECS = {".gz": "gzip", ".zst": "zstd"}
 MAX_LINE_BYTES = 1 << 26
 UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
@@ -93,6 +94,22 @@ def format_by_name(path: str, *, role: Role) -> Format:
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
+
+
+def codec_by_name(path: str) -> str | None:
+    """Return the codec that the end of a name stands for, None for a plain file.
+
+    Examples
+    --------
+    >>> codec_by_name("scores.csv.gz"), codec_by_name("scores.csv")
+    ('gzip', None)
+    """
+    return _CODECS.get(PurePath(path).suffix.lower())
+
+
+def without_codec(path: str) -> str:
+    """Return a name without the end that says how it is compressed."""
+    return path if codec_by_name(path) is None else str(PurePath(path).with_suffix(""))
 
 
 def binary_format(head: bytes) -> Format | None:

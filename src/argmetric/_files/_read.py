@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import Any, get_args
 
 from argmetric._files._binary import BINARY, typed_batches
-from argmetric._files._compression import without_codec
 from argmetric._files._delimited import (
     Place,
     delimiter_in,
@@ -36,6 +35,7 @@ from argmetric._files._formats import (
     format_by_name,
     marked,
     sniff,
+    without_codec,
 )
 from argmetric._files._source import PIECE, Source
 from argmetric._files._table import Table
@@ -49,18 +49,7 @@ BLOCK_BYTES = 1 << 23  # of text in a batch
 def read_table(
     source: str | os.PathLike[str], format: Format | None = None, **how: Any
 ) -> Table:
-    """Read all rows of a file, or of standard input for ``"-"``.
-
-    Parameters
-    ----------
-    source, format, **how
-        As for `read_blocks`.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty, damaged, without rows or of an unknown kind.
-    """
+    """Read all rows of a file, as `read_blocks` takes it; there must be some."""
     import pyarrow as pa
 
     tables = list(_batches(os.fspath(source), format, None, **how))
@@ -89,14 +78,9 @@ def read_blocks(
     choose : callable
         Which columns are read; it may raise where one is missing.
     format : str, optional
-        The format, where the extension does not say it. Standard input and pipes are
-        recognised by their first bytes.
-    encoding : str, optional
-        How the text of CSV, TSV and JSONL is written.
-    max_line : int, optional
-        The longest line of text in bytes.
-    decimal : str, optional
-        The sign before the decimals of numbers in text: a point or a comma.
+        Where the extension does not say it; pipes are known by their first bytes.
+    encoding, max_line, decimal : optional
+        How text is written, its longest line in bytes, and its decimal sign.
     """
     tables = _batches(os.fspath(source), format, choose, **how)
     return (table for table in tables if table.n_rows)
@@ -117,10 +101,10 @@ def _batches(
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
-    if format is None and os.path.isfile(path):
-        format = format_by_name(without_codec(path), role="format")
     source = Source(path)
     try:
+        if format is None and source.regular:
+            format = format_by_name(without_codec(path), role="format")
         if not source.head.strip() and len(source.head) < PIECE:
             raise DataError(f"{source.name} is empty")
         format = _agreed_format(source.name, format, source.head)
@@ -198,7 +182,8 @@ def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, Place]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
-    name, read, head = source.name, source.read, source.head
+    name, head = source.name, source.head
+    read: Callable[[int], bytes] = source.read
     if is_utf8(encoding):
         refuse_other_encodings(head, name, f"pass {marked('encoding', 'utf-16')}")
     else:
@@ -209,7 +194,7 @@ def _text(
         most = max(max_line, MAX_LINE_BYTES)
         parts = (piece for piece, _ in pieces(read, delimiter, size, most))
     else:
-        parts = iter([b"".join(iter(lambda: read(1 << 24), b""))])
+        parts = (b"".join(iter(lambda: read(1 << 24), b"")) for _ in range(1))
     place = Place(name)
     for piece in parts:
         refuse_long_line(piece, max_line, place)
@@ -266,22 +251,7 @@ def _json_tables(
 def read_tables(
     sources: Sequence[str], format: Format | None = None, *, name: str, **how: Any
 ) -> Table:
-    """Read files with the same columns into one table.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        The files, in the order of their rows.
-    format, **how
-        As for `read_table`.
-    name : str
-        What messages call all of them.
-
-    Raises
-    ------
-    DataError
-        If a file has other columns than the first one; it names both.
-    """
+    """Read files with the same columns into one table that messages call `name`."""
     import pyarrow as pa
 
     tables = [read_table(one, format, **how) for one in sources]

@@ -19,35 +19,18 @@ from argmetric._files._text import json_values
 class Table:
     """The rows of one file.
 
-    Attributes
-    ----------
-    columns : pyarrow.Table
-        Every column in its order. Those of CSV and TSV are text, cell by cell as in
-        the file, so that ids such as ``007`` survive.
-    format : str
-        The format that was read.
-    source : str
-        The name of the file, for messages.
-    delimiter : str
-        What separates the cells of CSV and TSV.
-    lines : pyarrow.Array or None
-        The lines of JSONL as they were, so that each can be written back unchanged.
-    parts : tuple of (str, int)
-        Where the rows are of several files: each of them, and its number of rows.
-    decimal : str
-        The sign before the decimals of numbers in text: a point or a comma.
-    first : int
-        Rows of the file before these, where they are a block of it.
+    Columns of CSV and TSV are text, cell by cell as in the file, so that ids such as
+    ``007`` survive.
     """
 
-    columns: Any
+    columns: Any  # pyarrow.Table
     format: Format
-    source: str
-    delimiter: str = ","
-    lines: Any = None
-    parts: tuple[tuple[str, int], ...] = ()
-    decimal: str = "."
-    first: int = 0
+    source: str  # the name of the file, for messages
+    delimiter: str = ","  # between the cells of CSV and TSV
+    lines: Any = None  # of JSONL, so that each can be written back unchanged
+    parts: tuple[tuple[str, int], ...] = ()  # of several files: name, number of rows
+    decimal: str = "."  # of numbers in text: a point or a comma
+    first: int = 0  # rows of the file before these, where they are a block of it
 
     @property
     def names(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._files import (
+    BATCH_ROWS,
     DECISION_NAMES,
     LABEL_NAMES,
     LOGIT_NAMES,
@@ -26,7 +27,7 @@ from argmetric._input.arguments import shown
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
-from argmetric.scale._sources import BATCH_ROWS, Source, batches_of
+from argmetric.scale._sources import Source, batches_of
 from argmetric.scale._tasks import Tally, tally, tally_of
 
 MissingGroups = Literal["error", "own"]

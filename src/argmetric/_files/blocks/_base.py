@@ -97,67 +97,29 @@ SHOWN_ERRORS = 5
 
 @dataclass(frozen=True)
 class Request:
-    """How rows are to be read.
+    """How rows are to be read."""
 
-    Attributes
-    ----------
-    target : str or None
-        The column, or key, of the labels; None looks for a default name.
-    drop : tuple of str
-        Columns that are no features.
-    features : int or None
-        For svmlight: the number of features; None finds the largest index first.
-    hash_bits : int or None
-        Features are hashed to 2**hash_bits columns.
-    zero_based : bool
-        For svmlight: indices begin with 0.
-    on_error : {"stop", "skip"}
-        Whether a row that cannot be used ends the reading.
-    every : int or None
-        No block crosses a multiple of so many rows.
-    known : RowLayout or None
-        Read these features and no labels: what was learned from before.
-    decimal : str
-        For CSV and TSV: the decimal sign of numbers, a point or a comma.
-    """
-
-    target: str | None = None
-    drop: tuple[str, ...] = ()
-    features: int | None = None
-    hash_bits: int | None = None
-    zero_based: bool = False
-    on_error: OnError = "stop"
-    every: int | None = None
-    known: RowLayout | None = None
-    decimal: str = "."
+    target: str | None = None  # column of the labels; None looks for a default name
+    drop: tuple[str, ...] = ()  # columns that are no features
+    features: int | None = None  # of svmlight; None finds the largest index first
+    hash_bits: int | None = None  # features are hashed to 2**hash_bits columns
+    zero_based: bool = False  # indices of svmlight begin with 0
+    on_error: OnError = "stop"  # or skip rows that cannot be used
+    every: int | None = None  # no block crosses a multiple of so many rows
+    known: RowLayout | None = None  # read these features, no labels
+    decimal: str = "."  # of CSV and TSV
 
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What the columns of the matrix are; known before the first row is read.
-
-    Attributes
-    ----------
-    format : str
-        The format.
-    n_features : int
-        Columns of the matrix.
-    names : tuple of str
-        Names of the features where they have any.
-    target : str or None
-        The column of labels, None in svmlight.
-    columns : tuple of str
-        All columns of a CSV file.
-    delimiter : str
-        What separates its cells.
-    """
+    """What the columns of the matrix are; known before the first row is read."""
 
     format: RowFormat
     n_features: int
-    names: tuple[str, ...] = ()
-    target: str | None = None
-    columns: tuple[str, ...] = ()
-    delimiter: str = ","
+    names: tuple[str, ...] = ()  # of the features, where they have any
+    target: str | None = None  # the column of labels, None in svmlight
+    columns: tuple[str, ...] = ()  # all of a CSV file
+    delimiter: str = ","  # between its cells
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -172,31 +134,15 @@ class RowLayout:
 
 @dataclass(frozen=True)
 class Position:
-    """Behind which row of the input we are, and what happened up to there.
+    """Behind which row of the input we are, and what happened up to there."""
 
-    Attributes
-    ----------
-    offset : int
-        Bytes of text, or rows of Parquet, that were consumed.
-    lines, rows : int
-        Lines and rows among them, bad rows included.
-    skipped : int
-        Bad rows.
-    errors : tuple of str
-        What was wrong with the first of them.
-    classes : StreamClasses
-        What the labels mean, as far as it is known.
-    tail : bytes
-        The last bytes before the offset, by which the place is recognised.
-    """
-
-    offset: int = 0
+    offset: int = 0  # bytes of text, or rows of Parquet
     lines: int = 0
-    rows: int = 0
-    skipped: int = 0
-    errors: tuple[str, ...] = ()
-    classes: StreamClasses = field(default_factory=StreamClasses)
-    tail: bytes = b""
+    rows: int = 0  # bad ones included
+    skipped: int = 0  # bad rows
+    errors: tuple[str, ...] = ()  # what was wrong with the first of them
+    classes: StreamClasses = field(default_factory=StreamClasses)  # as far as known
+    tail: bytes = b""  # before the offset, by which the place is recognised
 
     def skip(self, message: str) -> Position:
         """Return the position behind a bad row; offset and lines are the caller's."""
@@ -210,23 +156,11 @@ class Position:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows, and the position behind them.
+    """Some rows, and the position behind them."""
 
-    Attributes
-    ----------
-    X : ndarray or scipy CSR matrix
-        Features.
-    y : ndarray of uint8
-        1 for the positive class, 0 for the other; anything where labels are not read.
-    numbers : ndarray of int
-        The numbers of the rows in the input, from 1; bad rows are counted too.
-    position : Position
-        Behind the last row.
-    """
-
-    X: Any
-    y: Bytes
-    numbers: Integers
+    X: Any  # features: an array or a CSR matrix
+    y: Bytes  # 1 for the positive class; anything where labels are not read
+    numbers: Integers  # of the rows in the input, from 1, bad ones counted too
     position: Position
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, get_args
+from typing import Any
 
-from argmetric._files._compression import without_codec
-from argmetric._files._formats import EXTENSIONS, UTF8_MARK, DataError, marked, sniff
+from argmetric._files._formats import (
+    EXTENSIONS,
+    UTF8_MARK,
+    DataError,
+    marked,
+    sniff,
+    without_codec,
+)
 from argmetric._files._source import Source
 from argmetric._files.blocks._base import (
     Position,
@@ -18,10 +24,9 @@ from argmetric._files.blocks._base import (
     StreamClasses,
 )
 from argmetric._files.blocks._columns import known_layout
-from argmetric._files.blocks._delimited import DelimitedRows
+from argmetric._files.blocks._delimited import DelimitedRows, SvmlightRows
 from argmetric._files.blocks._jsonl import JsonRows
 from argmetric._files.blocks._parquet import ParquetRows
-from argmetric._files.blocks._svmlight import SvmlightRows
 from argmetric._results.saving import refuse_other_encodings
 
 _READERS: dict[RowFormat, Any] = {
@@ -35,20 +40,10 @@ _READERS: dict[RowFormat, Any] = {
 
 @dataclass
 class OpenRows:
-    """An input that is open.
+    """An input that is open."""
 
-    Attributes
-    ----------
-    source : object
-        Where rows come from; it has a `name`, can `mark` a place and `close`.
-    reader : object
-        Has the `layout`, and yields `blocks`.
-    start : Position
-        Where it begins.
-    """
-
-    source: Any
-    reader: Any
+    source: Any  # has a `name`, can `mark` a place and `close`
+    reader: Any  # has the `layout`, and yields `blocks`
     start: Position
 
 
@@ -70,22 +65,11 @@ def open_rows(
     resumed: Resumed | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> OpenRows:
-    """Open a file, or standard input for ``"-"``.
+    """Open a file of svmlight, CSV, TSV, JSONL or Parquet, or standard input for "-".
 
-    Parameters
-    ----------
-    path : str
-        A file of svmlight, CSV, TSV, JSONL or Parquet, or "-".
-    request : Request
-        How rows are to be read.
-    format : str, optional
-        The format, where neither the name nor the first bytes say it.
-    classes : StreamClasses, optional
-        What labels mean.
-    resumed : Resumed, optional
-        Go on from there; another file is refused.
-    stopped : callable, optional
-        Asked while a pipe has nothing to give; True ends the reading.
+    The `format` is needed where neither the name nor the first bytes say it. A reader
+    goes on from where it is `resumed`, if that is the same input. `stopped` is asked
+    while a pipe has nothing to give; True ends the reading.
     """
     source = Source(path, stopped)
     try:
@@ -115,13 +99,14 @@ def _format(path: str, head: bytes, name: str) -> RowFormat:
     extension = PurePath(without_codec(path)).suffix.lower()
     if extension in (".svm", ".libsvm", ".svmlight"):
         return "svmlight"
-    if (named := EXTENSIONS.get(extension)) in get_args(RowFormat):
+    named = EXTENSIONS.get(extension)
+    if named in ("csv", "tsv", "jsonl", "parquet"):
         return named
     words = head.splitlines()[0].split()
     if len(words) > 1 and words[1].partition(b":")[0].isdigit() and b":" in words[1]:
         return "svmlight"
     found = sniff(head)
-    if found in get_args(RowFormat):
+    if found in ("csv", "tsv", "jsonl", "parquet"):
         return found
     raise DataError(
         f"cannot tell the format of {name}; pass {marked('format')} with one of "

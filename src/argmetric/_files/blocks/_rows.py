@@ -38,7 +38,11 @@ class TextRows:
 
     layout: RowLayout
     position: Position
-    delimiter: str | None = None  # between cells that may be quoted
+
+    @property
+    def delimiter(self) -> str | None:
+        """What separates cells that may be quoted."""
+        return None
 
     def __init__(self, source: _source.Source, request: Request) -> None:
         self.source, self.request, self.name = source, request, source.name
@@ -102,8 +106,7 @@ class TextRows:
             if full.any():
                 starts, ends = (ends - sizes)[full], ends[full]
                 yield from self._blocks(piece, place, newlines, starts, ends)
-            lines, offset = place.lines + newlines.size, place.offset + len(piece)
-            place = Place(self.name, lines, offset)
+            place = place.plus(newlines.size, len(piece))
 
     def _blocks(
         self, piece: bytes, place: Place, newlines: Any, starts: Any, ends: Any
@@ -132,8 +135,8 @@ class TextRows:
                     break
         if mended:
             order = np.argsort(np.concatenate([np.flatnonzero(good), mended]))
-            X = self.stacked(rows) if X is None else joined(X, self.stacked(rows))
-            X, y = X[order], np.append(y, np.array(labels, np.uint8))[order]
+            X, y = joined(X, self.stacked(rows)), np.append(y, labels).astype(np.uint8)
+            X, y = X[order], y[order]
             good[mended] = True
         kept = np.flatnonzero(is_row)
         good, behind = good[kept], ends[kept]
@@ -146,9 +149,8 @@ class TextRows:
             stop = min(start + _base.room(self.position, self.request.every), end)
             numbers = self.position.rows + 1 + np.flatnonzero(good[start:stop])
             rows_behind = self.position.rows + stop - start
-            for i in range(start, stop) if wrong else ():
-                if i in wrong:
-                    self.position = self.position.skip(wrong[i])
+            for text in [text for i, text in wrong.items() if start <= i < stop]:
+                self.position = self.position.skip(text)
             # The last newline may be ours
             size = min(int(behind[stop - 1]), self.source.offset - place.offset)
             self.position = replace(
@@ -159,17 +161,15 @@ class TextRows:
                 tail=piece[max(0, size - _source.TAIL) : size],
             )
             part = slice(taken, taken + numbers.size)
-            if X is None:
-                X = self.stacked([])
             yield RowBlock(X[part], y[part], numbers, self.position)
             start, taken = stop, taken + numbers.size
         if stops and wrong:
             raise BadRowError(wrong[end])
 
     def _quickly(self, piece: bytes, starts: Any, ends: Any) -> tuple[Any, Any, Any]:
-        """Return what `quick` finds, with labels as 0 and 1; X is None without rows."""
+        """Return what `quick` finds, with labels as 0 and 1; no rows where it fails."""
         classes = self.position.classes
-        nothing = None, np.zeros(0, np.uint8), np.zeros(ends.size, bool)
+        nothing = self.stacked([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
         found = self.quick(piece, starts, ends)
         if found is None:
             return nothing
