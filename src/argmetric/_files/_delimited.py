@@ -35,7 +35,10 @@ class Place:
 
     def behind(self, data: bytes) -> Place:
         """Return the place after a piece."""
-        return self.plus(data.count(b"\n"), len(data))
+        lines = np.count_nonzero(
+            np.frombuffer(data, np.uint8) == 10
+        )  # not `count`: slow
+        return self.plus(int(lines), len(data))
 
     def text(self, data: bytes) -> str:
         """Return a piece as text; what cannot be read is told with line and byte."""

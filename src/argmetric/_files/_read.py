@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
 from typing import Any, get_args
@@ -182,19 +182,19 @@ def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
 ) -> Iterator[tuple[bytes, Place]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
-    name, head = source.name, source.head
-    read: Callable[[int], bytes] = source.read
-    if is_utf8(encoding):
+    name, head, utf8 = source.name, source.head, is_utf8(encoding)
+    if utf8:
         refuse_other_encodings(head, name, f"pass {marked('encoding', 'utf-16')}")
     else:
         head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
-        read = BytesIO(head).read
-    delimiter = delimiter and delimiter_in(head, delimiter)
+    parts: Iterable[bytes]
     if size:
+        mark = delimiter and delimiter_in(head, delimiter)
+        read: Callable[[int], bytes] = source.read if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
-        parts = (piece for piece, _ in pieces(read, delimiter, size, most))
+        parts = (piece for piece, _ in pieces(read, mark, size, most))
     else:
-        parts = (b"".join(iter(lambda: read(1 << 24), b"")) for _ in range(1))
+        parts = [source.all() if utf8 else head]
     place = Place(name)
     for piece in parts:
         refuse_long_line(piece, max_line, place)

@@ -24,15 +24,7 @@ _PATIENCE_SECONDS = 0.1
 
 
 class PackedError(DataError):
-    """The bytes are compressed in a way that is not read.
-
-    Attributes
-    ----------
-    name : str
-        What holds them.
-    command : str
-        Unpacks a file to standard output.
-    """
+    """The bytes of `name` are compressed in a way that `command` unpacks, not we."""
 
     def __init__(self, name: str, command: str) -> None:
         super().__init__(f"{name} is compressed: {command} FILE unpacks it")
@@ -47,23 +39,8 @@ def digest(data: bytes) -> str:
 class Source:
     """Bytes that are read forward; what is packed by gzip or zstd is unpacked.
 
-    Parameters
-    ----------
-    path : str
-        A path, or "-" for standard input.
-    stopped : callable, optional
-        Asked while nothing comes: True gives up waiting.
-
-    Attributes
-    ----------
-    head : bytes
-        The first bytes, up to `PIECE`.
-    offset : int
-        Of what was read, unpacked.
-    regular : bool
-        Whether it is a file with an end, not a stream.
-    interrupted : bool
-        Whether the end is not that of the stream: `stopped` said so.
+    `stopped` is asked while nothing comes: True gives up waiting, and the end that is
+    then `interrupted` is not that of the stream. The `head` has up to `PIECE` bytes.
     """
 
     closed = False  # what pyarrow asks of a file
@@ -129,7 +106,10 @@ class Source:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def all(self) -> bytes:
-        """Return all that is left."""
+        """Return all that is left, of a file at its beginning without a copy."""
+        if self.regular and not self.codec and not self.offset and self.size:
+            self.offset, self._pushed = self.size, b""
+            return self._bytes_at(0, self.size)
         return b"".join(iter(lambda: self.read(1 << 24), b""))
 
     def _raw(self, most: int) -> bytes:

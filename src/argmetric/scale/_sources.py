@@ -31,39 +31,19 @@ LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
 
 @dataclass(frozen=True)
 class Source:
-    """One input file, as it was when the run began.
-
-    Attributes
-    ----------
-    path : str
-        Where it is.
-    name : str
-        What the file of the output is called, below its folder.
-    keys : dict of str to str
-        What hive partitions say: ``day=3/part.parquet`` has the column day.
-    size, modified : int
-        By which a change is noticed.
-    rows : int
-        How many there are.
-    row_bytes : int
-        How much memory a row takes, about.
-    partition : Partition or None
-        What takes the place of a file.
-    packing : tuple or None
-        How a Parquet file is compressed, and which columns a dictionary helps.
-    held : RecordBatch or None
-        All rows of a tiny file, in the process that has looked at it.
-    """
+    """One input file, as it was when the run began."""
 
     path: str
-    name: str
-    keys: dict[str, str]
-    size: int
+    name: str  # of the file of the output, below its folder
+    keys: dict[str, str]  # of hive: day=3/part.parquet has the column day
+    size: int  # by this and the next a change is noticed
     modified: int
     rows: int
-    row_bytes: int
-    partition: Partition | None = None
+    row_bytes: int  # memory that a row takes, about
+    partition: Partition | None = None  # takes the place of a file
+    # How a Parquet file is compressed, and which columns a dictionary helps
     packing: tuple[str, tuple[str, ...]] | None = None
+    # All rows of a tiny file, in the process that has looked at it
     held: Any = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:

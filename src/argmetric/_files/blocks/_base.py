@@ -19,17 +19,9 @@ _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 class StreamClasses:
     """The positive and the negative class, None where it is not known yet.
 
-    Numbers are compared as numbers: "1", "+1" and "1.0" are one class.
-
-    Attributes
-    ----------
-    positive, negative : str or None
-        The classes.
-    named : bool
-        Whether the user named the positive one: then any other value is the negative
-        one, the first to come. Else labels are 0 and 1, -1 and 1, or true and false.
-    rest : bool
-        Whether all other values are negative.
+    Numbers are compared as numbers: "1", "+1" and "1.0" are one class. Where the user
+    has `named` the positive one, the first other value is the negative one, or with
+    `rest` all are; else labels are 0 and 1, -1 and 1, or true and false.
     """
 
     positive: str | None = None

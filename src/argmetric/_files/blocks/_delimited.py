@@ -96,12 +96,13 @@ class DelimitedRows(TextRows):
             self._doubtful = bool(bad.any())
         else:
             X, bad = dense(cells, table.num_rows)
-        good, usable = np.ones(ends.size, bool), ~bad.any(axis=1)
+        good = np.ones(ends.size, bool)
         good[ragged] = False
         target = None
         if self.layout.target is not None:
             target = flat(table.column(f"f{columns.index(self.layout.target)}"))
-        if not usable.all():
+        if bad.any():
+            usable = ~bad.any(axis=1)
             good[good] = usable
             X = X[usable]
             kept = integer_array(np.flatnonzero(usable))
