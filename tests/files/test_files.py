@@ -387,6 +387,25 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
+def test_a_slow_pipe_is_read_in_few_pieces(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    parsed: list[int] = []
+    whole = _read.text_columns
+
+    def counted(*given: Any) -> Any:
+        parsed.append(len(given[0]))
+        return whole(*given)
+
+    monkeypatch.setattr(_read, "text_columns", counted)
+    write = "(echo score,label; for i in 1 2 3 4 5; do sleep 0.02; echo 0.$i,1; done)"
+    with subprocess.Popen(["sh", "-c", f"{write} > pipe"]):
+        table = aio.read_table("pipe")
+    assert table.columns.to_pydict()["score"] == [f"0.{i}" for i in range(1, 6)]
+    assert len(parsed) == 1
+
+
 # Refusals
 
 

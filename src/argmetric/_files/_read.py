@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from typing import Any, get_args
 
@@ -190,7 +191,8 @@ def _text(
     parts: Iterable[bytes]
     if size:
         mark = delimiter and delimiter_in(head, delimiter)
-        read: Callable[[int], bytes] = source.read if utf8 else BytesIO(head).read
+        patient = partial(source.read, at_once=False)
+        read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
         most = max(max_line, MAX_LINE_BYTES)
         parts = (piece for piece, _ in pieces(read, mark, size, most))
     else:

@@ -93,13 +93,14 @@ class Source:
         if self.path != STANDARD_STREAM:
             self._file.close()
 
-    def read(self, most: int) -> bytes:
-        """Return the next bytes: all that is there at once, b"" at the end."""
+    def read(self, most: int, *, at_once: bool = True) -> bytes:
+        """Return the next bytes, b"" at the end; those there `at_once`, or all wanted."""
         data, self._pushed = self._pushed[:most], self._pushed[most:]
         read = self._unpack if self._unpacking else self._raw
         parts = [data or read(most)]
         got = len(parts[0])
-        while parts[-1] and got < most and (not self._waits or self._ready(0.0)):
+        patient = not (self._waits and at_once)
+        while parts[-1] and got < most and (patient or self._ready(0.0)):
             parts.append(read(most - got))
             got += len(parts[-1])
         self.offset += got
