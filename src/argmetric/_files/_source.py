@@ -94,7 +94,7 @@ class Source:
             self._file.close()
 
     def read(self, most: int, *, at_once: bool = True) -> bytes:
-        """Return the next bytes, b"" at the end; those there `at_once`, or all wanted."""
+        """Return the next bytes, b"" at the end; what is there `at_once`, or all."""
         data, self._pushed = self._pushed[:most], self._pushed[most:]
         read = self._unpack if self._unpacking else self._raw
         parts = [data or read(most)]
