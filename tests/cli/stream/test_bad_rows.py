@@ -6,7 +6,6 @@ import json
 import math
 import tempfile
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -156,11 +155,12 @@ def test_rows_read_at_once_are_those_read_one_by_one(data: Any, kind: str) -> No
         request = Request(features=features, on_error="skip", every=every)
         rows = open_rows(path, request)
         with closing(rows.source):
-            blocks = [block for block in rows.reader.blocks() if block.y.size]
+            blocks = list(rows.reader.blocks())
         X = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
         y, numbers = ([getattr(b, one) for b in blocks] for one in ("y", "numbers"))
-        end = asdict(blocks[-1].position)
-        return [np.concatenate(one).tolist() for one in (X, y, numbers)], end["errors"]
+        end = blocks[-1].position
+        found = [np.concatenate(one).tolist() for one in (X, y, numbers)]
+        return found, end.rows, end.skipped, end.errors
 
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/rows.{kind}"
