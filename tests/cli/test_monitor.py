@@ -118,7 +118,7 @@ def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:
 def test_csv_and_parquet_give_the_same_and_blocks_change_nothing(
     run: Run, weeks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argmetric._files import _row_blocks
+    from argmetric._files import _read
 
     whole = pa.concat_tables([pq.read_table(name) for name in weeks[:2]])
     pq.write_table(whole, "whole.parquet")
@@ -130,11 +130,16 @@ def test_csv_and_parquet_give_the_same_and_blocks_change_nothing(
     Path("whole.csv").write_text("\n".join(lines) + "\n")
     more = ("--by", "land", "--json")
     first = json.loads(run("monitor", "whole.parquet", *OPTIONS, *more).out)
-    monkeypatch.setattr(_row_blocks, "_BLOCK_BYTES", 5000)
+    monkeypatch.setattr(_read, "BLOCK_BYTES", 5000)
     again = json.loads(run("monitor", "whole.csv", *OPTIONS, *more).out)
     assert again["periods"] == first["periods"]
     assert again["segments"] == first["segments"]
     assert {one["segment"] for one in again["segments"]} == {"de", "fr"}
+    rows = [json.dumps(one, default=str) for one in whole.to_pylist()]
+    Path("whole.jsonl").write_text("\n".join(rows))
+    lined = json.loads(run("monitor", "whole.jsonl", *OPTIONS, *more).out)
+    assert lined["periods"] == first["periods"]
+    assert lined["segments"] == first["segments"]
     bad = [*lines]
     bad[701] = f"0.5,soon,,{'de'}"
     Path("bad.csv").write_text("\n".join(bad) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import json
 import os
@@ -10,8 +11,10 @@ import re
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -257,14 +260,71 @@ def test_more_rows_than_one_batch(folder: Path) -> None:
 @given(
     st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20),
     st.sampled_from([",", "\t", ";"]),
+    st.sampled_from([1, 7, 64, 1 << 20]),
 )
 @settings(deadline=None)
-def test_any_text_survives_csv(rows: list[tuple[str, str]], delimiter: str) -> None:
+def test_any_text_survives_csv_in_pieces_of_any_size(
+    rows: list[tuple[str, str]], delimiter: str, size: int
+) -> None:
     columns = [text_array(list(column)) for column in zip(*rows, strict=True)]
-    stream = io.BytesIO()
-    _write._write_delimited(pa.table(columns, ["a", "b"]), stream, delimiter)
-    again, _ = _read._delimited(stream.getvalue(), delimiter, "t.csv")
+    table = aio.Table(pa.table(columns, ["a", "b"]), "csv", "t.csv", delimiter)
+    with tempfile.TemporaryDirectory() as folder:
+        aio.write_table(table, f"{folder}/t.csv")
+        with mock.patch.object(_read, "BLOCK_BYTES", size):
+            again = aio.read_table(f"{folder}/t.csv").columns
     assert list(zip(*again.to_pydict().values(), strict=True)) == rows
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, "1"],
+        [1, 1.5],
+        [1, 2.0],
+        [True, "a"],
+        [7, "7.0", 0.5, False],
+        ["a", 2**53 + 1],
+    ],
+)
+def test_groups_of_jsonl_are_those_of_one_piece(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ids: list[Any], packed: bool
+) -> None:
+    rows = [{"score": 0.5, "g": one} for one in ids for _ in range(3)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    name = "rows.jsonl.gz" if packed else "rows.jsonl"
+    put(name, gzip.compress(data) if packed else data)
+
+    def named(tables: Any) -> list[str]:
+        found = [aio.groups(table, "g") for table in tables]
+        return [str(names[i]) for codes, names in found for i in codes]
+
+    def blocks() -> list[aio.Table]:
+        return list(aio.read_blocks(name, lambda table: ["score", "g"]))
+
+    whole = named([aio.read_table(name)])
+    assert whole == named(blocks())
+    monkeypatch.setattr(_read, "BLOCK_BYTES", 30)
+    assert len(blocks()) > len(ids)
+    assert whole == named(blocks())
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "arrow"])
+def test_blocks_are_the_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, format: aio.Format
+) -> None:
+    rows = [f"{i},0.{i},word {i}" for i in range(50)]
+    table = aio.read_table(put("in.csv", "\n".join(["id,score,note", *rows])))
+    aio.write_table(table, f"rows.{format}")
+    whole = aio.read_table(f"rows.{format}").columns.select(["note", "score"])
+    monkeypatch.setattr(_read, "BLOCK_BYTES", 100)
+    blocks = list(aio.read_blocks(f"rows.{format}", lambda table: ["note", "score"]))
+    assert [t.first for t in blocks][:1] == [0]
+    assert blocks[-1].first + blocks[-1].n_rows == 50
+    assert (
+        pa.concat_tables([t.columns for t in blocks]).to_pydict() == whole.to_pydict()
+    )
+    assert (len(blocks) > 5) == (format in ("csv", "jsonl"))
 
 
 # Standard input and formats
@@ -325,6 +385,25 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
             aio.write_table(table, "pipe", format)
         assert aio.read_table(f"out.{format}").names == ["id", "score", "note"]
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+def test_a_slow_pipe_is_read_in_few_pieces(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    parsed: list[int] = []
+    whole = _read.text_columns
+
+    def counted(*given: Any) -> Any:
+        parsed.append(len(given[0]))
+        return whole(*given)
+
+    monkeypatch.setattr(_read, "text_columns", counted)
+    write = "(echo score,label; for i in 1 2 3 4 5; do sleep 0.02; echo 0.$i,1; done)"
+    with subprocess.Popen(["sh", "-c", f"{write} > pipe"]):
+        table = aio.read_table("pipe")
+    assert table.columns.to_pydict()["score"] == [f"0.{i}" for i in range(1, 6)]
+    assert len(parsed) == 1
 
 
 # Refusals

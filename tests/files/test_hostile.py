@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
-from argmetric._files import _compression, _read
+from argmetric._files import _delimited, _source
 from argmetric._files.blocks import BadRowError, Request, open_rows
 from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
 from argmetric._text.corpus.files import read_sentences
@@ -106,8 +108,8 @@ def test_saved_values_and_sentences_of_20_000_levels_are_refused() -> None:
 def test_what_unpacks_to_far_more_is_refused_on_the_way(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_compression, "ALWAYS_UNPACKED", 1 << 16)
-    monkeypatch.setattr(_compression, "_PIECE", 1 << 14)
+    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", 1 << 16)
+    monkeypatch.setattr(_source, "PIECE", 1 << 14)
     plain = b"score\n" + b"0.5\n" * 100_000
     data = pa.compress(plain, codec=codec, asbytes=True) if codec == "zstd" else None
     data = gzip.compress(plain) if data is None else data
@@ -117,7 +119,7 @@ def test_what_unpacks_to_far_more_is_refused_on_the_way(
     message = f"{name}: {len(data):,} bytes of {codec} unpack to more than 200 times"
     with pytest.raises(aio.DataError, match=re.escape(message)):
         aio.read_table(name)
-    monkeypatch.setattr(_compression, "ALWAYS_UNPACKED", len(plain))
+    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", len(plain))
     assert aio.read_table(name).n_rows == 100_000
 
 
@@ -129,6 +131,34 @@ def test_the_longest_line() -> None:
         aio.read_table("rows.csv", max_line=99)
     Path("last.csv").write_text("score\n0.5")  # without a newline at the end
     assert aio.read_table("last.csv", max_line=5).n_rows == 1
+
+
+def twin_of_row_ends(data: bytes) -> list[int]:
+    """Ends of rows, sign by sign; a stray quote goes to the end of its line."""
+    ends, at = [], 0
+    while at < len(data):
+        if data[at] == ord('"'):
+            closed = at + 1
+            while data[closed : closed + 1] and (
+                data[closed] != ord('"') or data[closed + 1 : closed + 2] == b'"'
+            ):
+                closed += 1 + (data[closed] == ord('"'))
+            if closed + 1 >= len(data):
+                break  # it may go on
+            at = closed + 1 if data[closed + 1] in b",\r\n" else at
+        while at < len(data) and data[at] not in b",\n":
+            at += 1
+        at += 1
+        if data[at - 1 : at] == b"\n":
+            ends.append(at)
+    return ends
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text('a"",\n\r', max_size=20))
+def test_rows_end_where_the_twin_says(text: str) -> None:
+    data = text.encode()
+    assert _delimited.row_ends(data, ",").tolist() == twin_of_row_ends(data)
 
 
 def test_the_command_line_takes_a_size(run) -> None:
@@ -162,7 +192,7 @@ def test_a_header_of_more_than_a_mebibyte(monkeypatch: pytest.MonkeyPatch) -> No
     names = ["score", *(f"{i:0>20000}" for i in range(60))]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 61) + "\n")
     assert aio.read_table("wide.csv").names == names
-    monkeypatch.setattr(_read, "MAX_COLUMNS", 60)
+    monkeypatch.setattr(_delimited, "MAX_COLUMNS", 60)
     message = "wide.csv has 61 columns; at most 60 are read"
     with pytest.raises(aio.DataError, match=message):
         aio.read_table("wide.csv")

@@ -243,9 +243,6 @@ HELD_BY = {
     "tagging_train": {
         "test_learning_equals_the_twin": "train",
     },
-    "text_rows": {
-        "test_numbers_are_read_exactly": "delimited largest_index svmlight",
-    },
 }
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from argmetric._files._arrow import text_bytes as text_bytes
     from argmetric._files._arrow import text_scalar as text_scalar
     from argmetric._files._arrow import to_numpy as to_numpy
+    from argmetric._files._binary import BATCH_ROWS as BATCH_ROWS
+    from argmetric._files._binary import typed_batches as typed_batches
     from argmetric._files._features import Kind as Kind
     from argmetric._files._features import categories as categories
     from argmetric._files._features import kind_of as kind_of
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
     from argmetric._files._labels import classes as classes
     from argmetric._files._labels import labels as labels
     from argmetric._files._labels import read_values as read_values
+    from argmetric._files._read import read_blocks as read_blocks
     from argmetric._files._read import read_table as read_table
     from argmetric._files._read import read_tables as read_tables
-    from argmetric._files._row_blocks import read_blocks as read_blocks
     from argmetric._files._table import DECISION_NAMES as DECISION_NAMES
     from argmetric._files._table import LABEL_NAMES as LABEL_NAMES
     from argmetric._files._table import LOGIT_NAMES as LOGIT_NAMES
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from argmetric._files._table import named_column as named_column
     from argmetric._files._table import repeated as repeated
     from argmetric._files._values import groups as groups
+    from argmetric._files._values import is_numeric as is_numeric
     from argmetric._files._values import numbers as numbers
     from argmetric._files._values import probabilities as probabilities
     from argmetric._files._values import weights as weights
@@ -64,6 +67,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "text_scalar",
             "to_numpy",
         ),
+        "_binary": ("BATCH_ROWS", "typed_batches"),
         "_features": ("Kind", "categories", "kind_of", "sparse_numbers"),
         "_formats": (
             "DELIMITERS",
@@ -76,8 +80,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "marked",
         ),
         "_labels": ("class_names", "classes", "labels", "read_values"),
-        "_read": ("read_table", "read_tables"),
-        "_row_blocks": ("read_blocks",),
+        "_read": ("read_blocks", "read_table", "read_tables"),
         "_table": (
             "DECISION_NAMES",
             "LABEL_NAMES",
@@ -89,7 +92,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "named_column",
             "repeated",
         ),
-        "_values": ("groups", "numbers", "probabilities", "weights"),
+        "_values": ("groups", "is_numeric", "numbers", "probabilities", "weights"),
         "_write": ("output_format", "refuse_terminal", "write_table"),
     },
 )

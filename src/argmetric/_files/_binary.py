@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple, NoReturn
 
 from argmetric._files._formats import DataError, Format
 from argmetric._input.extras import install
 
+BATCH_ROWS = 1 << 17
 INSTALL = f"Excel files need openpyxl: {install('excel')}"
 
 
@@ -79,35 +80,65 @@ def _write_parquet(columns: Any, stream: IO[bytes]) -> None:
     pq.write_table(columns, stream)
 
 
-def _read_arrow(data: bytes) -> Any:
+def _ipc(open_: str, new: str) -> Binary:
+    def read(data: bytes) -> Any:
+        import pyarrow as pa
+
+        return getattr(pa.ipc, open_)(pa.py_buffer(data)).read_all()
+
+    def write(columns: Any, stream: IO[bytes]) -> None:
+        import pyarrow as pa
+
+        with getattr(pa.ipc, new)(stream, columns.schema) as writer:
+            writer.write_table(columns)
+
+    return Binary(read, write)
+
+
+def typed_batches(
+    place: Any,
+    format: str,
+    choose: Callable[[Any], list[str] | None],
+    *,
+    start: int = 0,
+    rows: int = BATCH_ROWS,
+    memory_map: bool = False,
+) -> Iterator[Any]:
+    """Record batches of a Parquet or Arrow file, from the row `start` on.
+
+    `place` is what pyarrow opens; `choose` gets the schema and returns the columns,
+    None for all.
+    """
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    return pa.ipc.open_file(pa.py_buffer(data)).read_all()
-
-
-def _write_arrow(columns: Any, stream: IO[bytes]) -> None:
-    import pyarrow as pa
-
-    with pa.ipc.new_file(stream, columns.schema) as writer:
-        writer.write_table(columns)
-
-
-def _read_arrow_stream(data: bytes) -> Any:
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
-
-
-def _write_arrow_stream(columns: Any, stream: IO[bytes]) -> None:
-    import pyarrow as pa
-
-    with pa.ipc.new_stream(stream, columns.schema) as writer:
-        writer.write_table(columns)
+    if format == "parquet":
+        with pq.ParquetFile(place, memory_map=memory_map) as file:
+            chosen, about = choose(file.schema_arrow), file.metadata
+            groups = list(range(about.num_row_groups))
+            while groups and start >= about.row_group(groups[0]).num_rows:
+                start -= about.row_group(groups.pop(0)).num_rows
+            for batch in file.iter_batches(
+                rows, row_groups=groups, columns=chosen, use_threads=False
+            ):
+                passed = min(start, batch.num_rows)
+                start -= passed
+                yield batch.slice(passed)
+        return
+    place = pa.memory_map(place) if memory_map else place
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    with open_(place) as reader:
+        chosen = choose(reader.schema)
+        n = getattr(reader, "num_record_batches", None)
+        for whole in reader if n is None else map(reader.get_batch, range(n)):
+            part = whole if chosen is None else whole.select(chosen)
+            for first in range(0, part.num_rows, rows):
+                yield part.slice(first, rows)
 
 
 BINARY: dict[Format, Binary] = {
     "parquet": Binary(_read_parquet, _write_parquet),
-    "arrow": Binary(_read_arrow, _write_arrow),
-    "arrow-stream": Binary(_read_arrow_stream, _write_arrow_stream),
+    "arrow": _ipc("open_file", "new_file"),
+    "arrow-stream": _ipc("open_stream", "new_stream"),
     "xlsx": Binary(read_excel, refuse_excel),
 }

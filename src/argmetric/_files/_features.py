@@ -13,10 +13,10 @@ from argmetric._files._table import Table
 from argmetric._files._values import (
     _NUMBER,
     _coded,
-    _is_numeric,
     _number_cells,
     _refuse,
-    _why_no_number,
+    is_numeric,
+    why_no_number,
 )
 from argmetric._input.label_words import NO_LABEL as MISSING
 from argmetric._input.label_words import TRUTHS
@@ -27,26 +27,15 @@ Kind = Literal["number", "category", "other", "empty"]
 def kind_of(table: Table, name: str) -> Kind:
     """Return what a model can make of a column.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The column.
-
-    Returns
-    -------
-    str
-        ``"number"`` where every cell is a number, true, false or missing;
-        ``"category"`` for other text; ``"other"`` for dates, lists and the like;
-        ``"empty"`` where no cell has a value.
+    "number" where every cell is a number, true, false or missing; "category" for other
+    text; "other" for dates, lists and the like; "empty" where no cell has a value.
     """
     import pyarrow as pa
 
     column = _number_cells(table, name)
     if column.null_count == len(column):
         return "empty"
-    if _is_numeric(column.type):
+    if is_numeric(column.type):
         return "number"
     if not pa.types.is_large_string(column.type):
         return "other"
@@ -57,13 +46,7 @@ def kind_of(table: Table, name: str) -> Kind:
 
 
 def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """Return a column as floats, NaN where a cell is empty, na, nan, null or none.
-
-    Raises
-    ------
-    DataError
-        With row, column and value of the first cell that is neither.
-    """
+    """Return a column as floats, NaN where a cell is empty, na, nan, null or none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -72,9 +55,10 @@ def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         is_number, is_missing = _legible(column)
         bad = ~(is_number | is_missing)
         if bad.any():
-            _refuse(table, name, bad, _why_no_number(column, bad))
+            first = column[int(np.argmax(bad))].as_py()
+            _refuse(table, name, bad, why_no_number(str(first)))
         return _read(table, name, _truths_as_numbers(column), is_missing)
-    if not _is_numeric(column.type):
+    if not is_numeric(column.type):
         everything = np.ones(len(column), dtype=np.bool_)
         _refuse(table, name, everything, "is not a number")
     is_missing = mask_to_numpy(pc.is_null(column, nan_is_null=True))
@@ -82,15 +66,9 @@ def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 
 def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return a column as numbers of distinct texts.
+    """Return the place of every row's text, -1 without one, in sorted texts, and these.
 
-    Returns
-    -------
-    codes : ndarray of int64
-        For each row the place of its text in the list, -1 where it has none.
-    texts : list of str
-        The texts without the space around them, sorted; numbers as Python writes
-        them, truth values as true and false.
+    Texts have no space around them; truth values are true and false.
     """
     coded = _coded(table, name)
     known = [_text(value) for value in coded.values]

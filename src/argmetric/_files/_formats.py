@@ -14,21 +14,13 @@ DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}
 
 STANDARD_STREAM = "-"
 
-_EXTENSIONS: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrow-stream",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
+EXTENSIONS: dict[str, Format] = {
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv"},
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
+    **{".arrows": "arrow-stream"},
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
 }
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
@@ -38,6 +30,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PK\x03\x04", "xlsx"),
 )
 
+_CODECS = {".gz": "gzip", ".zst": "zstd"}
 MAX_LINE_BYTES = 1 << 26
 UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
@@ -73,13 +66,6 @@ ROLES: tuple[Role, ...] = get_args(Role)
 def marked(role: Role, value: str | None = None) -> str:
     """Return what the user may choose as a message names it, with a value for it.
 
-    Parameters
-    ----------
-    role : str
-        One of `ROLES`.
-    value : str, optional
-        What it may be, or a word that stands for it.
-
     Examples
     --------
     >>> marked("pos_label"), marked("hash_bits", "18")
@@ -92,19 +78,7 @@ OTHER_ENCODING = f"pass {marked('encoding')}, for instance latin-1"
 
 
 def format_by_name(path: str, *, role: Role) -> Format:
-    """Return the format that the extension of a path stands for.
-
-    Parameters
-    ----------
-    path : str
-        A path or a bare file name.
-    role : str
-        By which the user names a format instead, for the message.
-
-    Returns
-    -------
-    str
-        One of `FORMATS`.
+    """Return the format of an extension; `role` is how a user names it instead.
 
     Examples
     --------
@@ -113,13 +87,29 @@ def format_by_name(path: str, *, role: Role) -> Format:
     """
     extension = PurePath(path).suffix.lower()
     try:
-        return _EXTENSIONS[extension]
+        return EXTENSIONS[extension]
     except KeyError:
         shown = f"unknown extension {extension!r}" if extension else "no extension"
-        known = ", ".join(_EXTENSIONS)
+        known = ", ".join(EXTENSIONS)
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
+
+
+def codec_by_name(path: str) -> str | None:
+    """Return the codec that the end of a name stands for, None for a plain file.
+
+    Examples
+    --------
+    >>> codec_by_name("scores.csv.gz"), codec_by_name("scores.csv")
+    ('gzip', None)
+    """
+    return _CODECS.get(PurePath(path).suffix.lower())
+
+
+def without_codec(path: str) -> str:
+    """Return a name without the end that says how it is compressed."""
+    return path if codec_by_name(path) is None else str(PurePath(path).with_suffix(""))
 
 
 def binary_format(head: bytes) -> Format | None:
@@ -130,16 +120,7 @@ def binary_format(head: bytes) -> Format | None:
 def sniff(head: bytes) -> Format | None:
     """Return the format that the first bytes of a stream show, None if none does.
 
-    Parameters
-    ----------
-    head : bytes
-        The beginning of the stream, all of it if it is short.
-
-    Returns
-    -------
-    str or None
-        One of `FORMATS`; text that is not JSON is CSV, or TSV where its first
-        line has tabs and no comma.
+    Text that is not JSON is CSV, or TSV where its first line has tabs and no comma.
 
     Examples
     --------

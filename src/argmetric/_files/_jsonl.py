@@ -3,72 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from argmetric._files._arrow import call, text_array, to_numpy
-from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError
-from argmetric._results.saving import MAX_NESTING, decoded, is_too_deep, parsed
+from argmetric._files._delimited import Place
+from argmetric._files._formats import DataError
+from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
 
 
-def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
-    """Read JSON lines.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    columns : pyarrow.Table
-    lines : pyarrow.Array
-        The lines as they were, blank ones left out.
-    """
+def json_columns(data: bytes, place: Place) -> tuple[Any, Any]:
+    """Return the columns of JSON lines, and the lines without blank ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    data = data.removeprefix(UTF8_MARK)
-    if data.lstrip().startswith(b"["):
-        raise DataError(
-            f"{name} holds a JSON array; one object on each line is needed "
-            "(jq -c '.[]' makes them)"
-        )
-    lines = _lines(data, name)
-    if any(is_too_deep(line) for line in _bracketed(lines)):  # pyarrow would crash
-        return _columns_of_mixed_types(lines, name), lines
-    objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
-    if not pc.all(objects).as_py():  # pyarrow takes null for a row, or crashes
-        return _columns_of_mixed_types(lines, name), lines
-    # A row must fit into a block
-    longest = pc.max(pc.binary_length(lines)).as_py()
-    block_bytes = max(1 << 20, 2 * longest)
-    try:
-        return _columns(data, block_bytes), lines
-    except pa.ArrowInvalid:
-        return _columns_of_mixed_types(lines, name), lines
-
-
-def _lines(data: bytes, name: str) -> Any:
-    import pyarrow.compute as pc
-
-    whole = text_array([decoded(data, "utf-8", name, OTHER_ENCODING)])
+    whole = text_array([place.text(data)])
     lines = pc.split_pattern(whole, pattern="\n").values
-    return lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
-
-
-def _bracketed(lines: Any) -> Iterator[bytes]:
-    """Lines with so many brackets that they may be nested too deeply."""
+    lines = lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
     brackets = call("count_substring_regex", lines, pattern=r"[\[{]")
-    for line in np.flatnonzero(to_numpy(brackets, np.int64) > MAX_NESTING):
-        yield lines[line].as_py().encode()
+    many = np.flatnonzero(to_numpy(brackets, np.int64) > MAX_NESTING).tolist()
+    too_deep = any(is_too_deep(lines[i].as_py().encode()) for i in many)
+    objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
+    if not too_deep and pc.all(objects).as_py():  # pyarrow takes null for a row
+        longest = pc.max(pc.binary_length(lines)).as_py() or 0
+        try:
+            return _plain_columns(data, max(1 << 20, 2 * longest)), lines
+        except pa.ArrowInvalid:
+            pass
+    return _mixed_columns(lines, place), lines
 
 
-def _columns(data: bytes, block_bytes: int) -> Any:
+def _plain_columns(data: bytes, block_bytes: int) -> Any:
     """Read with the types that pyarrow infers, but keep text that looks like a date."""
     import pyarrow as pa
     import pyarrow.json as pj
@@ -101,18 +67,20 @@ def _as_text(type_: Any) -> Any:
     return type_
 
 
-def _columns_of_mixed_types(lines: Any, name: str) -> Any:
+def _mixed_columns(lines: Any, place: Place) -> Any:
     """Read what has no single type; such columns become text, to be judged if used."""
     import pyarrow as pa
 
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(lines.to_pylist(), start=1):
+    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
         try:
             row = parsed(line, rows=True)
         except ValueError as error:
-            raise DataError(f"{name}, line {number}: not JSON: {error}") from None
+            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
         if not isinstance(row, dict):
-            raise DataError(f"{name}, line {number}: not a JSON object: {line[:40]}")
+            raise DataError(
+                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
+            )
         rows.append(row)
     keys = dict.fromkeys(key for row in rows for key in row)
     arrays = []
@@ -128,4 +96,18 @@ def _columns_of_mixed_types(lines: Any, name: str) -> Any:
 def _json_text(value: Any) -> str | None:
     if isinstance(value, str):  # half of a surrogate pair is no text
         return value.encode(errors="backslashreplace").decode()
-    return None if value is None else json.dumps(value)
+    if value is None:
+        return None
+    return plain_id(value) if isinstance(value, bool) else json.dumps(plain_id(value))
+
+
+def plain_id(value: Any) -> Any:
+    """Return what a value is called whatever stands in other rows: 1.0 is 1.
+
+    pyarrow reads 1 as 1.0 where 1.5 is near, and a truth value as text where there is
+    text.
+    """
+    if isinstance(value, bool):
+        return json.dumps(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole else value

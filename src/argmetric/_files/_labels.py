@@ -33,25 +33,10 @@ _TWO_OF_THEM = (
 def labels(
     table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return a column of labels as 0 and 1.
+    """Return a column of labels as 0 and 1; NaN where cells may be `missing`, and are.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        A column of 0 and 1, of -1 and 1, of true and false, or of any two values.
-    pos_label : str, optional
-        The value that means 1; needed unless the values say it themselves. It may be
-        absent where all rows have one other value.
-    missing : bool, optional
-        Whether cells may be empty; they become NaN.
-
-    Raises
-    ------
-    DataError
-        If the values are not two, not plainly 0 and 1 without `pos_label`, or never
-        `pos_label`.
+    The column has 0 and 1, -1 and 1, true and false, or any two values, of which
+    `pos_label` means 1; it may be absent where all rows have one other value.
     """
     coded = _coded(table, name)
     read, classes = _read(table, name, coded, pos_label, missing=missing)
@@ -62,23 +47,10 @@ def labels(
 def classes(
     table: Table, name: str, pos_label: str | None
 ) -> tuple[npt.NDArray[Any], Any]:
-    """Return a column of labels as the values that a rule learns and gives back.
+    """Return labels of both classes as the values that a rule learns and gives back.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        A column as `labels` takes it, with rows of both classes.
-    pos_label : str or None
-        The value that means "positive".
-
-    Returns
-    -------
-    y : ndarray
-        0 and 1 without `pos_label`, else the values that are in the file.
-    pos_label : int, bool, float or str or None
-        The positive one of them; None without `pos_label`.
+    These are 0 and 1 without `pos_label` (then None is second), else the values that
+    are in the file, and the positive one of them.
     """
     coded = _coded(table, name)
     read, found = _read(table, name, coded, pos_label, missing=False, both=True)
@@ -92,16 +64,10 @@ def classes(
 def class_names(
     table: Table, name: str, among: Collection[str] | None = None
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return a column of classes: the number of each row's class, and their names.
+    """Return the number of every row's class, and the names of classes.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The column. A whole number has the name without decimals: 2.0 is "2".
-    among : collection of str, optional
-        The classes that there are; another one is refused.
+    A whole number has the name without decimals: 2.0 is "2". Classes that are not
+    `among` the known ones are refused.
     """
     coded = _coded(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
@@ -143,16 +109,8 @@ def read_values(
 ) -> tuple[dict[Any, Any], Classes]:
     """Return the label that each distinct value spells, and the classes.
 
-    Parameters
-    ----------
-    values : sequence
-        Distinct values of a column, none of them missing.
-    place : str
-        What messages call the column.
-    pos_label : str or None
-        The value that means "positive", in any spelling.
-    both : bool, optional
-        Whether both classes must be there.
+    `place` is what messages call the column; `pos_label` means "positive" in any
+    spelling; with `both` both classes must be there.
     """
     if pos_label is None:
         meant, positive = {value: spelled_label(value) for value in values}, None

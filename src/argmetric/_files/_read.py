@@ -1,26 +1,34 @@
-"""Read a file, standard input, or several files into a `Table`."""
+"""Rows of any file, batch by batch; a table is all of them.
+
+Text is cut into pieces of whole rows, which pyarrow parses: so compressed and piped
+text is read as plain files are, and memory does not grow with the file.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import os
-import stat
-import sys
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
-from io import StringIO
+from functools import partial
+from io import BytesIO
 from typing import Any, get_args
 
-from argmetric._files._binary import BINARY
-from argmetric._files._compression import unpacked, without_codec
+from argmetric._files._binary import BINARY, typed_batches
+from argmetric._files._delimited import (
+    Place,
+    delimiter_in,
+    header,
+    pieces,
+    refuse_endless,
+    refuse_long_line,
+    text_columns,
+)
 from argmetric._files._formats import (
     DELIMITERS,
     FORMATS,
     MAX_LINE_BYTES,
     OTHER_ENCODING,
-    STANDARD_STREAM,
     UTF8_MARK,
     DataError,
     Format,
@@ -28,135 +36,101 @@ from argmetric._files._formats import (
     format_by_name,
     marked,
     sniff,
+    without_codec,
 )
+from argmetric._files._source import PIECE, Source
 from argmetric._files._table import Table
 from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
-from argmetric._results.whole_files import read_whole
 
-_CSV_BLOCK_BYTES = 1 << 23
-_SHOWN_CHARACTERS = 40
-MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
+Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
+
+BLOCK_BYTES = 1 << 23  # of text in a batch
 
 
 def read_table(
-    source: str | os.PathLike[str],
-    format: Format | None = None,
-    *,
-    encoding: str = "utf-8",
-    max_line: int = MAX_LINE_BYTES,
-    decimal: str = ".",
+    source: str | os.PathLike[str], format: Format | None = None, **how: Any
 ) -> Table:
-    """Read rows from a file, or from standard input for ``"-"``.
+    """Read all rows of a file, as `read_blocks` takes it; there must be some."""
+    import pyarrow as pa
+
+    tables = list(_batches(os.fspath(source), format, None, **how))
+    first = tables[0]
+    if len(tables) > 1:
+        first = replace(first, columns=pa.concat_tables([t.columns for t in tables]))
+    if first.n_rows == 0:
+        raise DataError(f"{first.source} has no rows")
+    return first
+
+
+def read_blocks(
+    source: str | os.PathLike[str],
+    choose: Choose,
+    format: Format | None = None,
+    **how: Any,
+) -> Iterator[Table]:
+    """Rows of a file, block by block; none of a header alone.
 
     Parameters
     ----------
     source : str or path
         CSV, TSV, JSONL, Parquet, Arrow IPC (Feather) or Excel, the first three also
-        compressed by gzip or zstd; ``"-"`` is standard input.
+        compressed by gzip or zstd; ``"-"`` is standard input. Excel, text that is not
+        in UTF-8, and columns with types that are compressed or piped are one block.
+    choose : callable
+        Which columns are read; it may raise where one is missing.
     format : str, optional
-        The format, where the extension does not say it. Standard input and pipes are
-        recognised by their first bytes.
-    encoding : str, optional
-        How the text of CSV, TSV and JSONL is written.
-    max_line : int, optional
-        The longest line of text in bytes.
-    decimal : str, optional
-        The sign before the decimals of numbers in text: a point or a comma.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty, damaged or of an unknown kind.
+        Where the extension does not say it; pipes are known by their first bytes.
+    encoding, max_line, decimal : optional
+        How text is written, its longest line in bytes, and its decimal sign.
     """
-    path = os.fspath(source)
+    tables = _batches(os.fspath(source), format, choose, **how)
+    return (table for table in tables if table.n_rows)
+
+
+def _batches(
+    path: str,
+    format: Format | None,
+    choose: Choose | None,
+    *,
+    encoding: str = "utf-8",
+    max_line: int = MAX_LINE_BYTES,
+    decimal: str = ".",
+) -> Iterator[Table]:
+    """Rows in their order, of text and of chosen columns in blocks."""
+    import pyarrow as pa
+
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
-    name = "standard input" if path == STANDARD_STREAM else path
-    is_plain = _is_plain_file(path)
-    if format is None and is_plain:
-        format = format_by_name(without_codec(path), role="format")
-    data = unpacked(_all_bytes(path), name)
-    if not data.strip():
-        raise DataError(f"{name} is empty")
-    format = _agreed_format(name, format, data)
-    if format not in BINARY:
-        data = _as_utf8(data, encoding, name)
-        _refuse_long_line(data, max_line, name)
-    table = _parse(data, format, name)
-    if table.n_rows == 0:
-        raise DataError(f"{name} has no rows")
-    return replace(table, decimal=decimal)
-
-
-def _as_utf8(data: bytes, encoding: str, name: str) -> bytes:
-    """Return text in UTF-8; whether it is that, pyarrow finds out as it reads."""
-    if not is_utf8(encoding):
-        return decoded(data, encoding, name, OTHER_ENCODING).encode()
-    refuse_other_encodings(data, name, f"pass {marked('encoding', 'utf-16')}")
-    return data
-
-
-def _refuse_long_line(data: bytes, most: int, name: str) -> None:
-    """Refuse a line that readers would copy several times over."""
-    start = 0
-    while len(data) - start > most:
-        end = data.rfind(b"\n", start, start + most + 1)
-        if end < 0:
-            line = data.count(b"\n", 0, start) + 1
-            raise DataError(
-                f"{name}, line {line}: longer than {most:,} bytes; if that is right, "
-                f"pass {marked('max_line', 'SIZE')}"
-            )
-        start = end + 1
-
-
-def _is_plain_file(path: str) -> bool:
-    """Tell files, which have names to go by, from standard input and pipes."""
-    if path == STANDARD_STREAM:
-        return False
+    source = Source(path)
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file{_similar_file(path)}") from None
-    except OSError:
-        return True
+        if format is None and source.regular:
+            format = format_by_name(without_codec(path), role="format")
+        if not source.head.strip() and len(source.head) < PIECE:
+            raise DataError(f"{source.name} is empty")
+        format = _agreed_format(source.name, format, source.head)
+        if format in BINARY:
+            tables = _typed_tables(source, format, choose)
+        elif format == "jsonl":
+            tables = _json_tables(source, (encoding, max_line), choose)
+        else:
+            tables = _delimited_tables(source, format, (encoding, max_line), choose)
+        first = 0
+        for table in tables:
+            yield replace(table, decimal=decimal, first=first)
+            first += table.n_rows
+    except (pa.ArrowException, OSError) as error:
+        # pyarrow reports damaged compressed pages as an OSError without a number
+        raise DataError(_explained(error, format, source.name)) from error
+    finally:
+        source.close()
 
 
-def _all_bytes(path: str) -> bytes:
-    try:
-        if path == STANDARD_STREAM:
-            if sys.stdin is None:
-                raise DataError("standard input is closed")
-            return sys.stdin.buffer.read()
-        return read_whole(path)
-    except IsADirectoryError:
-        raise DataError(f"{path} is a folder; pass a file") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _similar_file(path: str) -> str:
-    try:
-        siblings = os.listdir(os.path.dirname(path) or ".")
-    except OSError:
-        return ""
-    # Without the ending, which makes any two files look alike
-    stems = {os.path.splitext(name)[0]: name for name in sorted(siblings)}
-    stem = os.path.splitext(os.path.basename(path))[0]
-    similar = get_close_matches(stem, stems, n=1, cutoff=0.75)
-    return f"; did you mean {stems[similar[0]]!r}?" if similar else ""
-
-
-def _agreed_format(name: str, format: Format | None, data: bytes) -> Format:
+def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
     """Settle the format; what is announced and what the bytes show must not differ."""
-    shown = binary_format(data)
+    shown = binary_format(head)
     if format is None:
-        format = sniff(data)
+        format = sniff(head)
         if format is None:
             known = ", ".join(FORMATS)
             raise DataError(
@@ -172,169 +146,117 @@ def _agreed_format(name: str, format: Format | None, data: bytes) -> Format:
     return format
 
 
-def _parse(data: bytes, format: Format, name: str) -> Table:
-    import pyarrow as pa
-
-    try:
-        if format in BINARY:
-            return Table(BINARY[format].read(data), format, name)
-        if format == "jsonl":
-            from argmetric._files._jsonl import read_jsonl
-
-            columns, lines = read_jsonl(data, name)
-            return Table(columns, format, name, lines=lines)
-        columns, delimiter = _delimited(data, DELIMITERS[format], name)
-        return Table(columns, format, name, delimiter=delimiter)
-    except pa.ArrowException as error:
-        if "invalid UTF8" in str(error):
-            decoded(data, "utf-8", name, OTHER_ENCODING)
-        raise DataError(_explained(error, format, name)) from error
-    except OSError as error:
-        # pyarrow reports damaged compressed pages as an OSError without a number
-        raise DataError(_explained(error, format, name)) from error
-
-
-def _explained(error: Exception, format: Format, name: str) -> str:
+def _explained(error: Exception, format: Format | None, name: str) -> str:
     """Return pyarrow's complaint as one line that says what to do."""
     reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
-    if format in DELIMITERS:
-        return f"{name}: {reason.removeprefix('CSV parse error: ')}"
-    if format == "jsonl":
-        return f"{name}: {reason.removeprefix('JSON parse error: ')}"
+    if format in DELIMITERS or format == "jsonl":
+        return f"{name}: {re.sub('^(CSV|JSON) parse error: ', '', reason)}"
     return f"{name} is not a whole {format} file, perhaps cut short: {reason}"
 
 
-def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
-    """Read every cell as the text it is; what a column means is decided later."""
+def _chosen(table: Table, choose: Choose | None) -> Table:
+    names = table.names if choose is None else choose(table)
+    if names == table.names:
+        return table
+    return replace(table, columns=table.columns.select(names))
+
+
+def _typed_tables(
+    source: Source, format: Format, choose: Choose | None
+) -> Iterator[Table]:
     import pyarrow as pa
-    import pyarrow.csv as pc
 
-    # The text of cells is checked by pyarrow, which does not look at the names
-    start = len(data) - len(_from_header(data))
-    end = data.find(b"\n", start)
-    decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
-    header, delimiter = _header(data, delimiter, name)
-    # Names are attached afterwards, because a header may repeat one
-    types = {f"f{i}": pa.large_string() for i in range(len(header))}
-    try:
-        table = pc.read_csv(
-            pa.BufferReader(pa.py_buffer(_from_header(data))),
-            read_options=pc.ReadOptions(
-                autogenerate_column_names=True,
-                # Not sliced off: before 24, pyarrow's if_else spoils text of a slice
-                skip_rows_after_names=1,
-                block_size=_CSV_BLOCK_BYTES,
-            ),
-            parse_options=pc.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                # In a file of one column an empty line is a row with an empty cell
-                ignore_empty_lines=len(header) > 1,
-            ),
-            convert_options=pc.ConvertOptions(
-                column_types=types,
-                strings_can_be_null=False,
-                # Every column has a copy of these words: 7 kB
-                null_values=[],
-                true_values=[],
-                false_values=[],
-            ),
-        )
-    except pa.ArrowInvalid:
-        _refuse_ragged(data, len(header), delimiter, name)
-        raise
-    table = table.rename_columns(header)
-    _refuse_open_quote(data, table, name)
-    return table, delimiter
-
-
-def _from_header(data: bytes) -> bytes:
-    return data.removeprefix(UTF8_MARK).lstrip(b"\r\n")
-
-
-def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
-    try:
-        whole = _from_header(data)
-        end = max(1 << 20, whole.find(b"\n"))
-        text = whole[:end].decode(errors="ignore")
-        line = text.splitlines()[0]
-        if delimiter not in line:
-            # Only where a single other delimiter is possible: never a guess
-            others = [mark for mark in ",;\t" if mark in line]
-            delimiter = others[0] if len(others) == 1 else delimiter
-        names = next(csv.reader(StringIO(text), delimiter=delimiter))
-        _refuse_endless(names[-1], data, f"{name}: the header line")
-        if len(names) > MAX_COLUMNS:
-            raise DataError(
-                f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
-            )
-        return names, delimiter
-    except (IndexError, StopIteration, csv.Error):
-        raise DataError(f"{name} has no header line") from None
-
-
-def _refuse_ragged(data: bytes, width: int, delimiter: str, name: str) -> None:
-    """Refuse the first row with more or fewer cells than the header, by its line."""
-    text = data.removeprefix(UTF8_MARK).decode(errors="replace")
-    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
-    line = 1
-    with contextlib.suppress(csv.Error):
-        for cells in rows:
-            if cells and len(cells) != width:
-                _refuse_endless(cells[-1], data, f"{name}, line {line}")
-                count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
-                start = delimiter.join(cells)[:_SHOWN_CHARACTERS]
-                raise DataError(
-                    f"{name}, line {line}: {count}, but the header has {width}: "
-                    f"{start!r}"
-                )
-            line = rows.line_num + 1
-
-
-def _refuse_open_quote(data: bytes, table: Any, name: str) -> None:
-    """Refuse a quote that is never closed: it swallows the rest of the file."""
-    if not table.num_rows:
+    if choose is None or not source.regular or source.codec or format == "xlsx":
+        columns = BINARY[format].read(source.all())
+        yield _chosen(Table(columns, format, source.name), choose)
         return
-    last = table.column(table.num_columns - 1)[-1].as_py()
-    _refuse_endless(last, data, f"{name}: row {table.num_rows}")
+
+    def names(schema: Any) -> list[str]:
+        empty = pa.Table.from_batches([], schema)  # empty_table() imports pandas
+        return choose(Table(empty, format, source.name))
+
+    for batch in typed_batches(source.path, format, names, memory_map=True):
+        yield Table(pa.Table.from_batches([batch]), format, source.name)
 
 
-def _refuse_endless(cell: str, data: bytes, where: str) -> None:
-    if "\n" in cell and data.count(b'"') % 2:
-        raise DataError(f"{where} opens a quote that never closes")
+def _text(
+    source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
+) -> Iterator[tuple[bytes, Place]]:
+    """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    name, head, utf8 = source.name, source.head, is_utf8(encoding)
+    if utf8:
+        refuse_other_encodings(head, name, f"pass {marked('encoding', 'utf-16')}")
+    else:
+        head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
+    parts: Iterable[bytes]
+    if size:
+        mark = delimiter and delimiter_in(head, delimiter)
+        patient = partial(source.read, at_once=False)
+        read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
+        most = max(max_line, MAX_LINE_BYTES)
+        parts = (piece for piece, _ in pieces(read, mark, size, most))
+    else:
+        parts = [source.all() if utf8 else head]
+    place = Place(name)
+    for piece in parts:
+        refuse_long_line(piece, max_line, place)
+        yield piece, place
+        place = place.behind(piece)
+
+
+def _delimited_tables(
+    source: Source, format: Format, how: tuple[str, int], choose: Choose | None
+) -> Iterator[Table]:
+    import pyarrow as pa
+
+    name, mark = source.name, DELIMITERS[format]
+    names: list[str] = []
+    rows = 0
+    for data, place in _text(source, *how, mark, BLOCK_BYTES):
+        if not names:
+            names, mark, start = header(data, mark, name)
+            nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
+            chosen = _chosen(Table(nothing, format, name), choose).names
+            place, data = place.behind(data[:start]), data[start:]
+        if data:
+            columns = text_columns(data, names, chosen, mark, place)
+            rows += columns.num_rows
+        else:
+            texts = [pa.nulls(0, pa.large_string())] * len(chosen)
+            columns = pa.Table.from_arrays(texts, names=chosen)
+        if columns.num_rows:
+            last = columns.column(columns.num_columns - 1)[-1].as_py()
+            refuse_endless(last, data, f"{name}: row {rows}")
+        yield Table(columns, format, name, delimiter=mark)
+
+
+def _json_tables(
+    source: Source, how: tuple[str, int], choose: Choose | None
+) -> Iterator[Table]:
+    from argmetric._files._jsonl import json_columns
+
+    size, first = 0 if choose is None else BLOCK_BYTES, 0
+    for data, place in _text(source, *how, None, size):
+        if not place.lines:
+            data = data.removeprefix(UTF8_MARK)
+            if data.lstrip().startswith(b"["):
+                raise DataError(
+                    f"{source.name} holds a JSON array; one object on each line is "
+                    "needed (jq -c '.[]' makes them)"
+                )
+        columns, lines = json_columns(data, place)
+        table = Table(columns, "jsonl", source.name, lines=lines, first=first)
+        yield _chosen(table, choose)
+        first += table.n_rows
 
 
 def read_tables(
-    sources: Sequence[str],
-    format: Format | None = None,
-    *,
-    encoding: str = "utf-8",
-    max_line: int = MAX_LINE_BYTES,
-    decimal: str = ".",
-    name: str,
+    sources: Sequence[str], format: Format | None = None, *, name: str, **how: Any
 ) -> Table:
-    """Read files with the same columns into one table.
-
-    Parameters
-    ----------
-    sources : sequence of str
-        The files, in the order of their rows.
-    format, encoding, max_line, decimal : optional
-        As for `read_table`.
-    name : str
-        What messages call all of them.
-
-    Raises
-    ------
-    DataError
-        If a file has other columns than the first one; it names both.
-    """
+    """Read files with the same columns into one table that messages call `name`."""
     import pyarrow as pa
 
-    tables = [
-        read_table(one, format, encoding=encoding, max_line=max_line, decimal=decimal)
-        for one in sources
-    ]
+    tables = [read_table(one, format, **how) for one in sources]
     first = tables[0]
     aligned = [_aligned(table, first) for table in tables]
     try:

@@ -19,35 +19,18 @@ from argmetric._files._text import json_values
 class Table:
     """The rows of one file.
 
-    Attributes
-    ----------
-    columns : pyarrow.Table
-        Every column in its order. Those of CSV and TSV are text, cell by cell as in
-        the file, so that ids such as ``007`` survive.
-    format : str
-        The format that was read.
-    source : str
-        The name of the file, for messages.
-    delimiter : str
-        What separates the cells of CSV and TSV.
-    lines : pyarrow.Array or None
-        The lines of JSONL as they were, so that each can be written back unchanged.
-    parts : tuple of (str, int)
-        Where the rows are of several files: each of them, and its number of rows.
-    decimal : str
-        The sign before the decimals of numbers in text: a point or a comma.
-    first : int
-        Rows of the file before these, where they are a block of it.
+    Columns of CSV and TSV are text, cell by cell as in the file, so that ids such as
+    ``007`` survive.
     """
 
-    columns: Any
+    columns: Any  # pyarrow.Table
     format: Format
-    source: str
-    delimiter: str = ","
-    lines: Any = None
-    parts: tuple[tuple[str, int], ...] = ()
-    decimal: str = "."
-    first: int = 0
+    source: str  # the name of the file, for messages
+    delimiter: str = ","  # between the cells of CSV and TSV
+    lines: Any = None  # of JSONL, so that each can be written back unchanged
+    parts: tuple[tuple[str, int], ...] = ()  # of several files: name, number of rows
+    decimal: str = "."  # of numbers in text: a point or a comma
+    first: int = 0  # rows of the file before these, where they are a block of it
 
     @property
     def names(self) -> list[str]:
@@ -68,15 +51,7 @@ class Table:
         return self.source, row + self.first
 
     def with_column(self, name: str, values: npt.ArrayLike) -> Table:
-        """Return the table with one column more at its end.
-
-        Parameters
-        ----------
-        name : str
-            The name of the new column, which must be free.
-        values : array_like of int, float or str
-            One value for each row.
-        """
+        """Return the table with one column more, of a free name, at its end."""
         if name in self.names:
             raise DataError(f"{self.source} already has a column {name!r}")
         array = column_array(np.asarray(values))
@@ -122,20 +97,7 @@ _SHOWN_COLUMNS = 12
 
 
 def named_column(table: Table, name: str) -> str:
-    """Return a name that the user gave, once it is known to be one column's.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The name asked for.
-
-    Raises
-    ------
-    DataError
-        If no column has the name (the nearest are offered), or several have.
-    """
+    """Return a name that the user gave, if one column has it; else offer near ones."""
     count = table.names.count(name)
     if count == 1:
         _refuse_repeated_key(table, name)
@@ -144,24 +106,14 @@ def named_column(table: Table, name: str) -> str:
         raise DataError(repeated(table, name))
     lowered = {known.lower(): known for known in table.names}
     near = [lowered[low] for low in get_close_matches(name.lower(), lowered, n=3)]
-    hint = f"; did you mean {_either(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise DataError(f"no column {name!r} in {table.source}{hint} {_listed(table)}")
 
 
 def default_columns(
     table: Table, defaults: Iterable[str], *, taken: Iterable[str] = ()
 ) -> list[str]:
-    """Return the columns with a default name, upper or lower case.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    defaults : iterable of str
-        The default names, in lower case.
-    taken : iterable of str, optional
-        Columns that already serve another purpose.
-    """
+    """Return the columns with a default name, in any case, that are not taken."""
     known, used = set(defaults), set(taken)
     return [n for n in table.names if n.lower() in known and n not in used]
 
@@ -177,25 +129,8 @@ def find_column(
 ) -> str:
     """Return the column that was named, else the only one with a default name.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str or None
-        What the user asked for.
-    defaults : iterable of str
-        Names to look for where the user named none.
-    what : str
-        What the column holds, for messages: ``"score"``, ``"label"``.
-    role : str
-        By which the user names it, for messages.
-    taken : iterable of str, optional
-        Columns that already serve another purpose.
-
-    Raises
-    ------
-    DataError
-        If there is none, or more than one.
+    Messages say `what` it holds, such as a "score", and by which `role` the user names
+    it; columns that are `taken` serve another purpose.
     """
     if name is not None:
         return named_column(table, name)
@@ -206,7 +141,7 @@ def find_column(
     if found:
         raise DataError(
             f"{table.source}: which column is the {what}? Candidates: "
-            f"{_quoted(found)}; choose with {marked(role)}"
+            f"{', '.join(map(repr, found))}; choose with {marked(role)}"
         )
     looked_for = ", ".join(defaults)
     raise DataError(
@@ -237,21 +172,14 @@ def _refuse_repeated_key(table: Table, name: str) -> None:
         # It may be the key of an object within the object
         pairs = json.loads(table.lines[line].as_py(), object_pairs_hook=list)
         if sum(key == name for key, _ in pairs) > 1:
-            raise DataError(f"{table.source}, row {line + 1}: the key {name!r} twice")
+            row = table.place_of(line)[1] + 1
+            raise DataError(f"{table.source}, row {row}: the key {name!r} twice")
 
 
 def _listed(table: Table) -> str:
     names = table.names
     more = f", … {len(names)} in all" if len(names) > _SHOWN_COLUMNS else ""
     return f"(columns: {', '.join(names[:_SHOWN_COLUMNS])}{more})"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
-def _either(names: list[str]) -> str:
-    return " or ".join(repr(name) for name in names)
 
 
 def _header_hint(table: Table) -> str:

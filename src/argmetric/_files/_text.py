@@ -27,21 +27,9 @@ def with_decimal_points(column: Any) -> Any:
 def inferred(table: Any, numeric: frozenset[str], decimal: str = ".") -> Any:
     """Give types to columns of text where no cell loses anything by it.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns, those of CSV as text.
-    numeric : frozenset of str
-        Columns that are known to hold numbers, however written.
-    decimal : str, optional
-        The sign before the decimals of numbers: a point or a comma.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns whose every cell is written as a program writes whole numbers, floats
-        or truth values have that type, empty cells are null; ``007`` and ``1.10``
-        stay text.
+    Columns whose every cell is written as a program writes whole numbers, floats or
+    truth values get that type, empty cells are null; ``007`` and ``1.10`` stay text.
+    `numeric` columns are known to hold numbers, however written.
     """
     import pyarrow as pa
 
@@ -60,7 +48,7 @@ def _inferred_column(column: Any, numeric: bool) -> Any:
     if numeric:
         return cast(call("utf8_trim_whitespace", column), pa.float64())
     filled = call("equal", column, text_scalar(""))
-    cells = call("if_else", filled, _no_text(), column)
+    cells = call("if_else", filled, null_like(column), column)
     present = cells.drop_null()
     if not len(present):
         return column
@@ -125,7 +113,7 @@ def json_values(column: Any) -> Any:
         text = cast(column, pa.large_string())
     elif pa.types.is_floating(type_):
         # JSON has neither NaN nor infinities
-        column = call("if_else", call("is_finite", column), column, _null_like(column))
+        column = call("if_else", call("is_finite", column), column, null_like(column))
         text = _with_point(cast(column, pa.large_string()))
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
         text = _json_strings(cast(column, pa.large_string()))
@@ -144,13 +132,8 @@ def _json_strings(column: Any) -> Any:
     return call("binary_join_element_wise", quote, column, quote, text_scalar(""))
 
 
-def _no_text() -> Any:
-    import pyarrow as pa
-
-    return pa.nulls(1, pa.large_string())[0]
-
-
-def _null_like(column: Any) -> Any:
+def null_like(column: Any) -> Any:
+    """Return a missing value of the type of a column."""
     import pyarrow as pa
 
     return pa.nulls(1, column.type)[0]

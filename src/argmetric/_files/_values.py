@@ -26,20 +26,7 @@ _GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
 
 
 def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """Return a column as finite floats.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        A column of numbers, or of text that reads as numbers.
-
-    Raises
-    ------
-    DataError
-        With row, column and value of the first cell that is no finite number.
-    """
+    """Return a column of numbers, or of text that reads as such, as finite floats."""
     import pyarrow as pa
 
     column = _number_cells(table, name)
@@ -49,8 +36,9 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         column = call("utf8_trim_whitespace", column)
         legible = _matches(column, _NUMBER)
         if not legible.all():
-            _refuse(table, name, ~legible, _why_no_number(column, ~legible))
-    elif not _is_numeric(column.type):
+            first = column[int(np.argmin(legible))].as_py()
+            _refuse(table, name, ~legible, why_no_number(str(first)))
+    elif not is_numeric(column.type):
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
@@ -60,11 +48,6 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 def _matches(column: Any, pattern: str) -> npt.NDArray[np.bool_]:
     return mask_to_numpy(call("match_substring_regex", column, pattern=pattern))
-
-
-def _why_no_number(column: Any, bad: npt.NDArray[np.bool_]) -> str:
-    """Say what the first bad cell is instead of a number, and what to do about it."""
-    return why_no_number(str(column[int(np.argmax(bad))].as_py()))
 
 
 def why_no_number(text: str) -> str:
@@ -84,22 +67,7 @@ def why_no_number(text: str) -> str:
 def probabilities(
     table: Table, name: str, *, logits: bool = False
 ) -> npt.NDArray[np.float64]:
-    """Return a column of probabilities, or of logits where that is said.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The column.
-    logits : bool, optional
-        Whether the column holds logits, which may be any finite number.
-
-    Raises
-    ------
-    DataError
-        With row, column and value of the first cell outside [0, 1].
-    """
+    """Return a column of probabilities, or of logits: any finite numbers."""
     hint = f"looks like logits: pass {marked('logits')}"
 
     def where(index: int) -> str:
@@ -123,27 +91,17 @@ def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 
 def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Return a column of ids of any kind as group numbers.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The column; groups may come in any order and need not be contiguous.
-
-    Returns
-    -------
-    codes : ndarray of int64
-        For each row the number of its group, in order of first appearance.
-    ids : list
-        The ids as they are in the file.
-    """
+    """Return the number of every row's group, by first appearance, and their ids."""
     coded = _coded(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     empty = coded.spread(gaps, of_null=True)
     _refuse(table, name, empty, "is empty; every row needs a group")
-    return coded.codes, coded.values
+    ids = coded.values
+    if table.format == "jsonl":
+        from argmetric._files._jsonl import plain_id
+
+        ids = [plain_id(value) for value in ids]
+    return coded.codes, ids
 
 
 @dataclass(frozen=True)
@@ -196,7 +154,7 @@ def _number_cells(table: Table, name: str) -> Any:
     return column
 
 
-def _is_numeric(type_: Any) -> bool:
+def is_numeric(type_: Any) -> bool:
     from pyarrow import types
 
     return bool(

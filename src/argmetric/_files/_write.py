@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -9,14 +11,15 @@ from typing import IO, Any
 
 from argmetric._files._arrow import call, flat, text_bytes, text_scalar
 from argmetric._files._binary import BINARY, refuse_excel
-from argmetric._files._compression import codec_by_name, packing, without_codec
 from argmetric._files._formats import (
     DELIMITERS,
     STANDARD_STREAM,
     DataError,
     Format,
+    codec_by_name,
     format_by_name,
     marked,
+    without_codec,
 )
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
@@ -34,23 +37,9 @@ def write_table(
 ) -> None:
     """Write rows to a file, or to standard output for ``"-"``.
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    target : str or path
-        The file, which is replaced in one step once all is on the disk; ``"-"`` is
-        standard output.
-    format : str, optional
-        The format; by default the one that the extension says, and on standard
-        output the one that was read.
-    numeric : frozenset of str, optional
-        Columns of CSV that are written as numbers where the new format has types.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written; what was there before is still there.
+    The file is replaced in one step once all is on the disk. The format is by default
+    that of the extension, and on standard output the one that was read; `numeric`
+    columns of CSV are written as numbers where the new format has types.
     """
     path = os.fspath(target)
     if format is None:
@@ -63,7 +52,7 @@ def write_table(
         _write(table, file, format, numeric)
         file.flush()
         return
-    with written_whole(path) as file, packing(file, codec) as packed:
+    with written_whole(path) as file, _packing(file, codec) as packed:
         _write(table, packed, format, numeric)
 
 
@@ -186,3 +175,28 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
             nothing,
         )
         _write_lines(file, lines)
+
+
+@contextlib.contextmanager
+def _packing(file: IO[bytes], codec: str | None) -> Iterator[IO[bytes]]:
+    """Yield what compresses to a file that stays open, or the file itself."""
+    if codec is None:
+        yield file
+        return
+    import pyarrow as pa
+
+    with pa.CompressedOutputStream(pa.PythonFile(_Kept(file), "w"), codec) as packed:
+        yield packed
+
+
+class _Kept(io.RawIOBase):
+    """A file that pyarrow may write to, and not close."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)

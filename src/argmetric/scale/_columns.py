@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._files import (
+    BATCH_ROWS,
     DECISION_NAMES,
     LABEL_NAMES,
     LOGIT_NAMES,
@@ -18,6 +19,7 @@ from argmetric._files import (
     Role,
     Table,
     find_column,
+    is_numeric,
     marked,
     named_column,
 )
@@ -25,7 +27,7 @@ from argmetric._input.arguments import shown
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
-from argmetric.scale._sources import BATCH_ROWS, Source, batches_of
+from argmetric.scale._sources import Source, batches_of
 from argmetric.scale._tasks import Tally, tally, tally_of
 
 MissingGroups = Literal["error", "own"]
@@ -34,32 +36,17 @@ ScoreKind = Literal["probabilities", "logits", "finite"]
 
 @dataclass(frozen=True)
 class WantedColumns:
-    """Columns that a verb asks for, with the names that its caller gave.
+    """Columns that a verb asks for, with the names that its caller gave."""
 
-    Attributes
-    ----------
-    names : dict of Role to str or None
-        The columns "score", "decision_column" and "label" that are read, in the order
-        in which they are found; None stands for the one with a default name.
-    group, weight : str or None
-        Columns that are read where they are named.
-    features : sequence of str or None
-        Columns of numbers to train on; None: all but the label.
-    scores : {"probabilities", "logits", "finite"}
-        What scores may be: "finite" allows any number.
-    missing : {"error", "own"}
-        Whether rows without a group are an error or a group of their own.
-    added : str or None
-        The column that is written, which no file may have.
-    """
-
+    # "score", "decision_column", "label" in the order in which they are found; None
+    # stands for the one with a default name
     names: Mapping[Role, str | None]
     group: str | None = None
     weight: str | None = None
-    features: Sequence[str] | None = ()
-    scores: ScoreKind = "probabilities"
-    missing: MissingGroups = "error"
-    added: str | None = None
+    features: Sequence[str] | None = ()  # to train on; None: all but the label
+    scores: ScoreKind = "probabilities"  # "finite" allows any number
+    missing: MissingGroups = "error"  # rows without a group, or a group of their "own"
+    added: str | None = None  # the column that is written, which no file may have
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {
@@ -78,24 +65,13 @@ class WantedColumns:
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels, and the one that counts.
-
-    Attributes
-    ----------
-    positive, negative : object
-        What the classes are called.
-    spellings : tuple
-        The values that mean the positive one; empty: itself.
-    is_decision : bool
-        Whether these are predicted labels, which may be 0 and 1 where the true ones
-        have names.
-    """
+    """A column of labels, and the one that counts."""
 
     column: str
     positive: Any = None
     negative: Any = None
-    spellings: tuple[Any, ...] = ()
-    is_decision: bool = False
+    spellings: tuple[Any, ...] = ()  # that mean the positive one; empty: itself
+    is_decision: bool = False  # predicted: may be 0 and 1 where true ones have names
 
     @property
     def classes(self) -> Labels:
@@ -120,37 +96,17 @@ def plain_labels(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class UsedColumns:
-    """Which columns are read, and how.
-
-    Attributes
-    ----------
-    score : str
-        The column of scores; empty where there is none.
-    scores : {"probabilities", "logits", "finite"}
-        What they may be.
-    group : str or None
-        The column of group ids.
-    kind : str
-        What ids are in the pieces: of all types only their equality matters.
-    missing : {"error", "own"}
-        What becomes of rows without a group.
-    label, decision : LabelColumn or None
-        True and predicted labels.
-    weight : str
-        The column of weights; empty where there is none.
-    features : tuple of str
-        Columns of numbers to train on.
-    """
+    """Which columns are read, and how; an empty name where there is none."""
 
     score: str = ""
     scores: ScoreKind = "probabilities"
     group: str | None = None
-    kind: str = ""
-    missing: MissingGroups = "error"
+    kind: str = ""  # of ids in the pieces: of all types only their equality matters
+    missing: MissingGroups = "error"  # what becomes of rows without a group
     label: LabelColumn | None = None
     decision: LabelColumn | None = None
     weight: str = ""
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # columns of numbers to train on
 
     @property
     def logits(self) -> bool:
@@ -265,7 +221,7 @@ def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColu
     numbers = [found[role] for role in ("score", "weight") if role in found]
     for name in (*numbers, *features):
         kind = schema.field(name).type
-        if not _is_number(kind):
+        if not is_numeric(kind):
             raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
     label, decision = found.get("label"), found.get("decision_column")
     return UsedColumns(
@@ -295,13 +251,6 @@ def kind_of_group(source: Source, schema: Any, group: str) -> str:
             "ids are numbers, text, bytes or times"
         )
     return kind
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
-    known = pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean
-    return any(check(kind) for check in known) or pa.types.is_decimal(kind)
 
 
 def _kind_of_ids(kind: Any) -> str:
@@ -364,24 +313,12 @@ def plain_ids(column: Any, kind: str) -> Any:
 
 @dataclass(frozen=True)
 class FileBatch:
-    """Rows of a file that are read together.
+    """Rows of a file that are read together."""
 
-    Attributes
-    ----------
-    rows : ndarray
-        Their numbers in the file.
-    values : ndarray
-        What `Columns.values` makes of them.
-    ids : pyarrow.Array or None
-        Their groups.
-    record, columns, source : object
-        What labels and weights are read from when they are asked for.
-    """
-
-    rows: Integers
-    values: Floats
-    ids: Any = None
-    record: Any = None
+    rows: Integers  # their numbers in the file
+    values: Floats  # what `UsedColumns.values` makes of them
+    ids: Any = None  # their groups, an Arrow array
+    record: Any = None  # what labels and weights are read from when they are asked for
     columns: UsedColumns = UsedColumns()
     source: Source | None = None
 

@@ -32,27 +32,15 @@ def keys_of(scores: Floats) -> Hashes:
 
 @dataclass(frozen=True)
 class ScoreSums:
-    """Sums over the rows of one class whose scores have a number in common.
+    """Sums over the rows of one class whose scores have a number in common."""
 
-    Attributes
-    ----------
-    number : ndarray
-        What they have in common, ascending.
-    rows, weight, square : ndarray
-        How many, and their weights and the squares of these added up.
-    said, odds : ndarray
-        Their scores and log-odds, by weight; log-odds that are infinite count as 0.
-    low, high : ndarray
-        The lowest and the highest of their scores.
-    """
-
-    number: Hashes
+    number: Hashes  # what they have in common, ascending
     rows: Integers
     weight: Floats
-    square: Floats
-    said: Floats
-    odds: Floats
-    low: Floats
+    square: Floats  # of the weights
+    said: Floats  # scores by weight
+    odds: Floats  # log-odds by weight; infinite ones count as 0
+    low: Floats  # the lowest and the highest of their scores
     high: Floats
 
     @classmethod
@@ -252,23 +240,11 @@ def taken_rows(run: Run, size: int, random_state: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows of one class with the lowest tickets, and how many there are to draw from.
+    """Rows of one class with the lowest tickets, and how many there are in all."""
 
-    Attributes
-    ----------
-    n : int
-        Rows of the class.
-    row : ndarray
-        Numbers of those that were drawn, among the rows of all files.
-    ticket : ndarray
-        A hash of this number.
-    scores, weight : ndarray
-        As in the files.
-    """
-
-    n: int
-    row: Integers
-    ticket: Hashes
+    n: int  # rows of the class
+    row: Integers  # numbers of those drawn, among the rows of all files
+    ticket: Hashes  # a hash of this number
     scores: Floats
     weight: Floats
 

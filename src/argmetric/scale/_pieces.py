@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._files import BATCH_ROWS
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
 from argmetric.scale._folders import moved_folder, temporary
-from argmetric.scale._sources import BATCH_ROWS, Source, told_of
+from argmetric.scale._sources import Source, told_of
 from argmetric.scale._tasks import Found, Tally, mixed, require_same
 
 CHUNK_BYTES = 120  # of a row while its chunk is put in order

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from argmetric._files import DataError
+from argmetric._files import BATCH_ROWS, DataError, typed_batches
 from argmetric._input.arguments import check_path, shown
 from argmetric.scale._executors import load_extra
 from argmetric.scale._frames import Partition, is_frame, partitions_of
@@ -22,7 +22,6 @@ OnError = Literal["stop", "skip"]
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
-BATCH_ROWS = 1 << 17
 SMALL_BYTES = 1 << 16
 HELD_ROWS = 1 << 10  # of a file that is read once
 WIDTHS = {"DOUBLE": 8, "INT64": 8, "FLOAT": 4, "INT32": 4}  # bytes of a number
@@ -32,39 +31,19 @@ LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
 
 @dataclass(frozen=True)
 class Source:
-    """One input file, as it was when the run began.
-
-    Attributes
-    ----------
-    path : str
-        Where it is.
-    name : str
-        What the file of the output is called, below its folder.
-    keys : dict of str to str
-        What hive partitions say: ``day=3/part.parquet`` has the column day.
-    size, modified : int
-        By which a change is noticed.
-    rows : int
-        How many there are.
-    row_bytes : int
-        How much memory a row takes, about.
-    partition : Partition or None
-        What takes the place of a file.
-    packing : tuple or None
-        How a Parquet file is compressed, and which columns a dictionary helps.
-    held : RecordBatch or None
-        All rows of a tiny file, in the process that has looked at it.
-    """
+    """One input file, as it was when the run began."""
 
     path: str
-    name: str
-    keys: dict[str, str]
-    size: int
+    name: str  # of the file of the output, below its folder
+    keys: dict[str, str]  # of hive: day=3/part.parquet has the column day
+    size: int  # by this and the next a change is noticed
     modified: int
     rows: int
-    row_bytes: int
-    partition: Partition | None = None
+    row_bytes: int  # memory that a row takes, about
+    partition: Partition | None = None  # takes the place of a file
+    # How a Parquet file is compressed, and which columns a dictionary helps
     packing: tuple[str, tuple[str, ...]] | None = None
+    # All rows of a tiny file, in the process that has looked at it
     held: Any = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -306,9 +285,6 @@ def batches_of(
     source: Source, columns: list[str] | None = None, rows: int = BATCH_ROWS
 ) -> Iterator[Any]:
     """Record batches of the columns (None: all) in the order of the rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if source.partition is not None:
         table = source.partition.table()
         part = table if columns is None else table.select(columns)
@@ -319,16 +295,5 @@ def batches_of(
         yield source.held if columns is None else source.held.select(columns)
         return
     with told_of(source.path), opened(source.path) as place:
-        if is_arrow(source.path):
-            with pa.ipc.open_file(place) as reader:
-                for i in range(reader.num_record_batches):
-                    whole = reader.get_batch(i)
-                    part = whole if columns is None else whole.select(columns)
-                    for first in range(0, part.num_rows, rows):
-                        yield part.slice(first, rows)
-            return
-        file = pq.ParquetFile(place)
-        try:
-            yield from file.iter_batches(rows, columns=columns, use_threads=False)
-        finally:
-            file.close()
+        kind = "arrow" if is_arrow(source.path) else "parquet"
+        yield from typed_batches(place, kind, lambda schema: columns, rows=rows)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
+from contextlib import closing
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from argmetric._files import _source
+from argmetric._files.blocks import Request, _rows, open_rows
 from cli_stream import read, write, write_all
 from command import Run
 
@@ -129,6 +138,52 @@ def test_bad_rows_of_parquet(run: Run) -> None:
     assert "column 'a' holds string, not numbers" in run("rows.parquet").err
 
 
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(list(GOOD)))
+def test_rows_read_at_once_are_those_read_one_by_one(data: Any, kind: str) -> None:
+    """Whatever the pieces and the bad rows: matrices, labels, positions, messages."""
+    bad = [line for one, line, _ in BAD if one == kind]
+    lines = data.draw(
+        st.lists(st.sampled_from([*GOOD[kind] * 8, *bad, "", "\r"]), max_size=60)
+    )
+    text = "\n".join([*(["y,a,b"] if kind == "csv" else []), *GOOD[kind], *lines])
+    size = data.draw(st.sampled_from([30, 70, 1 << 20]))
+    every = data.draw(st.sampled_from([None, 7]))
+
+    def read_all(path: str) -> Any:
+        features = 3 if kind == "svm" else None
+        request = Request(features=features, on_error="skip", every=every)
+        rows = open_rows(path, request)
+        with closing(rows.source):
+            blocks = list(rows.reader.blocks())
+        X = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
+        y, numbers = ([getattr(b, one) for b in blocks] for one in ("y", "numbers"))
+        end = blocks[-1].position
+        found = [np.concatenate(one).tolist() for one in (X, y, numbers)]
+        return found, end.rows, end.skipped, end.errors
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/rows.{kind}"
+        Path(path).write_bytes(text.encode("latin-1"))
+        with mock.patch.object(_source, "PIECE", size):
+            found = read_all(path)
+        with mock.patch.object(_rows.TextRows, "_quickly", _nothing_quickly):
+            assert found == read_all(path)
+
+
+def _nothing_quickly(self: Any, piece: bytes, starts: Any, ends: Any) -> Any:
+    return self.stacked([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
+
+
+def test_a_quote_that_never_closes_spoils_one_line(run: Run) -> None:
+    write("rows.csv", ["y,a", "1,1", '0,"2', "0,3", '1,"4"', "0,5"])
+    ended = run("rows.csv", "--on-error", "skip", "-o", "out.jsonl", "--json")
+    summary = json.loads(ended.out)
+    assert (summary["rows"], summary["skipped"]) == (4, 1)
+    assert "line 3: it opens a quote that never closes" in summary["errors"][0]
+    assert [row["row"] for row in read()] == [1, 3, 4, 5]
+
+
 def test_more_bad_rows_than_are_shown(run: Run) -> None:
     write("rows.svm", [*GOOD["svm"], *["oh no"] * 20, *GOOD["svm"]])
     ended = run("rows.svm", "--features", "3", "--on-error", "skip")
@@ -156,7 +211,8 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
         (["rows.csv"], 'y,a\n1,"2\n', 1, "line 2: it opens a quote that never"),
         (["rows.jsonl"], "[{}]\n", 1, "JSON array"),
         (["rows.parquet"], "PAR1 no\n", 1, "not a whole parquet file"),
-        (["rows.gz"], "\x1f\x8b", 1, "gzip -dc"),
+        (["rows.gz"], "\x1f\x8b", 1, "rows.gz is not a whole gzip file"),
+        (["rows.bz2"], "BZh9", 1, "bzip2 -dc"),
         (["rows.svm", "--metric", "f1x"], "", 2, "unknown metric"),
         (
             ["rows.svm", "--metric", "recall"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from argmetric._files.blocks import _text
+from argmetric._files._source import Source
 from argmetric._results.whole_files import held_alone
 from argmetric.cli.stream._checkpoint import newest_checkpoint, save_checkpoint
 from cli_stream import (
@@ -372,10 +373,35 @@ def test_a_signal_before_the_first_byte(
         os.kill(os.getpid(), signal.SIGINT)
         return False
 
-    monkeypatch.setattr(_text.ByteSource, "_ready", nothing_comes)
+    monkeypatch.setattr(Source, "_ready", nothing_comes)
     before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in background
     reading, writing = os.pipe()
     with open(reading) as file, open(writing, "w"):
         monkeypatch.setattr(sys, "stdin", file)
         assert run("-", "--features", "3").code == 130
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("name", ["rows.svm", "rows.csv", "rows.jsonl"])
+def test_a_stopped_run_over_a_compressed_file_goes_on_within_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("argmetric._files._source.PIECE", 1 << 10)
+    write_all()
+    whole = Path(name).read_bytes()
+    lines = whole.splitlines(keepends=True)
+    spoilt = [*lines[:251], b"oh no\n", *lines[251:]]
+    options = [f"{name}.gz", "-o", "out.jsonl", "--every", "100"]
+    options += ["--features", "5"] if name == "rows.svm" else []
+    assert run(name, *options[1:]).code == 0
+    expected = Path("out.jsonl").read_bytes()
+    Path(f"{name}.gz").write_bytes(gzip.compress(b"".join(spoilt)))
+    assert run(*options, "--checkpoint", "kept").code == 1
+    assert newest().manifest["position"]["offset"] == len(b"".join(spoilt[:251]))
+    Path(f"{name}.gz").write_bytes(gzip.compress(whole))
+    assert run(*options, "--checkpoint", "kept", "--resume").code == 0
+    assert Path("out.jsonl").read_bytes() == expected
+    changed = whole.replace(b"1", b"2", 1)
+    Path(f"{name}.gz").write_bytes(gzip.compress(changed))
+    refused = run(*options, "--checkpoint", "kept", "--resume")
+    assert (refused.code, "is another file than the one" in refused.err) == (1, True)

@@ -136,8 +136,7 @@ def test_blocks_do_not_matter(
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
     monkeypatch.setattr(_base, "MOST_ROWS", 13)
-    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 257)
-    monkeypatch.setattr("argmetric._files.blocks._parquet.MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric._files._source.PIECE", 257)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -182,7 +181,7 @@ def test_quoted_cells_across_pieces(run: Run, monkeypatch: pytest.MonkeyPatch) -
         for i, row in enumerate(rows)
     ]
     write("rows.csv", ['"id, or\nso",' + header, *quoted])
-    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 64)
+    monkeypatch.setattr("argmetric._files._source.PIECE", 64)
     ended = run("rows.csv", "--drop", "id, or\nso", "-o", "out.jsonl")
     assert ended.code == 0, ended.err
     write("plain.csv", [header, *rows])

@@ -1,9 +1,10 @@
 """Rows in blocks, in constant memory, from a place that can be found again.
 
-Text is read in pieces and parsed row by row; a block knows the offset behind its last
+Text is read in pieces of whole rows; a block knows the offset behind its last
 row, so that another process can go on from there and sees the same rows.
 """
 
+from argmetric._files._source import PackedError
 from argmetric._files.blocks._base import (
     MOST_ROWS,
     BadRowError,
@@ -14,8 +15,7 @@ from argmetric._files.blocks._base import (
     RowLayout,
     StreamClasses,
 )
-from argmetric._files.blocks._open import OpenRows, Reader, Resumed, open_rows
-from argmetric._files.blocks._text import PackedError
+from argmetric._files.blocks._open import OpenRows, Resumed, open_rows
 
 __all__ = [
     "MOST_ROWS",
@@ -23,7 +23,6 @@ __all__ = [
     "OpenRows",
     "PackedError",
     "Position",
-    "Reader",
     "Request",
     "Resumed",
     "RowBlock",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from argmetric._files._formats import DataError, marked
 from argmetric._input.label_words import neither, same_spelling, spelled_number, unclear
@@ -23,17 +19,9 @@ _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 class StreamClasses:
     """The positive and the negative class, None where it is not known yet.
 
-    Numbers are compared as numbers: "1", "+1" and "1.0" are one class.
-
-    Attributes
-    ----------
-    positive, negative : str or None
-        The classes.
-    named : bool
-        Whether the user named the positive one: then any other value is the negative
-        one, the first to come. Else labels are 0 and 1, -1 and 1, or true and false.
-    rest : bool
-        Whether all other values are negative.
+    Numbers are compared as numbers: "1", "+1" and "1.0" are one class. Where the user
+    has `named` the positive one, the first other value is the negative one, or with
+    `rest` all are; else labels are 0 and 1, -1 and 1, or true and false.
     """
 
     positive: str | None = None
@@ -91,24 +79,6 @@ class StreamClasses:
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
 
-    def worths(self) -> npt.NDArray[np.float64]:
-        """Return the classes as numbers, NaN for a class that is none."""
-        return np.array([_worth(self.negative), _worth(self.positive)])
-
-    def words(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-        """Return the classes as text, empty where they are numbers."""
-        return _word(self.negative), _word(self.positive)
-
-
-def _worth(name: str | None) -> float:
-    value = None if name is None else spelled_number(name)
-    return math.nan if value is None else value
-
-
-def _word(name: str | None) -> npt.NDArray[np.uint8]:
-    text = b"" if name is None or spelled_number(name) is not None else name.encode()
-    return np.frombuffer(text, dtype=np.uint8)
-
 
 RowFormat = Literal["svmlight", "csv", "tsv", "jsonl", "parquet"]
 OnError = Literal["stop", "skip"]
@@ -119,67 +89,29 @@ SHOWN_ERRORS = 5
 
 @dataclass(frozen=True)
 class Request:
-    """How rows are to be read.
+    """How rows are to be read."""
 
-    Attributes
-    ----------
-    target : str or None
-        The column, or key, of the labels; None looks for a default name.
-    drop : tuple of str
-        Columns that are no features.
-    features : int or None
-        For svmlight: the number of features; None finds the largest index first.
-    hash_bits : int or None
-        Features are hashed to 2**hash_bits columns.
-    zero_based : bool
-        For svmlight: indices begin with 0.
-    on_error : {"stop", "skip"}
-        Whether a row that cannot be used ends the reading.
-    every : int or None
-        No block crosses a multiple of so many rows.
-    known : RowLayout or None
-        Read these features and no labels: what was learned from before.
-    decimal : str
-        For CSV and TSV: the decimal sign of numbers, a point or a comma.
-    """
-
-    target: str | None = None
-    drop: tuple[str, ...] = ()
-    features: int | None = None
-    hash_bits: int | None = None
-    zero_based: bool = False
-    on_error: OnError = "stop"
-    every: int | None = None
-    known: RowLayout | None = None
-    decimal: str = "."
+    target: str | None = None  # column of the labels; None looks for a default name
+    drop: tuple[str, ...] = ()  # columns that are no features
+    features: int | None = None  # of svmlight; None finds the largest index first
+    hash_bits: int | None = None  # features are hashed to 2**hash_bits columns
+    zero_based: bool = False  # indices of svmlight begin with 0
+    on_error: OnError = "stop"  # or skip rows that cannot be used
+    every: int | None = None  # no block crosses a multiple of so many rows
+    known: RowLayout | None = None  # read these features, no labels
+    decimal: str = "."  # of CSV and TSV
 
 
 @dataclass(frozen=True)
 class RowLayout:
-    """What the columns of the matrix are; known before the first row is read.
-
-    Attributes
-    ----------
-    format : str
-        The format.
-    n_features : int
-        Columns of the matrix.
-    names : tuple of str
-        Names of the features where they have any.
-    target : str or None
-        The column of labels, None in svmlight.
-    columns : tuple of str
-        All columns of a CSV file.
-    delimiter : str
-        What separates its cells.
-    """
+    """What the columns of the matrix are; known before the first row is read."""
 
     format: RowFormat
     n_features: int
-    names: tuple[str, ...] = ()
-    target: str | None = None
-    columns: tuple[str, ...] = ()
-    delimiter: str = ","
+    names: tuple[str, ...] = ()  # of the features, where they have any
+    target: str | None = None  # the column of labels, None in svmlight
+    columns: tuple[str, ...] = ()  # all of a CSV file
+    delimiter: str = ","  # between its cells
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -194,31 +126,15 @@ class RowLayout:
 
 @dataclass(frozen=True)
 class Position:
-    """Behind which row of the input we are, and what happened up to there.
+    """Behind which row of the input we are, and what happened up to there."""
 
-    Attributes
-    ----------
-    offset : int
-        Bytes of text, or rows of Parquet, that were consumed.
-    lines, rows : int
-        Lines and rows among them, bad rows included.
-    skipped : int
-        Bad rows.
-    errors : tuple of str
-        What was wrong with the first of them.
-    classes : StreamClasses
-        What the labels mean, as far as it is known.
-    tail : bytes
-        The last bytes before the offset, by which the place is recognised.
-    """
-
-    offset: int = 0
+    offset: int = 0  # bytes of text, or rows of Parquet
     lines: int = 0
-    rows: int = 0
-    skipped: int = 0
-    errors: tuple[str, ...] = ()
-    classes: StreamClasses = field(default_factory=StreamClasses)
-    tail: bytes = b""
+    rows: int = 0  # bad ones included
+    skipped: int = 0  # bad rows
+    errors: tuple[str, ...] = ()  # what was wrong with the first of them
+    classes: StreamClasses = field(default_factory=StreamClasses)  # as far as known
+    tail: bytes = b""  # before the offset, by which the place is recognised
 
     def skip(self, message: str) -> Position:
         """Return the position behind a bad row; offset and lines are the caller's."""
@@ -232,23 +148,11 @@ class Position:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows, and the position behind them.
+    """Some rows, and the position behind them."""
 
-    Attributes
-    ----------
-    X : ndarray or scipy CSR matrix
-        Features.
-    y : ndarray of uint8
-        1 for the positive class, 0 for the other; anything where labels are not read.
-    numbers : ndarray of int
-        The numbers of the rows in the input, from 1; bad rows are counted too.
-    position : Position
-        Behind the last row.
-    """
-
-    X: Any
-    y: Bytes
-    numbers: Integers
+    X: Any  # features: an array or a CSR matrix
+    y: Bytes  # 1 for the positive class; anything where labels are not read
+    numbers: Integers  # of the rows in the input, from 1, bad ones counted too
     position: Position
 
 
@@ -270,8 +174,3 @@ def shown(text: str, most: int = 40) -> str:
     """Return text from a file for a message: on one line, and not too long."""
     text = text.strip()
     return repr(text if len(text) <= most else text[: most - 1] + "…")
-
-
-def finite(value: float) -> bool:
-    """Whether a number can be a feature."""
-    return math.isfinite(value)

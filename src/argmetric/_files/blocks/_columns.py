@@ -8,25 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._files._arrow import flat, float_array, integer_array, to_numpy
-from argmetric._files._formats import DataError
-from argmetric._files._table import Table, named_column
-from argmetric._files.blocks._base import RowFormat, RowLayout, StreamClasses
+from argmetric._files._arrow import (
+    call,
+    cast,
+    flat,
+    float_array,
+    integer_array,
+    mask_to_numpy,
+    to_numpy,
+)
+from argmetric._files._formats import DataError, marked
+from argmetric._files._table import LABEL_NAMES, Table, find_column, named_column
+from argmetric._files._text import null_like
+from argmetric._files._values import _NUMBER
+from argmetric._files.blocks._base import Request, RowFormat, RowLayout, StreamClasses
 from argmetric._input.types import Booleans, Bytes, Floats
+
+HASHED = marked("hash_bits", "18")
 
 
 def known_layout(known: RowLayout, kind: RowFormat, source: str) -> RowLayout:
-    """Return the layout of rows of another kind with the same features.
-
-    Parameters
-    ----------
-    known : RowLayout
-        What was learned from.
-    kind : str
-        The format of the rows.
-    source : str
-        What messages call them.
-    """
+    """Return the layout of rows of a format with the features that were learned."""
     numbered = known.format == "svmlight", kind == "svmlight"
     if numbered[0] != numbered[1]:
         raise DataError(
@@ -38,6 +40,35 @@ def known_layout(known: RowLayout, kind: RowFormat, source: str) -> RowLayout:
             f"{source} is {kind}, but the model has learned from hashed {known.format}"
         )
     return replace(known, format=kind, target=None, columns=())
+
+
+def chosen_columns(
+    names: list[str], source: str, format: RowFormat, request: Request
+) -> tuple[str, tuple[str, ...]]:
+    """Return the column of labels and those of features."""
+    import pyarrow as pa
+
+    empty = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
+    table = Table(empty, "csv" if format == "svmlight" else format, source)
+    dropped = [named_column(table, name) for name in request.drop]
+    target = find_column(
+        table,
+        request.target,
+        LABEL_NAMES,
+        what="label",
+        role="label",
+        taken=dropped,
+    )
+    if target in dropped:
+        raise DataError(
+            f"{marked('drop')} and {marked('label')} both name column {target!r}"
+        )
+    features = [name for name in names if name != target and name not in dropped]
+    for name in features:
+        named_column(table, name)  # a name that two columns have is refused
+    if not features:
+        raise DataError(f"{source} has no column to learn from beside {target!r}")
+    return target, tuple(features)
 
 
 def with_header(
@@ -78,16 +109,7 @@ def label_text(value: Any) -> str:
 def known_labels(
     column: Any, classes: StreamClasses
 ) -> tuple[Bytes, StreamClasses, Callable[[int], str]]:
-    """Return labels as 0 and 1, 2 for those that are neither class.
-
-    Returns
-    -------
-    y : ndarray of uint8
-    classes : StreamClasses
-        With a class that was found here.
-    text_of : callable
-        The label of a row as text.
-    """
+    """Return labels as 0 and 1, 2 for neither; classes with new ones; a row's label."""
     codes, texts = label_texts(column)
     if not classes.known:
         # In order of the rows: which of two new values comes first must not depend on
@@ -120,3 +142,64 @@ def dense(columns: list[Any], n_rows: int) -> tuple[Floats, Booleans]:
             column = pc.fill_null(column, nothing)
         X[:, j] = to_numpy(column, np.float64)
     return X, ~np.isfinite(X)
+
+
+# 1 for bytes that are in no number, and in no pair index:value
+_ODD = bytes(byte not in b"0123456789+-.eE: \t\r\n" for byte in range(256))
+
+
+def odd_bytes(text: Bytes) -> Any:
+    """Return the places of bytes that are in no number."""
+    return np.flatnonzero(np.frombuffer(text.tobytes().translate(_ODD), bool))
+
+
+def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, Any]:
+    """Return the numbers that stand between offsets of a text, and where there is none.
+
+    `odd` are the places of `odd_bytes`.
+    """
+    import pyarrow as pa
+
+    bad = ends <= starts
+    cell = np.searchsorted(starts, odd, "right") - 1
+    bad[cell[(cell >= 0) & (odd < ends[cell])]] = True
+    column = spans(text, starts, ends, ~bad)
+    try:
+        values = cast(column, pa.float64())
+    except pa.ArrowInvalid:
+        column = call("utf8_trim_whitespace", column)
+        legible = call("match_substring_regex", column, pattern=_NUMBER)
+        bad |= ~mask_to_numpy(legible)[::2]
+        column = call("if_else", legible, column, null_like(column))
+        values = cast(column, pa.float64())
+    X = to_numpy(values, np.float64)[::2]
+    return X, bad | ~np.isfinite(X)
+
+
+def spans(text: Bytes, starts: Any, ends: Any, wanted: Any) -> Any:
+    """Return spans of a text as a column, with a null between them, without a copy."""
+    import pyarrow as pa
+
+    offsets, present = np.empty(2 * starts.size, np.int64), np.zeros(2 * starts.size)
+    offsets[::2], offsets[1::2] = starts, ends
+    present[::2] = wanted
+    valid = np.packbits(present[:-1] > 0, bitorder="little")
+    buffers = [pa.py_buffer(one) for one in (valid, offsets, text)]
+    return pa.Array.from_buffers(pa.large_string(), 2 * starts.size - 1, buffers)
+
+
+def csr(rows: Any, places: Any, values: Any, shape: tuple[int, int]) -> Any:
+    """Return a CSR matrix of values sorted by row."""
+    from scipy.sparse import csr_matrix
+
+    indptr = np.zeros(shape[0] + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=indptr[1:])
+    return csr_matrix((values, places.astype(np.int32), indptr), shape=shape)
+
+
+def sparse_rows(rows: list[list[tuple[int, float]]], width: int) -> Any:
+    """Return rows of columns and values as a CSR matrix, sorted by column."""
+    pairs = [(i, *pair) for i, row in enumerate(rows) for pair in sorted(row)]
+    columns = list(zip(*pairs, strict=True)) or [(), (), ()]
+    of_row, places = (np.array(one, np.int64) for one in columns[:2])
+    return csr(of_row, places, np.array(columns[2], np.float64), (len(rows), width))

@@ -1,306 +1,315 @@
-"""CSV, TSV and svmlight: blocks parsed by a compiled loop."""
+"""CSV and TSV: dense matrices; svmlight text: CSR matrices."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import csv
+import re
 from typing import Any
 
 import numpy as np
 
-from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError, marked
-from argmetric._files._read import _header
-from argmetric._files._table import LABEL_NAMES, Table, find_column, named_column
+from argmetric._files._arrow import cast, flat, integer_array, to_numpy
+from argmetric._files._delimited import header, parse, pieces
+from argmetric._files._formats import MAX_LINE_BYTES, DataError, marked
+from argmetric._files._source import PIECE, Source
 from argmetric._files._values import why_no_number
-from argmetric._files.blocks._base import (
-    BadRowError,
-    Request,
-    RowBlock,
-    RowFormat,
-    RowLayout,
-    shown,
+from argmetric._files.blocks._base import BadRowError, RowFormat, RowLayout, shown
+from argmetric._files.blocks._columns import (
+    HASHED,
+    chosen_columns,
+    csr,
+    dense,
+    numbers_in,
+    odd_bytes,
+    spans,
+    sparse_rows,
+    with_header,
 )
-from argmetric._files.blocks._columns import with_header
-from argmetric._files.blocks._text import PIECE, ByteSource, TextReader, exact
-from argmetric._input.types import Floats, Integers
-
-
-def chosen_columns(
-    names: list[str], source: str, format: RowFormat, request: Request
-) -> tuple[str, tuple[str, ...]]:
-    """Return the column of labels and those of features."""
-    import pyarrow as pa
-
-    empty = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
-    table = Table(empty, "csv" if format == "svmlight" else format, source)
-    dropped = [named_column(table, name) for name in request.drop]
-    target = find_column(
-        table,
-        request.target,
-        LABEL_NAMES,
-        what="label",
-        role="label",
-        taken=dropped,
-    )
-    if target in dropped:
-        raise DataError(
-            f"{marked('drop')} and {marked('label')} both name column {target!r}"
-        )
-    features = [name for name in names if name != target and name not in dropped]
-    for name in features:
-        named_column(table, name)  # a name that two columns have is refused
-    if not features:
-        raise DataError(f"{source} has no column to learn from beside {target!r}")
-    return target, tuple(features)
-
-
-def delimited_layout(
-    source: ByteSource,
-    request: Request,
-    format: RowFormat,
-    known: RowLayout | None = None,
-) -> tuple[RowLayout, int, int]:
-    """Read the header line.
-
-    Returns
-    -------
-    layout : RowLayout
-    offset, lines : int
-        Bytes and lines up to the first row.
-    """
-    head = source.head
-    names, delimiter = _header(head, "\t" if format == "tsv" else ",", source.name)
-    start = len(UTF8_MARK) if head.startswith(UTF8_MARK) else 0
-    while head[start : start + 1] in (b"\r", b"\n"):
-        start += 1
-    end = start
-    while True:
-        end = head.find(b"\n", end) + 1
-        if not end:
-            raise DataError(f"{source.name} has a header line, and no rows after it")
-        if head.count(b'"', start, end) % 2 == 0:
-            break
-    names = [name.strip() for name in names]
-    if known is not None:
-        layout = with_header(known, names, source.name, delimiter)
-    else:
-        target, features = chosen_columns(names, source.name, format, request)
-        layout = RowLayout(
-            format, len(features), features, target, tuple(names), delimiter=delimiter
-        )
-    return layout, end, head.count(b"\n", 0, end)
-
-
-class CompiledReader(TextReader):
-    """Rows that a compiled loop parses; see `kernels.text_rows`."""
-
-    @property
-    def _kernels(self) -> Any:
-        from argmetric._files.kernels import text_rows
-
-        return text_rows
-
-    def _given(self, limit: int, values: Floats) -> tuple[Any, Any, Any]:
-        """What every loop takes: text, classes and labels, and numbers left as text."""
-        size, classes = self._stop - self._next, self._position.classes
-        text = self._text, self._next, self._stop, limit
-        y, found = np.empty(limit, np.uint8), np.zeros(8, np.int64)
-        labels = classes.worths(), *classes.words(), classes.rest, y
-        ends, targets = np.empty(values.size + 1, np.int64), np.empty(values.size, int)
-        return text, labels, (np.empty(size, np.uint8), ends, targets, found)
-
-    def _finished(
-        self, values: Floats, left: Any
-    ) -> tuple[Integers, BadRowError | None]:
-        """Round what was left, and move on; numbers of the rows, and what is wrong."""
-        kernels, (later, ends, targets, found) = self._kernels, left
-        exact(values, later, ends, targets, int(found[kernels.LATER]))
-        first, rows = self._position.rows + 1, int(found[kernels.ROWS])
-        self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
-        return np.arange(first, first + rows), self._problem(kernels, found)
-
-    def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
-        status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])
-        if status == kernels.DONE:
-            return None
-        if status == kernels.OPEN_QUOTE:
-            return self._open_quote()
-        token = self._token(where, self._stops(where))
-        if status == kernels.LABEL:
-            message = self._unknown_label(token)
-            if message is None:
-                return None
-        else:
-            column = int(found[kernels.COLUMN])
-            message = self._message(kernels, status, column, shown(token))
-        end = self._buffer.find(b"\n", where) + 1
-        lines = self._buffer.count(b"\n", self._next, end)
-        return self._bad(message, lines=lines, end=end)
-
-    def _open_quote(self) -> BadRowError | None:
-        """Read on, where a quoted cell goes on behind the buffer."""
-        if not self._ended and len(self._buffer) - self._next < MAX_LINE_BYTES // 4:
-            self._stop = self._next  # forces a longer buffer
-            return None
-        end = self._buffer.find(b"\n", self._next) + 1
-        return self._bad("it opens a quote that never closes", end=end)
-
-    @abstractmethod
-    def _stops(self, where: int) -> bytes:
-        """Bytes that end what stands at a place."""
-
-    @abstractmethod
-    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
-        """What is wrong with a row."""
-
-
-class DelimitedReader(CompiledReader):
-    """Blocks of dense matrices."""
-
-    # Not pyarrow.csv: on pieces of the same size it takes 1.1 to 1.2 times the CPU
-    # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
-    # of ten numbers: `python benchmarks/files.py csv`)
-    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
-        kernels = self._kernels
-        layout, size = self.layout, self._stop - self._next
-        limit = min(limit, size // (2 * len(layout.columns)) + 1)  # "1,1\n"
-        X = np.empty((limit, layout.n_features))
-        text, labels, left = self._given(limit, X)
-        signs = ord(layout.delimiter), ord(self.request.decimal)
-        kernels.delimited(*text, *signs, self._roles(kernels), *labels, X, *left)
-        later = left[0]
-        later[later == ord(self.request.decimal)] = ord(".")
-        numbers, problem = self._finished(X, left)
-        rows = numbers.size
-        return RowBlock(X[:rows], labels[-1][:rows], numbers, self._position), problem
-
-    def _roles(self, kernels: Any) -> Any:
-        features, target = set(self.layout.names), self.layout.target
-        return np.array(
-            [
-                kernels.TARGET
-                if name == target
-                else kernels.VALUE
-                if name in features
-                else kernels.SKIPPED
-                for name in self.layout.columns
-            ],
-            dtype=np.int8,
-        )
-
-    def _stops(self, where: int) -> bytes:
-        quoted = self._buffer[where - 1 : where] == b'"'
-        return b'"' if quoted else self.layout.delimiter.encode() + b"\r\n"
-
-    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
-        columns = self.layout.columns
-        if status == kernels.CELLS:
-            if column >= len(columns):
-                return f"it has more cells than the {len(columns)} of the header"
-            return f"it has {column} cells, the header has {len(columns)}"
-        place = f"column {columns[column]!r}"
-        return {
-            kernels.NO_LABEL: "it has no label",
-            kernels.EMPTY: f"{place} is empty; fill it in, or pass {marked('drop')}",
-            kernels.NUMBER: f"{place}: {token} {_why_no_number(token)}",
-            kernels.NOT_FINITE: f"{place}: {token} is not finite; fill it in",
-            kernels.TOO_LARGE: f"{place}: {token} is beyond 1e308",
-        }[status]
-
-
-def _why_no_number(token: str) -> str:
-    """Say what a cell is instead of a number, and what to do about it."""
-    why = why_no_number(token[1:-1])
-    if why == "is not a number":
-        why += f"; pass {marked('drop')} for columns that are no features"
-    return why
-
+from argmetric._files.blocks._rows import Quick, TextRows
 
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for
 _INDEX_LIMIT = 2**31 - 1
-_HASHED = marked("hash_bits", "18")
+_MOST_DIGITS = 12  # of an index
 
 
-def svmlight_layout(source: ByteSource, request: Request) -> RowLayout:
-    """Settle the number of features; of a file the largest index says it."""
-    if request.hash_bits is not None:
-        return RowLayout("svmlight", _INDEX_LIMIT)
-    if request.features is not None:
-        return RowLayout("svmlight", request.features)
-    if not source.regular:
-        raise DataError(
-            f"how many features has {source.name}? A stream cannot be looked through "
-            f"first: pass {marked('features', 'N')}, or {_HASHED} for indices of any "
-            "size"
+class DelimitedRows(TextRows):
+    """Rows of cells under a header."""
+
+    _doubtful = False  # the last piece had a cell that is no number
+
+    @property
+    def delimiter(self) -> str:
+        return self.layout.delimiter
+
+    def settled(
+        self, kind: RowFormat, known: RowLayout | None, start: int
+    ) -> tuple[RowLayout, int]:
+        head, name = self.source.head, self.name
+        names, mark, end = header(head, "\t" if kind == "tsv" else ",", name)
+        if not head[:end].endswith(b"\n"):
+            raise DataError(f"{name} has a header line, and no rows after it")
+        names = [one.strip() for one in names]
+        if known is not None:
+            return with_header(known, names, name, mark), end
+        target, found = chosen_columns(names, name, kind, self.request)
+        return RowLayout(kind, len(found), found, target, tuple(names), mark), end
+
+    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+        import pyarrow as pa
+
+        if ends.size == 1 and piece.count(b'"') % 2:
+            return None  # a quote that never closes
+        columns, features = self.layout.columns, set(self.layout.names)
+        places = [f"f{i}" for i, name in enumerate(columns) if name in features]
+        ragged: list[int] = []
+
+        def skip(row: Any) -> str:
+            ragged.append(row.number - 1)
+            return "skip"
+
+        def parsed(kind: Any) -> Any:
+            types = dict.fromkeys(places, kind)
+            if self.layout.target is not None:
+                target = f"f{columns.index(self.layout.target)}"
+                types[target] = pa.dictionary(pa.int32(), pa.string())
+            ragged.clear()
+            sign = self.request.decimal
+            given = piece, len(columns), self.delimiter, types
+            return parse(*given, on_ragged=skip, decimal_point=sign)
+
+        table = None
+        try:
+            if not self._doubtful:
+                table = parsed(pa.float64())
+        except pa.ArrowException:
+            self._doubtful = True
+        try:
+            if table is None:
+                table = parsed(pa.large_binary())
+        except pa.ArrowException:
+            return None
+        if not table.num_rows or table.num_rows + len(ragged) != ends.size:
+            return None
+        cells = [flat(table.column(name)) for name in places]
+        if self._doubtful:
+            X, bad = self._numbers(cells)
+            self._doubtful = bool(bad.any())
+        else:
+            X, bad = dense(cells, table.num_rows)
+        good = np.ones(ends.size, bool)
+        good[ragged] = False
+        target = None
+        if self.layout.target is not None:
+            target = flat(table.column(f"f{columns.index(self.layout.target)}"))
+        if bad.any():
+            usable = ~bad.any(axis=1)
+            good[good] = usable
+            X = X[usable]
+            kept = integer_array(np.flatnonzero(usable))
+            target = None if target is None else target.take(kept)
+        return X, target, good
+
+    def _numbers(self, cells: list[Any]) -> tuple[Any, Any]:
+        """Return columns of bytes as numbers, and which cells are none."""
+        X = np.empty((len(cells[0]), len(cells)))
+        bad = np.zeros(X.shape, bool)
+        for j, column in enumerate(cells):
+            _, places, text = column.buffers()
+            offsets = np.frombuffer(places, np.int64)[: len(column) + 1]
+            cell = np.frombuffer(text or b"", np.uint8)
+            if self.request.decimal != ".":
+                cell = np.where(cell == ord(self.request.decimal), np.uint8(46), cell)
+            found = numbers_in(cell, offsets[:-1], offsets[1:], odd_bytes(cell))
+            X[:, j], bad[:, j] = found
+        return X, bad
+
+    def row(self, text: bytes) -> tuple[Any, str] | None:
+        columns, features = self.layout.columns, set(self.layout.names)
+        lines = [f"{one}\n" for one in text.decode(errors="replace").split("\n")[:-1]]
+        try:
+            reader = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
+            cells = next(reader)
+        except csv.Error as error:
+            raise BadRowError(f"it cannot be read: {error}") from None
+        if "\n" in cells[-1] and text.count(b'"') % 2:
+            raise BadRowError("it opens a quote that never closes")
+        values, label = [], ""
+        for name, cell in zip(columns, cells, strict=False):
+            if name == self.layout.target:
+                label = cell.strip()
+                if not label:
+                    raise BadRowError("it has no label")
+            elif name in features:
+                values.append(self._number(name, cell.strip()))
+        if len(cells) > len(columns):
+            raise BadRowError(
+                f"it has more cells than the {len(columns)} of the header"
+            )
+        if len(cells) < len(columns):
+            raise BadRowError(
+                f"it has {len(cells)} cells, the header has {len(columns)}"
+            )
+        return values, label
+
+    def _number(self, name: str, cell: str) -> float:
+        place, drop = f"column {name!r}", marked("drop")
+        if not cell:
+            raise BadRowError(f"{place} is empty; fill it in, or pass {drop}")
+        text = cell.replace(self.request.decimal, ".", 1)
+        try:
+            value = float("x" if "_" in text else text)
+        except ValueError:
+            why = why_no_number(cell)
+            if why == "is not a number":
+                why += f"; pass {drop} for columns that are no features"
+            raise BadRowError(f"{place}: {shown(cell)} {why}") from None
+        return finite(value, cell, f"{place}: {shown(cell)}", "; fill it in")
+
+
+def finite(value: float, text: str, place: str, how: str) -> float:
+    """Return a number; one that is not finite is refused, as it was written."""
+    if abs(value) < np.inf:
+        return value
+    if text.strip("+-").lower() in ("inf", "infinity", "nan"):
+        raise BadRowError(f"{place} is not finite{how}")
+    raise BadRowError(f"{place} is beyond 1e308")
+
+
+class SvmlightRows(TextRows):
+    """Rows ``label index:value index:value … # comment``."""
+
+    def settled(
+        self, kind: RowFormat, known: RowLayout | None, start: int
+    ) -> tuple[RowLayout, int]:
+        return known or RowLayout("svmlight", self._width()), start
+
+    def _width(self) -> int:
+        """Settle the number of features; of a file the largest index says it."""
+        request, source = self.request, self.source
+        if request.hash_bits is not None:
+            return _INDEX_LIMIT
+        if request.features is not None:
+            return request.features
+        if not source.regular:
+            raise DataError(
+                f"how many features has {self.name}? A stream cannot be looked through "
+                f"first: pass {marked('features', 'N')}, or {HASHED} for indices of "
+                "any size"
+            )
+        again = Source(source.path)
+        found = pieces(again.read, None, PIECE, MAX_LINE_BYTES)
+        largest = max((_largest_index(piece) for piece, _ in found), default=-1)
+        again.close()
+        width = largest + (1 if request.zero_based else 0)
+        if width > _MOST_FEATURES:
+            raise DataError(
+                f"{self.name} has the feature index {largest:,}; pass "
+                f"{marked('features', str(width))} if that is right (memory grows with "
+                f"it), or {HASHED}"
+            )
+        return max(width, 1)
+
+    def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
+        import pyarrow as pa
+
+        text = np.frombuffer(piece, np.uint8)
+        space = text <= 32
+        words = np.flatnonzero(np.append(True, space[:-1]) & ~space)
+        word_ends = np.flatnonzero(np.append(False, ~space[:-1]) & space)
+        colons = np.flatnonzero(text == 58)
+        # A row has a label without a colon, then a colon in each word
+        n_words, n_colons = (
+            np.diff(np.searchsorted(i, ends), prepend=0) for i in (words, colons)
         )
-    largest = _largest_index(source.path)
-    width = largest + (1 if request.zero_based else 0)
-    if width > _MOST_FEATURES:
-        raise DataError(
-            f"{source.name} has the feature index {largest:,}; pass "
-            f"{marked('features', str(width))} if that is right (memory grows with "
-            f"it), or {_HASHED}"
-        )
-    return RowLayout("svmlight", max(width, 1))
+        of_word = np.repeat(np.arange(ends.size), n_words)
+        first = np.diff(of_word, prepend=-1) != 0
+        good = n_words == n_colons + 1
+        odd = odd_bytes(text)
+        word = np.searchsorted(words, odd, "right") - 1
+        in_label = first[word] & (text[odd] < 128) & (text[odd] != ord("#"))
+        good[of_word[word[~in_label]]] = False
+        pairs = good[of_word] & ~first
+        begin, end, row = words[pairs], word_ends[pairs], of_word[pairs]
+        colon = colons[np.repeat(good, n_colons)]
+        good[row[(colon <= begin) | (colon >= end)]] = False
+        kept = good[row]
+        if not kept.any():
+            return None
+        begin, end, row, colon = begin[kept], end[kept], row[kept], colon[kept]
+        try:
+            values, bad = numbers_in(text, colon + 1, end, odd[:0])
+            index = cast(spans(text, begin, colon, np.ones(row.size)), pa.int64())
+        except pa.ArrowException:
+            return None
+        places = to_numpy(index, np.int64)[::2] - (not self.request.zero_based)
+        bad |= (places < 0) | (places >= self.layout.n_features)
+        bad[1:] |= (np.diff(places) <= 0) & (np.diff(row) == 0)
+        good[row[bad]] = False
+        if not good.any():
+            return None
+        kept = good[row] & (values != 0.0)  # a value of 0 leaves no trace
+        rows = (np.cumsum(good) - 1)[row[kept]]
+        shape = int(good.sum()), self.layout.n_features
+        X = csr(rows, places[kept], values[kept], shape)
+        label = first & good[of_word]
+        target = spans(text, words[label], word_ends[label], np.ones(shape[0]))
+        return X, target.take(integer_array(2 * np.arange(shape[0]))), good
 
-
-def _largest_index(path: str) -> int:
-    from argmetric._files.kernels.text_rows import largest_index
-
-    largest, rest = -1, b""
-    with open(path, "rb") as file:
-        while data := file.read(PIECE):
-            cut = data.rfind(b"\n") + 1
-            if not cut:
-                rest += data
+    def row(self, text: bytes) -> tuple[Any, str] | None:
+        words = text.decode(errors="replace").partition("#")[0].split()
+        if not words:
+            return None
+        label, *pairs = words
+        if ":" in label:
+            raise BadRowError(f"it begins with {shown(label)}, not with a label")
+        base, width = (0 if self.request.zero_based else 1), self.layout.n_features
+        found: list[tuple[int, float]] = []
+        before = -1
+        for pair in pairs:
+            if pair.startswith("qid:"):
                 continue
-            piece = rest + data[:cut]
-            rest = data[cut:]
-            text = np.frombuffer(piece, dtype=np.uint8)
-            largest = max(largest, int(largest_index(text, 0, text.size)))
-    if rest:
-        text = np.frombuffer(rest + b"\n", dtype=np.uint8)
-        largest = max(largest, int(largest_index(text, 0, text.size)))
-    return largest
+            place, sign, number = pair.partition(":")
+            said = shown(pair)
+            if not (sign and place.isdecimal() and place.isascii()):
+                raise BadRowError(f"{said} is not index:value")
+            try:
+                value = float("x" if "_" in number else number)
+            except ValueError:
+                raise BadRowError(f"{said}: the value is not a number") from None
+            how = "; leave the feature out, or fill it in"
+            value = finite(value, number, f"{said}: the value", how)
+            index = int(place[-4000:]) - base
+            if index < 0:
+                raise BadRowError(
+                    f"{said}: indices begin with 1; pass {marked('zero_based')} if "
+                    "they begin with 0 in this file"
+                )
+            if index >= width:
+                more = f"; {marked('features', 'N')} makes room for more"
+                how = "" if self.request.hash_bits else more
+                largest = width - 1 if self.request.zero_based else width
+                raise BadRowError(f"{said}: the largest index is {largest:,}{how}")
+            if index <= before:
+                raise BadRowError(
+                    f"{said}: indices must rise within a line, none twice"
+                )
+            if value:
+                found.append((index, value))
+            before = index
+        return found, label
+
+    def stacked(self, rows: list[Any]) -> Any:
+        return sparse_rows(rows, self.layout.n_features)
 
 
-class SvmlightReader(CompiledReader):
-    """Blocks of CSR matrices."""
-
-    # pyarrow has no such reader, and that of scikit-learn takes 7.8 times the CPU
-    # seconds (10^6 rows of ten features: `python benchmarks/files.py svmlight`)
-    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
-        from scipy.sparse import csr_matrix
-
-        kernels = self._kernels
-        size, width = self._stop - self._next, self.layout.n_features
-        limit, room = min(limit, size // 2 + 1), size // 4 + 2  # "1:1 " is the shortest
-        indptr, indices = np.empty(limit + 1, np.int64), np.empty(room, np.int32)
-        data, base = np.empty(room), 0 if self.request.zero_based else 1
-        text, labels, left = self._given(limit, data)
-        kernels.svmlight(*text, width, base, *labels, indptr, indices, data, *left)
-        numbers, problem = self._finished(data, left)
-        rows, n = numbers.size, int(left[-1][kernels.VALUES])
-        filled = (data[:n], indices[:n], indptr[: rows + 1])
-        matrix = csr_matrix(filled, shape=(rows, width))
-        return RowBlock(matrix, labels[-1][:rows], numbers, self._position), problem
-
-    def _stops(self, where: int) -> bytes:
-        return b" \t\r\n"
-
-    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
-        width = self.layout.n_features
-        largest = width - 1 if self.request.zero_based else width
-        more = marked("features", "N")
-        how = "" if self.request.hash_bits else f"; {more} makes room for more"
-        return {
-            kernels.NO_LABEL: f"it begins with {token}, not with a label",
-            kernels.FEATURE: f"{token} is not index:value",
-            kernels.NUMBER: f"{token}: the value is not a number",
-            kernels.NOT_FINITE: f"{token}: the value is not finite; leave the feature "
-            "out, or fill it in",
-            kernels.TOO_LARGE: f"{token}: the value is beyond 1e308",
-            kernels.ZERO_INDEX: f"{token}: indices begin with 1; pass "
-            f"{marked('zero_based')} if they begin with 0 in this file",
-            kernels.OUT_OF_RANGE: f"{token}: the largest index is {largest:,}{how}",
-            kernels.ORDER: f"{token}: indices must rise within a line, none twice",
-        }[status]
+def _largest_index(piece: bytes) -> int:
+    """Return the largest index of any ``index:value``, -1 without one."""
+    text = np.frombuffer(b" " + re.sub(rb"#[^\n]*", b"", piece), np.uint8)
+    at = np.flatnonzero(text == 58) - 1
+    index, largest = np.zeros(at.size, np.int64), -1
+    for power in 10 ** np.arange(_MOST_DIGITS):
+        digit = text[at].astype(np.int64) - 48
+        is_digit = (digit >= 0) & (digit <= 9)
+        index, at = (index + power * digit)[is_digit], at[is_digit] - 1
+        largest = max(largest, index[text[at] <= 32].max(initial=-1))
+    return int(largest)

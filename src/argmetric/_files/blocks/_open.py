@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Protocol
+from typing import Any
 
 from argmetric._files._formats import (
+    EXTENSIONS,
     UTF8_MARK,
     DataError,
     marked,
     sniff,
+    without_codec,
 )
+from argmetric._files._source import Source
 from argmetric._files.blocks._base import (
-    Blocks,
     Position,
     Request,
     RowFormat,
@@ -22,68 +24,26 @@ from argmetric._files.blocks._base import (
     StreamClasses,
 )
 from argmetric._files.blocks._columns import known_layout
-from argmetric._files.blocks._delimited import (
-    DelimitedReader,
-    SvmlightReader,
-    delimited_layout,
-    svmlight_layout,
-)
-from argmetric._files.blocks._jsonl import JsonlReader, jsonl_layout
-from argmetric._files.blocks._parquet import (
-    ParquetReader,
-    ParquetSource,
-    parquet_layout,
-)
-from argmetric._files.blocks._text import ByteSource
+from argmetric._files.blocks._delimited import DelimitedRows, SvmlightRows
+from argmetric._files.blocks._jsonl import JsonRows
+from argmetric._files.blocks._parquet import ParquetRows
 from argmetric._results.saving import refuse_other_encodings
 
-_EXTENSIONS: dict[str, RowFormat] = {
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
-
 _READERS: dict[RowFormat, Any] = {
-    "svmlight": SvmlightReader,
-    "csv": DelimitedReader,
-    "tsv": DelimitedReader,
-    "jsonl": JsonlReader,
-    "parquet": ParquetReader,
+    "svmlight": SvmlightRows,
+    "csv": DelimitedRows,
+    "tsv": DelimitedRows,
+    "jsonl": JsonRows,
+    "parquet": ParquetRows,
 }
-
-
-class Reader(Protocol):
-    """Blocks from a position on."""
-
-    layout: RowLayout
-
-    def blocks(self) -> Blocks:
-        """Yield blocks until the input ends."""
 
 
 @dataclass
 class OpenRows:
-    """An input that is open, and its reader.
+    """An input that is open."""
 
-    Attributes
-    ----------
-    source : ByteSource or ParquetSource
-        Where rows come from; it can `mark` a place.
-    reader : Reader
-        The rows.
-    start : Position
-        Where it begins.
-    """
-
-    source: Any
-    reader: Reader
+    source: Any  # has a `name`, can `mark` a place and `close`
+    reader: Any  # has the `layout`, and yields `blocks`
     start: Position
 
 
@@ -105,84 +65,43 @@ def open_rows(
     resumed: Resumed | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> OpenRows:
-    """Open a file, or standard input for ``"-"``.
+    """Open a file of svmlight, CSV, TSV, JSONL or Parquet, or standard input for "-".
 
-    Parameters
-    ----------
-    path : str
-        A file of svmlight, CSV, TSV, JSONL or Parquet, or "-".
-    request : Request
-        How rows are to be read.
-    format : str, optional
-        The format, where neither the name nor the first bytes say it.
-    classes : StreamClasses, optional
-        What labels mean.
-    resumed : Resumed, optional
-        Go on from there; another file is refused.
-    stopped : callable, optional
-        Asked while a pipe has nothing to give; True ends the reading.
+    The `format` is needed where neither the name nor the first bytes say it. A reader
+    goes on from where it is `resumed`, if that is the same input. `stopped` is asked
+    while a pipe has nothing to give; True ends the reading.
     """
-    source = ByteSource(path, stopped)
+    source = Source(path, stopped)
     try:
-        return _opened(source, request, format, classes or StreamClasses(), resumed)
+        head = source.head.removeprefix(UTF8_MARK)
+        if not head.strip():
+            raise DataError(f"{source.name} is empty")
+        kind = format or _format(path, head, source.name)
+        if kind != "parquet":
+            refuse_other_encodings(head, source.name)
+        _check_request(kind, request)
+        reader = _READERS[kind](source, request)
+        if resumed is None:
+            known = request.known
+            if known is not None:
+                known = known_layout(known, kind, source.name)
+            reader.begin(kind, known, classes or StreamClasses())
+        else:
+            reader.layout, reader.position = resumed.layout, resumed.position
+            reader.skip_to(resumed.position.offset, resumed.mark)
+        return OpenRows(reader, reader, reader.position)
     except BaseException:
         source.close()
         raise
 
 
-def _opened(
-    source: Any,
-    request: Request,
-    format: RowFormat | None,
-    classes: StreamClasses,
-    resumed: Resumed | None,
-) -> OpenRows:
-    head = source.head.removeprefix(UTF8_MARK)
-    if not head.strip():
-        raise DataError(f"{source.name} is empty")
-    source.refuse_packed()
-    kind = format or _format(source.path, head, source.name)
-    if kind != "parquet":
-        refuse_other_encodings(head, source.name)
-    _check_request(kind, request)
-    if kind == "parquet":
-        source = ParquetSource(source)
-    if resumed is None:
-        layout, start = _layout(source, request, kind, Position(classes=classes))
-    else:
-        layout, start = resumed.layout, resumed.position
-        source.skip_to(start.offset, resumed.mark)
-    return OpenRows(source, _READERS[kind](source, layout, request, start), start)
-
-
-def _layout(
-    source: Any, request: Request, kind: RowFormat, start: Position
-) -> tuple[RowLayout, Position]:
-    """Return the layout, and the position before the first row."""
-    known = request.known
-    if known is not None:
-        known = known_layout(known, kind, source.name)
-    if kind == "parquet":
-        return parquet_layout(source, request, known), start
-    mark = len(UTF8_MARK) if source.head.startswith(UTF8_MARK) else 0
-    offset, lines = mark, 0
-    if kind in ("csv", "tsv"):
-        layout, offset, lines = delimited_layout(source, request, kind, known)
-    elif known is not None:
-        layout = known
-    elif kind == "svmlight":
-        layout = svmlight_layout(source, request)
-    else:
-        layout = jsonl_layout(source, request)
-    source.read(offset)
-    tail = source.head[:offset]
-    return layout, Position(offset, lines, classes=start.classes, tail=tail[-4096:])
-
-
 def _format(path: str, head: bytes, name: str) -> RowFormat:
-    extension = PurePath(path).suffix.lower()
-    if extension in _EXTENSIONS:
-        return _EXTENSIONS[extension]
+    extension = PurePath(without_codec(path)).suffix.lower()
+    if extension in (".svm", ".libsvm", ".svmlight"):
+        return "svmlight"
+    named = EXTENSIONS.get(extension)
+    if named in ("csv", "tsv", "jsonl", "parquet"):
+        return named
     words = head.splitlines()[0].split()
     if len(words) > 1 and words[1].partition(b":")[0].isdigit() and b":" in words[1]:
         return "svmlight"

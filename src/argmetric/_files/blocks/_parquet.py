@@ -1,4 +1,4 @@
-"""Parquet: batches of the row groups; the offset counts rows."""
+"""Parquet: dense matrices; the offset counts rows."""
 
 from __future__ import annotations
 
@@ -8,44 +8,53 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._files._binary import typed_batches
 from argmetric._files._formats import DataError, marked
+from argmetric._files._source import HEAD, Source, digest
+from argmetric._files._values import is_numeric
+from argmetric._files.blocks import _base
 from argmetric._files.blocks._base import (
-    MOST_ROWS,
     BadRowError,
     Blocks,
     Position,
     Request,
     RowBlock,
+    RowFormat,
     RowLayout,
-    room,
+    StreamClasses,
     shown,
 )
-from argmetric._files.blocks._columns import dense, known_labels, with_header
-from argmetric._files.blocks._delimited import chosen_columns
-from argmetric._files.blocks._text import HEAD, ByteSource, digest
+from argmetric._files.blocks._columns import (
+    chosen_columns,
+    dense,
+    known_labels,
+    with_header,
+)
 
 
-class ParquetSource:
-    """A Parquet file, opened; rows take the place of bytes."""
+class ParquetRows:
+    """Rows of columns that have types."""
 
-    def __init__(self, source: ByteSource) -> None:
+    layout: RowLayout
+    position: Position
+
+    def __init__(self, source: Source, request: Request) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self.name, self.path, self.interrupted = source.name, source.path, False
-        if not source.regular:
+        self.name, self.path, self.size = source.name, source.path, source.size
+        self.request, self.close = request, source.close
+        if not source.regular or source.codec:
             raise DataError(
                 f"Parquet cannot be read from {source.name}, its end comes first; pass "
                 "the file"
             )
-        self.size = source.size
-        source.close()
         try:
-            self.file = pq.ParquetFile(self.path, memory_map=True)
+            self._schema = pq.read_schema(source.path)
         except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
             raise DataError(
-                f"{self.name} is not a whole parquet file, perhaps cut short: {reason}"
+                f"{self.name} is not a whole parquet file, perhaps cut short: "
+                f"{str(error).splitlines()[0]}"
             ) from None
 
     def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
@@ -55,103 +64,67 @@ class ParquetSource:
             return {"size": self.size, "end": digest(file.read())}
 
     def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
-        """Refuse another file; readers go to the row themselves."""
+        """Refuse another file; `blocks` goes to the row itself."""
         if self.mark(offset, b"") != mark:
             raise DataError(
                 f"{self.name} is another file than the one of the checkpoint"
             )
 
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
-
-
-def parquet_layout(
-    source: ParquetSource, request: Request, known: RowLayout | None = None
-) -> RowLayout:
-    """Take features and target from the schema."""
-    import pyarrow as pa
-
-    schema = source.file.schema_arrow
-    if known is None:
-        target, features = chosen_columns(schema.names, source.name, "parquet", request)
-    else:
-        target, features = None, with_header(known, schema.names, source.name).names
-    for name in features:
-        kind = schema.field(name).type
-        if not (
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_boolean(kind)
-            or pa.types.is_decimal(kind)
-        ):
-            raise DataError(
-                f"{source.name}: column {name!r} holds {kind}, not numbers; pass "
-                f"{marked('drop', name)}"
-            )
-    return RowLayout("parquet", len(features), features, target)
-
-
-class ParquetReader:
-    """Blocks of dense matrices."""
-
-    def __init__(
-        self,
-        source: ParquetSource,
-        layout: RowLayout,
-        request: Request,
-        start: Position,
+    def begin(
+        self, kind: RowFormat, known: RowLayout | None, classes: StreamClasses
     ) -> None:
-        self.source, self.layout, self.request = source, layout, request
-        self._position = start
+        """Take features and target from the schema."""
+        names, target = self._schema.names, None
+        if known is None:
+            target, found = chosen_columns(names, self.name, kind, self.request)
+        else:
+            found = with_header(known, names, self.name).names
+        for name in found:
+            type_ = self._schema.field(name).type
+            if not is_numeric(type_):
+                raise DataError(
+                    f"{self.name}: column {name!r} holds {type_}, not numbers; pass "
+                    f"{marked('drop', name)}"
+                )
+        self.layout = RowLayout(kind, len(found), found, target)
+        self.position = Position(classes=classes)
 
     def blocks(self) -> Blocks:
         """Yield blocks until the file ends; a bad row is skipped, or raised."""
-        for batch in self._batches():
-            start = 0
-            while start < batch.num_rows:
-                part = batch.slice(start, room(self._position, self.request.every))
-                start += part.num_rows
-                block, problem = self._block(part)
-                yield block
-                if problem is not None:
-                    raise problem
-
-    def _batches(self) -> Any:
-        """Yield record batches from the position on."""
         import pyarrow as pa
 
-        file, skipped = self.source.file, self._position.offset
-        groups = list(range(file.num_row_groups))
-        while groups and skipped >= file.metadata.row_group(groups[0]).num_rows:
-            skipped -= file.metadata.row_group(groups.pop(0)).num_rows
-        columns = list(self.layout.names)
-        if self.layout.target is not None:
-            columns.append(self.layout.target)
+        names = [*self.layout.names, *filter(None, [self.layout.target])]
         try:
-            for batch in file.iter_batches(
-                MOST_ROWS, row_groups=groups, columns=columns, use_threads=False
+            for batch in typed_batches(
+                self.path,
+                "parquet",
+                lambda schema: names,
+                start=self.position.offset,
+                rows=_base.MOST_ROWS,
+                memory_map=True,
             ):
-                passed = min(skipped, batch.num_rows)
-                skipped -= passed
-                yield batch.slice(passed)
+                start = 0
+                while start < batch.num_rows:
+                    room = _base.room(self.position, self.request.every)
+                    part = batch.slice(start, room)
+                    start += part.num_rows
+                    yield from self._block(part)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise DataError(f"{self.source.name} is damaged: {reason}") from None
+            raise DataError(f"{self.name} is damaged: {reason}") from None
 
-    def _block(self, batch: Any) -> tuple[RowBlock, BadRowError | None]:
-        n_rows, names = batch.num_rows, self.layout.names
-        classes, y = self._position.classes, np.zeros(n_rows, np.uint8)
+    def _block(self, batch: Any) -> Blocks:
+        n_rows, names, first = batch.num_rows, self.layout.names, self.position.rows + 1
+        y, classes = np.zeros(n_rows, np.uint8), self.position.classes
         if self.layout.target is not None:
             target = batch.column(self.layout.target)
             y, classes, text_of = known_labels(target, classes)
         X, bad = dense([batch.column(name) for name in names], n_rows)
         wrong = np.flatnonzero(bad.any(axis=1) | (y == 2))
-        first = self._position.rows + 1
-        self._position = replace(self._position, classes=classes)
+        position = replace(self.position, classes=classes)
         taken, problem = n_rows, None
         for row in wrong.tolist():
-            message = f"{self.source.name}, row {first + row}: "
+            message = f"{self.name}, row {first + row}: "
             if bad[row].any():
                 name = names[int(np.flatnonzero(bad[row])[0])]
                 cell = batch.column(name)[row].as_py()
@@ -163,12 +136,12 @@ class ParquetReader:
             if self.request.on_error == "stop":
                 taken, problem = row, BadRowError(message)
                 break
-            self._position = replace(
-                self._position.skip(message), rows=self._position.rows
-            )
-        rows = self._position.rows + taken
-        self._position = replace(self._position, rows=rows, offset=rows)
+            position = position.skip(message)
+        rows = self.position.rows + taken
+        self.position = replace(position, rows=rows, offset=rows)
         good = np.setdiff1d(np.arange(taken), wrong)
-        if good.size == n_rows:
-            return RowBlock(X, y, first + good, self._position), problem
-        return RowBlock(X[good], y[good], first + good, self._position), problem
+        if good.size < n_rows:
+            X, y = X[good], y[good]
+        yield RowBlock(X, y, first + good, self.position)
+        if problem is not None:
+            raise problem

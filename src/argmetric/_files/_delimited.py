@@ -1,0 +1,254 @@
+"""CSV and TSV: text cut into pieces of whole rows, which pyarrow parses."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError, marked
+from argmetric._files._source import PIECE
+from argmetric._results.saving import decoded
+
+MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
+_SHOWN_CHARACTERS = 40
+_THREAD_BYTES = 1 << 20  # parsed by one of several threads
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file, and lines and bytes of it before a piece."""
+
+    name: str
+    lines: int = 0
+    offset: int = 0
+
+    def plus(self, lines: int, size: int) -> Place:
+        """Return the place so many lines and bytes later."""
+        return Place(self.name, self.lines + lines, self.offset + size)
+
+    def behind(self, data: bytes) -> Place:
+        """Return the place after a piece."""
+        lines = np.count_nonzero(
+            np.frombuffer(data, np.uint8) == 10
+        )  # not `count`: slow
+        return self.plus(int(lines), len(data))
+
+    def text(self, data: bytes) -> str:
+        """Return a piece as text; what cannot be read is told with line and byte."""
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            at = self.behind(data[: error.start])
+            byte = f"byte {at.offset + 1:,} is 0x{data[error.start]:02X}"
+            raise DataError(
+                f"{self.name}, line {at.lines + 1}: not utf-8 text ({byte}); "
+                f"{OTHER_ENCODING}"
+            ) from None
+
+
+def row_ends(data: bytes, delimiter: str | None) -> Any:
+    """Return the offsets behind rows; a newline between quotes ends no row."""
+    text = np.frombuffer(data, np.uint8)
+    lines = np.flatnonzero(text == 10) + 1
+    if delimiter is None or b'"' not in data:
+        return lines
+    quotes = np.flatnonzero(text == 34)
+    beside = np.zeros(256, bool)  # what stands before opening and behind closing quotes
+    beside[[ord(delimiter), 10, 34]] = True
+    opening, closing = quotes[2 if quotes[0] == 0 else 0 :: 2] - 1, quotes[1::2] + 1
+    is_usual = beside[text[opening]].all()
+    beside[13] = True
+    if is_usual and beside[text[closing[closing < text.size]]].all():
+        return lines[np.searchsorted(quotes, lines) % 2 == 0]
+    # A quote within a cell is no quote; one that opens a cell and closes before other
+    # letters has gone astray, and its row ends with the line
+    mark, quoted = re.escape(delimiter.encode()), rb'"(?:[^"]|"")*'
+    cell = rb'(?>%b"(?=[%b\r\n])|(?!%b"?\Z))[^%b\n]*' % (quoted, mark, quoted, mark)
+    rows, found, end = re.compile(rb"%b(?:%b%b)*\n" % (cell, mark, cell)), [], 0
+    while (row := rows.match(data, end)) is not None:
+        end = row.end()
+        found.append(end)
+    return np.array(found, np.int64)
+
+
+def pieces(
+    read: Callable[[int], bytes],
+    delimiter: str | None,
+    size: int,
+    most: int,
+    most_quoted: int | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[bytes, Any]]:
+    """Yield bytes of whole rows, and `row_ends` where there are quotes, else None.
+
+    The last row gets a newline if it has none. Where more than `most` bytes (if there
+    are quotes `most_quoted`), or all that is left, have no end of a row, the first line
+    is one: whoever parses it says what is wrong. The rest of an input that was
+    interrupted is left out.
+    """
+    rest, ended = b"", False
+    while rest or not ended:
+        data = b"" if ended else read(size)
+        if not (data or ended):
+            ended = True
+            if interrupted():
+                return
+            data = b"\n" if rest and not rest.endswith(b"\n") else b""
+        rest = rest + data if rest else data
+        ends, end, limit = None, rest.rfind(b"\n") + 1, most
+        if delimiter is not None and b'"' in rest:
+            ends, limit = row_ends(rest, delimiter), most_quoted or most
+            end = int(ends[-1]) if ends.size else 0
+        if not end and (ended or len(rest) > limit):
+            ends, end = None, rest.find(b"\n") + 1 or len(rest)
+        if end:
+            yield rest[:end], ends
+            rest = rest[end:]
+
+
+def delimiter_in(head: bytes, delimiter: str) -> str:
+    """Return what separates the names of a header, where only one other mark can."""
+    line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").partition(b"\n")[0]
+    others = [mark for mark in ",;\t" if mark.encode() in line]
+    if delimiter not in others and len(others) == 1:  # never a guess
+        return others[0]
+    return delimiter
+
+
+def header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str, int]:
+    """Return the columns, what separates them, and where the rows begin."""
+    start = len(data) - len(data.removeprefix(UTF8_MARK).lstrip(b"\r\n"))
+    end = data.find(b"\n", start)
+    # The text of cells is checked by pyarrow, which does not look at the names
+    decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
+    try:
+        text = data[start : max(start + PIECE, end)].decode(errors="ignore")
+        delimiter = delimiter_in(data[start:end] if end > 0 else data, delimiter)
+        names = next(csv.reader(StringIO(text), delimiter=delimiter))
+        refuse_endless(names[-1], data, f"{name}: the header line")
+    except (IndexError, StopIteration, csv.Error):
+        raise DataError(f"{name} has no header line") from None
+    if len(names) > MAX_COLUMNS:
+        raise DataError(
+            f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
+        )
+    stop = start
+    while (stop := data.find(b"\n", stop) + 1) and data.count(b'"', start, stop) % 2:
+        pass
+    return names, delimiter, stop or len(data)
+
+
+def parse(
+    data: bytes,
+    width: int,
+    delimiter: str,
+    types: dict[str, Any],
+    *,
+    threads: bool = False,
+    empty_rows: bool = False,
+    on_ragged: Callable[[Any], str] | None = None,
+    **how: Any,
+) -> Any:
+    """Return columns f0, f1, … of rows without a header: those that have a type."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    block = _THREAD_BYTES if threads else len(data) + 1
+    return pc.read_csv(
+        pa.BufferReader(pa.py_buffer(data)),
+        read_options=pc.ReadOptions(
+            column_names=[f"f{i}" for i in range(width)],
+            block_size=block,
+            use_threads=threads,
+        ),
+        parse_options=pc.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=len(data) >= block and b'"' in data,
+            ignore_empty_lines=not empty_rows,
+            invalid_row_handler=on_ragged,
+        ),
+        convert_options=pc.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            strings_can_be_null=False,
+            null_values=[],  # every column has a copy of these words: 7 kB
+            true_values=[],
+            false_values=[],
+            **how,
+        ),
+    )
+
+
+def text_columns(
+    data: bytes,
+    names: list[str],
+    chosen: list[str],
+    delimiter: str,
+    place: Place,
+) -> Any:
+    """Return every cell as the text it is; what a column means is decided later."""
+    import pyarrow as pa
+
+    numbers = range(len(names)) if chosen == names else map(names.index, chosen)
+    types = {f"f{i}": pa.large_string() for i in numbers}
+    # In a file of one column an empty line is a row with an empty cell
+    given = data, len(names), delimiter, types
+    empty_rows = len(names) == 1
+    try:
+        try:
+            table = parse(*given, threads=True, empty_rows=empty_rows)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):  # a row that does not fit into a block
+                raise
+            table = parse(*given, empty_rows=empty_rows)
+    except pa.ArrowInvalid as error:
+        _refuse_ragged(data, len(names), delimiter, place)
+        if "invalid UTF8" in str(error):
+            place.text(data)
+        raise
+    return table.rename_columns(chosen)
+
+
+def _refuse_ragged(data: bytes, width: int, mark: str, place: Place) -> None:
+    """Refuse the first row with more or fewer cells than the header, by its line."""
+    text = StringIO(data.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=mark)
+    line = place.lines + 1
+    with contextlib.suppress(csv.Error):
+        for cells in rows:
+            if cells and len(cells) != width:
+                refuse_endless(cells[-1], data, f"{place.name}, line {line}")
+                count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+                start = mark.join(cells)[:_SHOWN_CHARACTERS]
+                raise DataError(
+                    f"{place.name}, line {line}: {count}, but the header has {width}: "
+                    f"{start!r}"
+                )
+            line = place.lines + rows.line_num + 1
+
+
+def refuse_endless(cell: str, data: bytes, where: str) -> None:
+    """Refuse a quote that is never closed: it swallows the rest of the file."""
+    if "\n" in cell and data.count(b'"') % 2:
+        raise DataError(f"{where} opens a quote that never closes")
+
+
+def refuse_long_line(data: bytes, most: int, place: Place) -> None:
+    """Refuse a line that readers would copy several times over."""
+    start = 0
+    while len(data) - start > most:
+        end = data.rfind(b"\n", start, start + most + 1)
+        if end < 0:
+            line = place.behind(data[:start]).lines + 1
+            raise DataError(
+                f"{place.name}, line {line}: longer than {most:,} bytes; if that is "
+                f"right, pass {marked('max_line', 'SIZE')}"
+            )
+        start = end + 1
