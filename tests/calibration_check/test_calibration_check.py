@@ -448,7 +448,7 @@ def test_p_that_will_do_is_not_advised_against():
         "as good here; the log-loss is higher"
     )
     page = am.report(check).render("md")
-    assert f"Decisions are reliable with p as given: {check.advice[0]}." in page
+    assert f"Reliable for decisions?: **yes** ({check.advice[0]})" in page
     assert "0.600 |  | as good here; the log-loss is higher |" in page
     assert "no other way" not in page
 

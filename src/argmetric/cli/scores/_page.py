@@ -57,6 +57,8 @@ def report(o: Given) -> int:
         The format of the report. By default that of the ending of --output; text on
         standard output.
     """
+    from argmetric import _report as pages
+
     source = gathered(o.file, o.more)
     checked("report", o)
     target = None if o.output == "-" else o.output
@@ -66,9 +68,8 @@ def report(o: Given) -> int:
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         maps.recalibrate(rows, o)
-        known = rows.labelled
-        calibrator = None if known is not None else rows.calibrator
-        page = _summarized(rows, o, calibrator=calibrator, reference=known, **limits)
+        pages.require_scores(rows.scale, logits=rows.logits)
+        page = _page(rows, o, rows.decide(**limits, prior=o.prior))
         if target is not None:
             save(page, target, form)
     for note in rows.notes:
@@ -115,35 +116,20 @@ def _names(rows: Rows) -> dict[str, Any]:
 
 def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
-    from argmetric import _report as pages
-
-    known, names = rows.labelled, _names(rows)
     with progress("reporting"):
-        if rows.way == "classes":
-            page = pages.report_class_decision(
-                decision,
-                rows.y,
-                coverage=o.coverage,
-                reference=known,
-                names={"file": rows.table.source},
-            )
-        elif decision is not None:
-            page = pages.report_decision(
-                decision, rows.y, coverage=o.coverage, reference=known, **names
-            )
+        if decision is not None:
+            page = _page(rows, o, decision)
         else:
-            page = _summarized(rows, o, labels=labels, checked_on=known, **rows.scoring)
+            page = _page(rows, o, rows.decide(prior=o.prior), labels=labels)
         save(page, o.report)
 
 
-def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
+def _page(rows: Rows, o: Given, decision: Any, **labels: Any) -> Report:
     from argmetric import _report as pages
 
-    if o.prior is not None:
-        how["prior"] = o.prior
-    how = {"logits": rows.logits, **how, **rows.how, **_names(rows)}
-    return pages.Report(
-        pages.summarize_file(
-            rows.checked, rows.metric, y=rows.y, coverage=o.coverage, **how
-        )
-    )
+    known = {"coverage": o.coverage, "reference": rows.labelled}
+    if rows.way == "classes":
+        names = {"file": rows.table.source}
+        return pages.report_class_decision(decision, rows.y, names=names, **known)
+    how = {**known, **labels, **_names(rows)}
+    return pages.report_decision(decision, rows.y, **how)

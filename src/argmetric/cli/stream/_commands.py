@@ -226,7 +226,7 @@ def stream_rows(
             folder.set_aside_newer(found)
             say(f"going on after {run.position.rows:,} rows, from {found.path}")
         if report is not None:
-            from argmetric._report import StreamHistory
+            from argmetric.stream import StreamHistory
 
             run.history = StreamHistory(run.counts.rows)
         run.go(stopped, Status())

@@ -11,7 +11,7 @@ from argmetric.cli.stream._run import Interruption, StreamRun
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._report import StreamHistory
+    from argmetric.stream import StreamHistory
 
 _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
     0: None,
@@ -108,7 +108,7 @@ def save_report(
     summary: _report.Values, metric: Metric, history: StreamHistory, path: str
 ) -> None:
     """Write the report of a stream."""
-    from argmetric._report import Report, summarize_stream
+    from argmetric._report import report_stream
 
     counts, rows = summary["counts"], max(summary["rows"], 1)
     truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
@@ -125,12 +125,12 @@ def save_report(
     notes = [f"skipped: {error}" for error in summary["errors"]]
     if summary["signal"]:
         notes.append(f"stopped by {summary['signal']} before the end")
-    page = summarize_stream(
+    page = report_stream(
         history.looks,
         metric=metric,
         rows=summary["rows"],
         file=summary["file"],
-        facts=facts,
+        cards=facts,
         notes=notes,
     )
-    save(Report(page), path)
+    save(page, path)

@@ -23,8 +23,7 @@ from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
 
 if TYPE_CHECKING:
-    from argmetric._report import StreamHistory
-    from argmetric.stream import OnlineClassifier
+    from argmetric.stream import OnlineClassifier, StreamHistory
 
 _SECONDS = 0.25  # between two looks
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -207,7 +206,7 @@ class StreamRun:
         if self.history is None:
             self._learn(block.X, block.y, block.numbers)
             return
-        from argmetric._report import Look
+        from argmetric.stream import Look
 
         for part in self.history.pieces(self.counts.rows, block.y.size):
             self._learn(block.X[part], block.y[part], block.numbers[part])

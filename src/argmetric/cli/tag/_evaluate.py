@@ -120,7 +120,7 @@ def evaluate(
 def _save_report(
     text: ColumnFile, summary: _report.Values, gold: int, path: str
 ) -> None:
-    from argmetric._report import Report, summarize_tags
+    from argmetric._report import report_tags
 
     strict, types = summary["strict"], summary["types"]
     right = f"{summary['correct']:,} of {summary['tokens']:,} labels are right"
@@ -132,7 +132,7 @@ def _save_report(
         called = _CALLED[summary["task"]]
         found = f"{strict['correct']:,} of {strict['gold']:,} {called} are found"
         facts.insert(0, (f"F1 of {called}", _report.number(strict["f1"]), found))
-    page = summarize_tags(
+    page = report_tags(
         text,
         text.columns[gold],
         text.columns[-1],
@@ -141,14 +141,14 @@ def _save_report(
             if strict is None
             else f"the strict F1 of {_CALLED[summary['task']]}"
         ),
-        facts=facts,
+        cards=facts,
         types=[
             (name, *_cells(scores["strict"])) for name, scores in (types or {}).items()
         ],
         chunks=strict is not None,
         notes=summary["notes"],
     )
-    save(Report(page), path)
+    save(page, path)
 
 
 def _cells(scores: _report.Values) -> tuple[str, ...]:
