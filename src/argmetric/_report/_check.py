@@ -20,18 +20,10 @@ from argmetric._tune import Rule
 
 VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
 QUESTIONS = "Reliable for decisions?", "Reliable for forecasts?"
-ROUTES = {
-    "recalibrate": "decide, p recalibrated",
-    "decide": "decide, p as given",
-    "tune": "one tuned threshold",
-    "half": "0.5 cut-off on p as given",
-}
 QUALITY = ("forecast error", "log-odds", "log-loss", "Brier score", "ECE", "rows")
-RULE_VALUES = (  # in full
-    *("threshold", "operator", "threshold_interval", "plateau", "positive_rate"),
-    *("score", "score_interval", "coverage", "optimism", "out_of_fold_score"),
-    *("n", "prevalence", "average", "choice", "constraints"),
-)
+RULE_VALUES: tuple[str, ...] = ("threshold", "operator", "plateau", "optimism", "n")
+RULE_VALUES += ("threshold_interval", "score", "score_interval", "coverage", "choice")
+RULE_VALUES += ("out_of_fold_score", "prevalence", "positive_rate", "constraints")
 _ARGUMENTS = re.compile(
     r"\b(zero_division|average|prior|(?:min|max)_(?:positives|precision|recall))"
     r"=(['\"]?)([\w.]+)\2"
@@ -89,13 +81,12 @@ class Checked:
             gain = f"{one.gain:+.3f} ± {one.gain_standard_error:.3f}"
             forecast = number(forecasts[one.name]) if one.name in forecasts else ""
             cells = (number(one.score), "" if one.name == "decide" else gain)
-            routes.append((ROUTES[one.name], forecast, *cells, marked(check, one)))
+            routes.append((one.words, forecast, *cells, marked(check, one)))
         header = ("way to decide", f"forecast {metric}", f"actual {metric}", "gain", "")
         ways = f"Ways to decide, compared on {self.on}"
         quality = tuple(row for row in check._lines() if row[0] in QUALITY)
         words = "Quality of p, as given → recalibrated; slope 1, intercept 0 are ideal"
-        facts = Table(words, ("", ""), quality)
-        tables = (Table(ways, header, tuple(routes)), facts)
+        tables = (Table(ways, header, tuple(routes)), Table(words, ("", ""), quality))
         return Section("calibration", title, text, tables, (self.diagram(check),))
 
     def diagram(self, check: CalibrationCheck) -> Figure:
@@ -114,7 +105,7 @@ class Checked:
             words = f"threshold of decide: p ≥ {cut:.3g}, as given"
             layers.append(draw.upright(cuts, "cut", words))
         layers.append(draw.line(means, rates))
-        ends = {"low": bins["rate_low"], "high": high, "titles": titles}
+        ends: Any = {"low": bins["rate_low"], "high": high, "titles": titles}
         words = "actual share in a bin, 95 % interval"
         layers.append(draw.points(means, rates, name=words, **ends))
         how = " (done here)." if self.calibrated else f": {self.how()}."

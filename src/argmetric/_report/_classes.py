@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibration_check import (
-    ClassCalibrationCheck,
-    calibration_check,
-    marked,
-    reworded,
-)
+from argmetric import _calibration_check as checks
+from argmetric._calibration_check import ClassCalibrationCheck, marked
 from argmetric._classes import ClassDecision, codes_of, evaluate_classes
 from argmetric._input.types import Floats
 from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
@@ -69,7 +65,8 @@ def report_class_decision(
     if checked is not None:
         how["groups"] = batch.groups if y is not None else None
         try:
-            check = calibration_check(*checked, metric, one_label=True, **how)
+            truth, p = checked
+            check = checks.calibration_check(truth, p, metric, one_label=True, **how)
             again = batch.calibrator is not None and y is not None
             sections += _verdicts(check, on, again=again)
         except ValueError as error:
@@ -183,7 +180,7 @@ def _verdicts(
     `told`: the advice stands on the cards; `again`: p went through a map already.
     """
     newer = ("recalibrate on newer labelled rows", "tune weights")
-    advice = reworded(check.advice, *newer) if again else check.advice
+    advice = checks.reworded(check.advice, *newer) if again else check.advice
     rows: list[Row] = []
     for one in check.worst[:SHOWN]:
         fault = f", {one.fault}" if one.fault else ""
@@ -194,12 +191,9 @@ def _verdicts(
     header: Row = ("class", "reliable?", "forecast share", "actual share")
     header += ("95 % interval",)
     caption = f"Classes on {on}, the least reliable first{_some(check.classes)}"
-    yield Section(
-        "class-check",
-        "Are the probabilities reliable?",
-        () if told else verdict_text(check, advice),
-        (Table(caption, header, tuple(rows)),),
-    )
+    text = () if told else verdict_text(check, advice)
+    table = Table(caption, header, tuple(rows))
+    yield Section("class-check", "Are the probabilities reliable?", text, (table,))
     ways: list[Row] = []
     for way in check.routes:
         gain = "" if way.name == "decide" else f"{way.gain:+.3f}"

@@ -26,7 +26,7 @@ from argmetric._results.display import shortest_cut
 from argmetric._results.pictures import reach
 from argmetric.metrics import Metric, Recall, get_metric
 
-METRICS = ("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean")
+METRICS: tuple[str, ...] = ("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean")
 METRICS += ("balanced_accuracy", "accuracy")
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
@@ -54,23 +54,21 @@ class Asked:
             )
         self.decision, self.metric = decision, decision.metric
         self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
-        self.calibrator, self.average = asked["calibrator"], asked["average"]
-        own = asked["reference"]
+        self.calibrator, own = asked["calibrator"], asked["reference"]
         if reference is None and not isinstance(own, FittedReference):  # without rows
             reference = own
         self.reference, self.names, self.ids = reference, known["names"], known["ids"]
         self.y, self.pos_label = known["y"], known["pos_label"]
-        how: dict[str, Any] = {"average": self.average, "logits": self.logits}
-        self.given = self.layout = lay_out(self.p, groups=asked["groups"], **how)
-        if self.calibrator is not None:
-            mapped = recalibrated(self.given, self.calibrator, logits=self.logits)
-            self.layout = mapped
+        grouping = {"groups": asked["groups"], "average": asked["average"]}
+        self.given = lay_out(self.p, **grouping, logits=self.logits)
+        self.layout, found = self.given, self.calibrator
+        if found is not None:
+            self.layout = recalibrated(self.given, found, logits=self.logits)
         if self.layout.sparse:
             raise ValueError("a report needs a dense p: pass p.toarray()")
         require_scores(self.layout.scores, logits=self.logits)
-        self.grouping = {"groups": self.given.coded, "average": self.average}
-        self.how = {"logits": self.logits, "calibrator": self.calibrator}
-        self.how |= self.grouping
+        self.grouping = grouping | {"groups": self.given.coded}  # that are checked
+        self.how = {"logits": self.logits, "calibrator": found, **self.grouping}
         # Checked once, where there are no columns to be named by
         columns = len(self.given.shape) == 2
         self.scores = (
@@ -87,8 +85,8 @@ class Asked:
 
     def decide(self, metric: Metric, limits: dict[str, Any] | None = None) -> Decision:
         """The decision on these rows for another metric, or within other limits."""
-        limits = limits or self.limits
-        found: Decision = decide(self.scores, metric, **self.how, **limits)
+        how = self.how | (limits or self.limits)
+        found: Decision = decide(self.scores, metric, **how)
         return found
 
     def shaped(self, values: Floats | Booleans) -> Any:
@@ -162,8 +160,8 @@ class Family:
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
         """Numbers of positives that a page knows in any case."""
         decision, limits = self.asked.decision, self.asked.limits
-        half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
-        must = [half, best_cut, *self.near, *self.best.values()]
+        cuts = decision.cut_half.n_positives, decision.best_cut.n_positives
+        must = [*cuts, *self.near, *self.best.values()]
         if recall is not None:
             must += [round(share * decision.n_positives) for share in (0.9, 1.1)]
             must += [limits["min_positives"], limits["max_positives"] or self.size]

@@ -84,6 +84,7 @@ class _Page:
         own = Cut(math.nan, self.forecast.n_positives, self.expected)
         text = self.cut_text(best.n_positives, family.cut_text(best.threshold))
         self.cut = self.cut_text(own.n_positives, cut, own=True)
+        del family  # as long as the rows
         # Name, look, cut in words, and place on the curve
         self.rivals: list[tuple[str, str, str, Cut, int | None]] = [
             (self.own, "chosen", self.cut, own, curves["chosen"]),
@@ -130,7 +131,7 @@ class _Page:
             sections.append(self.truth.section(self.metric, self.forecast, expected))
         in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
-        check, truth = self.check, self.truth
+        check = None if self.check is None else self.check.check
         return Report(
             kind="labels" if self.given else "decision",
             title=f"{which} {positives} positive",
@@ -143,8 +144,8 @@ class _Page:
             values={
                 "decision": decision.to_dict(),
                 "forecast": self.forecast.to_dict(),
-                "actual": None if truth is None else truth.score.to_dict(),
-                "check": None if check is None else check.check.to_dict(),
+                "actual": None if self.truth is None else self.truth.score.to_dict(),
+                "check": None if check is None else check.to_dict(),
                 "changes": changes,
                 "metrics": self.choices,
                 "curves": self.curves,
@@ -174,8 +175,7 @@ class _Page:
     def raw_cut(self) -> str:
         """The cut on the scores as they were given, where they went through a map."""
         cut, values = self.decision.threshold_raw, self.asked.given.scores
-        mapped = self.calibrated and not self.given
-        if not mapped or cut is None or not math.isfinite(cut):
+        if not self.calibrated or self.given or cut is None or not math.isfinite(cut):
             return ""
         above = values >= cut
         low = float(values.max(initial=-math.inf, where=~above))
@@ -197,8 +197,7 @@ class _Page:
                 "that the labelled rows allow"
             )
         drawn = found.interval if low >= 0 and high <= 1 else None
-        name = f"Forecast {self.metric}"
-        yield Card(name, number(found.mean), below, accent=True, interval=drawn)
+        yield Card(f"Forecast {self.metric}", number(found.mean), below, True, drawn)
         on = f"{self.half_text()}, " if self.calibrated else ""
         below = f"{on}{half.n_positives:,} positives; "
         below += _compared(half.expected, self.expected)
@@ -250,13 +249,10 @@ class _Page:
 
     def near(self) -> str:
         """How far the threshold can move, or what would be better than these labels."""
+        curves, best = self.curves, self.decision
         if self.given:
-            best = self.choices[self.asked.metric.name]
-            return (
-                f"The best decision predicts {best['positives']:,} positives and has "
-                f"an expected {self.metric} of {number(best['expected'])}."
-            )
-        curves = self.curves
+            text = f"The best decision predicts {best.n_positives:,} positives and has "
+            return text + f"an expected {self.metric} of {number(best.expected)}."
         low, high = (curves["k"][at] for at in curves["near"])
         first, last = (curves["cuts"][at] for at in curves["near"])
         cuts = f" ({self.scale} from {last} to {first})" if first and last else ""
@@ -275,20 +271,17 @@ class _Page:
             if curves["recall"] is not None:
                 cells.append("" if at is None else number(curves["recall"][at]))
             rows.append((name, *cells))
-        header = ("", "positives", "threshold", self.metric, "true positives")
+        header: Row = ("", "positives", "threshold", self.metric, "true positives")
         header = (*header, "precision", "recall")[: len(rows[0])]
         what = "the rows with the highest scores are predicted positive"
         if not self.single:
             what = "all rows share one threshold, whatever their group"
-        size = f"The values at {len(curves['k']):,} numbers of positives are exact; "
-        return Section(
-            "curve",
-            f"Expected {self.metric} by number of positives",
-            (f"How the score changes if {what}.",),
-            (Table("Decisions compared, all values expected", header, tuple(rows)),),
-            (self.picture(),),
-            (f"{size}straight lines join them.",),
-        )
+        exact = f"The values at {len(curves['k']):,} numbers of positives are exact; "
+        exact += "straight lines join them."
+        table = Table("Decisions compared, all values expected", header, tuple(rows))
+        title = f"Expected {self.metric} by number of positives"
+        text = f"How the score changes if {what}."
+        return Section("curve", title, (text,), (table,), (self.picture(),), (exact,))
 
     def picture(self) -> Figure:
         """The expected score against the number of positives, with three marks."""
@@ -397,24 +390,23 @@ def _compared(other: float, own: float) -> str:
     return f"{number(abs(other - own))} {side} this decision"
 
 
-def _cases(p: Floats) -> dict[str, Callable[[], Floats]]:
+def _cases(p: Floats) -> dict[str, Callable[[], Any]]:
     """Ways in which p may be wrong, and what it would have to be."""
     share, given = float(p.mean()), Probabilities(p)
 
-    def common(times: float) -> Floats:
-        shares = {"prevalence": times * share, "reference_prevalence": share}
-        return adjust_prior(given, **shares).apply(given)
+    def common(times: float) -> Any:
+        new = times * share
+        shift = adjust_prior(given, prevalence=new, reference_prevalence=share)
+        return shift.apply(given)
 
     def bold(times: float) -> Floats:
         return from_log_odds(times * log_odds(p, 1.0 - p))[0]
 
-    doubled = "positives are twice as common"
-    cases = {
-        "positives are half as common": lambda: common(0.5),
-        doubled: lambda: common(2.0),
-        "the scores are overconfident (log-odds 25 % too large)": lambda: bold(0.8),
-        "the scores are underconfident (log-odds 20 % too small)": lambda: bold(1.25),
-    }
-    if 2.0 * share >= MOSTLY:
-        del cases[doubled]
+    cases = {"positives are half as common": lambda: common(0.5)}
+    if 2.0 * share < MOSTLY:
+        cases["positives are twice as common"] = lambda: common(2.0)
+    cases["the scores are overconfident (log-odds 25 % too large)"] = lambda: bold(0.8)
+    cases["the scores are underconfident (log-odds 20 % too small)"] = lambda: bold(
+        1.25
+    )
     return cases

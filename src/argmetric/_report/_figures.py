@@ -108,7 +108,6 @@ class Figure:
 
     @property
     def label(self) -> str:
-        """What it shows, for those who do not see it."""
         if self.title or self.x is None or self.y is None:
             return self.title
         name, by = self.y.name, self.x.name or "period"

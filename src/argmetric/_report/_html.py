@@ -26,13 +26,13 @@ def as_html(report: Report) -> str:
     template, files = _assets()
     kind = next((name for name in SCRIPTS if name in report.values), None)
     style, script = files["page.css"], "" if kind is None else files[SCRIPTS[kind]]
-    data = None if kind is None else report.values[kind]
+    data: Any = None if kind is None else report.values[kind]
     controls = None
     if kind == "curves":
         controls = _choices(data)
         data = _controls(data) | {"betas": controls["betas"]}
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
-    text: str = template.render(
+    page = template.render(
         report=report,
         place=Place,
         data=None if data is None else _embedded(data),
@@ -43,7 +43,7 @@ def as_html(report: Report) -> str:
         script=script,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
     )
-    return text
+    return str(page)
 
 
 @cache

@@ -24,7 +24,7 @@ Period = dict[str, Any]
 BINS = 20
 MOST_ROWS = 60  # of the table of periods
 MOST_SEGMENTS = 50
-KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}
+KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
 # Every "fine" says what cannot be seen, or that it was seen
 FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
 LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
@@ -35,6 +35,14 @@ MEANINGS = {
     "moved": "each class still looks the same; the forecast is adjusted",
     "unknown": "the scores moved in another way: label some rows",
 }
+LOOK_FIRST = (
+    "Look at periods with an alarm first. Where the verdict is grey, both readings are "
+    "drawn, and to_label(100) names the rows to label."
+)
+ASK_WHY = (
+    "The estimate is right where the share moved and each class looks as before. Ask "
+    "what changed if it leaves the line of the reference."
+)
 SUSPECT = "the forecast improves: without a cause that is suspect, label some rows"
 
 
@@ -51,22 +59,10 @@ def report_monitoring(found: Monitoring) -> Report:
     shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
     by_period = _table(caption, "period", title, shown)
-    score = _over_time(
-        title,
-        "Look at periods with an alarm first. Where the verdict is grey, both readings "
-        "are drawn, and to_label(100) names the rows to label.",
-        periods,
-        ("expected", "low", "high"),
-        (watch.floor, "floor"),
-    )
-    share = _over_time(
-        "share of positives",
-        "The estimate is right where the share moved and each class looks as before. "
-        "Ask what changed if it leaves the line of the reference.",
-        periods,
-        ("share", "share_low", "share_high"),
-        (old, "reference"),
-    )
+    columns = ("expected", "low", "high")
+    score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
+    columns, name = ("share", "share_low", "share_high"), "share of positives"
+    share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
     sections = [
         Section("by-period", f"{title} by period", (), (by_period,), (score,)),
         Section("share", "Share of positives", figures=(share,)),
@@ -153,9 +149,9 @@ def _table(
 
 
 def _over_time(
+    periods: list[Period],
     name: str,
     caption: str,
-    periods: list[Period],
     columns: tuple[str, str, str],
     reference: tuple[float | None, str],
 ) -> Figure:
@@ -189,7 +185,8 @@ def _over_time(
             ends: dict[str, Any] = {"low": lows, "high": highs, "titles": titles}
             layers.append(draw.points(x, means, look, words[kind], **ends))
     if actual:
-        layers.append(draw.points(*zip(*actual, strict=True), "actual", "actual"))
+        at, known = zip(*actual, strict=True)
+        layers.append(draw.points(at, known, "actual", "actual"))
     return Figure(caption, Axis("", -0.5, last + 0.5, ticks), y, tuple(layers))
 
 
@@ -222,10 +219,9 @@ def _histogram(
     most = max(map(max, (old, *new)))
     y = draw.axis("share of the rows", 0.0, most, 4, text=percent)
     size, ends = len(old), [f"{x:.2g}" for x in between]
-    names = [f"score {low} to {high}" for low, high in pairwise(ends)]
-    if ends:
-        names = [f"score below {ends[0]}", *names, f"score {ends[-1]} and above"]
-    names = names or ["all scores"]
+    inside = [f"score {low} to {high}" for low, high in pairwise(ends)]
+    names = [*(f"score below {x}" for x in ends[:1]), *inside]
+    names.append(f"score {ends[-1]} and above" if ends else "all scores")
     none, step = [0.0] * size, max(1, size // 5)
     ticks = tuple((float(i), ends[i - 1]) for i in range(step, size, step))
     own = ("bar taken own", "period", none, new[-1])
@@ -251,8 +247,7 @@ def _histogram(
 def _bins(edges: Floats, table: Integers) -> tuple[Integers, Floats]:
     """Bin of each cell, and the scores between bins.
 
-    Bins are equal in rows and positives of the reference, so that both ends of the
-    scores are seen.
+    Bins are equal in rows and positives of the reference: both ends are seen.
     """
     rows, positives = table.sum(axis=0), table[1]
     weight = rows / rows.sum() + positives / max(positives.sum(), 1)

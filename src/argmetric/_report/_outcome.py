@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,12 +69,11 @@ def groups_section(
     empty = f"{counts[0]:,} of them get an empty answer: no row is predicted positive."
     if not counts[0]:
         empty = "None of them gets an empty answer."
-    edges = adaptive_edges(defined)
-    n_groups = np.histogram(defined, edges)[0].tolist()
-    edges = edges.tolist()
-    titles = [
-        f"{scores(edges[i], edges[i + 1])}: {n:,}" for i, n in enumerate(n_groups)
-    ]
+    n_groups, edges = (
+        x.tolist() for x in np.histogram(defined, adaptive_edges(defined))
+    )
+    ends = [scores(*pair) for pair in pairwise(edges)]
+    titles = [f"{one}: {n:,}" for one, n in zip(ends, n_groups, strict=True)]
     figure = Figure(
         f"Each bar counts {units} by their {own}. Check the {side} ones first: the "
         "table below names them.",
@@ -80,13 +81,10 @@ def groups_section(
         draw.axis(units, 0.0, max(*n_groups, 1), 4, text=draw.count_text, whole=True),
         (draw.bars(edges, titles, ("bar taken", "", [0.0] * len(n_groups), n_groups)),),
     )
-    per_unit, title = (
-        f"Predicted positives per {unit}",
-        f"{layout.sizes.size:,} {units}",
-    )
+    title, per = f"{layout.sizes.size:,} {units}", f"Predicted positives per {unit}"
     tables = (
         Table(f"Spread over the {units}", SPREAD, tuple(spread)),
-        Table(per_unit, ("positives", units), by_positives),
+        Table(per, ("positives", units), by_positives),
         Table(f"The {len(least)} {units} with the {side} {own}", header, tuple(least)),
     )
     return Section("groups", title, (empty,), tables, (figure,))
@@ -107,9 +105,8 @@ class Truth:
         true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
         judged = {"metric": asked.metric, **asked.grouping}
         called = (chosen, asked.given.scores >= cuts[0], layout.scores >= cuts[1])
-        self.score, self.half, self.best_cut = (
-            evaluate(asked.shaped(true), asked.shaped(one), **judged) for one in called
-        )
+        score: Any = partial(evaluate, asked.shaped(true), **judged)
+        self.score, self.half, self.best_cut = (score(asked.shaped(x)) for x in called)
         self.surprise = found.surprise(self.score)
         tp, fp = float(p[chosen].sum()), float((1.0 - p)[chosen].sum())
         fn, tn = float(p[~chosen].sum()), float((1.0 - p)[~chosen].sum())
@@ -126,10 +123,10 @@ class Truth:
             f"({wide} interval {scores(*found.interval)})."
         ]
         if self.surprise:
-            text.append(
+            text += [
                 "The actual score lies outside the interval. That is rarely chance: "
-                "the probabilities are probably not reliable as given."
-            )
+            ]
+            text[1] += "the probabilities are probably not reliable as given."
         tp, fp, fn, tn = (
             f"{counts[name]:,} ({mean:,.1f} expected)"
             for name, mean in self.expected_counts.items()
@@ -214,5 +211,5 @@ def _ranked(
         draw.line(x[kept].tolist(), y[kept].tolist()),
     )
     layers = (*drawn, *(draw.points([a], [b]) for a, b in marked))
-    axes = (Axis(name, 0.0, 1.0, _TICKS) for name in curve)
-    return Figure(caption, *axes, layers, title)
+    across, up = (Axis(name, 0.0, 1.0, _TICKS) for name in curve)
+    return Figure(caption, across, up, layers, title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -73,8 +74,7 @@ class Report:
     Attributes
     ----------
     kind : str
-        What is reported: "decision", "labels", "rule", "check", "tags", "stream",
-        "classes" or "monitor".
+        "decision", "labels", "rule", "check", "classes", "monitor", "tags", "stream".
     title, subtitle : str
         The answer in a line, and what it is about.
     cards : tuple
@@ -87,8 +87,7 @@ class Report:
     names : dict
         The file and its columns, where there are some.
     values : dict
-        Numbers in full: the results that the report is on, by their names, and the
-        curves.
+        Numbers in full: the results that the report is made from, and its curves.
 
     Examples
     --------
@@ -121,8 +120,6 @@ class Report:
         """
         check_choice(format, "format", FORMATS)
         if format == "json":
-            import json
-
             return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
         if format == "html":
             from argmetric._report._html import as_html
@@ -138,8 +135,7 @@ class Report:
         from argmetric._results.saving import plain
 
         said = asdict(self)
-        values: dict[str, Any] = plain(said | said.pop("values"), "report")
-        return values
+        return dict(plain(said | said.pop("values"), "report"))
 
     def save(self, path: FilePath, format: Format | None = None) -> None:
         """Write the report; a file that is there is replaced whole or not at all.

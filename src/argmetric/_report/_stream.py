@@ -36,7 +36,7 @@ def report_stream(
     metric: Metric,
     rows: int,
     file: str,
-    cards: Sequence[Row],
+    cards: Sequence[tuple[str, str, str]],
     notes: Sequence[str] = (),
 ) -> Report:
     """A report of how a stream of so many `rows` went, by what was known in between.
@@ -70,8 +70,8 @@ def report_stream(
 
 def _section(metric: str, over: dict[str, list[Any]]) -> Section:
     last = len(over["rows"]) - 1
-    texts = ["Every row was predicted before its label was seen. "]
-    texts[0] += "Recent means the last fortieth of all rows."
+    first = "Every row was predicted before its label was seen. Recent means the last "
+    texts = [f"{first}fortieth of all rows."]
     texts += [
         f"Alarm at row {alarm['rows']:,}: {share(alarm['now'])} of the recent "
         f"predictions were wrong, {share(alarm['before'])} before; this is more than "

@@ -29,7 +29,7 @@ def report_tags(
     predicted: Sequence[str],
     *,
     metric: str,
-    cards: Sequence[Row],
+    cards: Sequence[tuple[str, str, str]],
     types: Sequence[Row],
     chunks: bool,
     notes: Sequence[str] = (),
@@ -39,13 +39,12 @@ def report_tags(
     `types` has a row of scores for each type; with `chunks` labels are B-X, I-X and O,
     without they stand for themselves.
     """
-    sections, more = [], ()
+    sections = []
     if types:
         rows = tuple((short(name), *cells) for name, *cells in types[:TYPES])
         table = Table("A chunk is right if its borders and its type are", SHARES, rows)
         sections.append(Section("types", "Scores by type", tables=(table,)))
-    if len(types) > TYPES:
-        more = (f"{len(types) - TYPES:,} more types are not shown",)
+    more = [f"{len(types) - TYPES:,} more types are not shown"] * (len(types) > TYPES)
     pairs = Counter(zip(truth, predicted, strict=True))
     wrong = [(-n, *pair) for pair, n in pairs.items() if pair[0] != pair[1]]
     if wrong:
