@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric._report import summarize
 from cliffs_parts.cells import group_ids, peak, probabilities
 
 GROUP = 20  # rows of a group, cells of a sample
@@ -71,7 +70,7 @@ def cases(rows: int) -> Iterator[Case]:
         "evaluate": lambda d: am.evaluate(d.y, d.labels, **d.given),
         "tune": lambda d: am.tune(d.y, d.p, **d.given),
         "calibration_check": lambda d: am.calibration_check(d.y, d.p, **d.given),
-        "report": lambda d: summarize(d.p, y=d.y, **d.given),
+        "report": lambda d: am.report(am.decide(d.p, **d.given), d.y),
     }
     for verb, call in calls.items():
         for layout, build in plain.items():

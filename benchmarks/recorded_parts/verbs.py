@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 import argmetric as am
-from argmetric._report import summarize
+from argmetric._report import report_decision
 from recorded_parts.data import (
     FEW,
     MAIN,
@@ -407,20 +407,23 @@ def check_calls() -> Calls:
 
 def report_calls() -> Calls:
     p = scores(180, seed=12)
+
+    def values(name: str, decided: dict[str, Any], known: dict[str, Any]) -> Any:
+        decision = am.decide(p, METRICS[name], **decided)
+        return report_decision(decision, **known).to_dict()
+
+    grouped = {"groups": groups_of([9] * 20), "average": "groups"}
     for name in ("f1", "mcc", "gmean", "own", "precision"):
-        call = functools.partial(summarize, p, METRICS[name])
-        for word, options in {
-            "plain": {},
-            "labels": {"labels": p > 0.4},
-            "truth": {"y": truth(p)},
-            "truth,groups": {
-                **{"y": truth(p), "groups": groups_of([9] * 20)},
-                "average": "groups",
-            },
-            "limits": {"max_positives": 9, "coverage": 0.5},
-            "reference": {"reference": reference(), "y": truth(p)},
-        }.items():
-            yield f"report/{name}/{word}", functools.partial(call, **options)
+        for word, decided, known in (
+            ("plain", {}, {}),
+            ("labels", {}, {"labels": p > 0.4}),
+            ("truth", {}, {"y": truth(p)}),
+            ("truth,groups", grouped, {"y": truth(p)}),
+            ("limits", {"max_positives": 9}, {"coverage": 0.5}),
+            ("reference", {"reference": reference()}, {"y": truth(p)}),
+        ):
+            call = functools.partial(values, name, decided, known)
+            yield f"report/{name}/{word}", call
         for kind in ("md", "html"):
             yield (
                 f"report/{name}/{kind}",

@@ -5,7 +5,7 @@ import pytest
 
 import argmetric as am
 from argmetric._report._curves import BETAS
-from argmetric._report._numbers import number
+from argmetric._report._figures import number
 from argmetric._results.display import metric_title
 from argmetric.cli._report import short_threshold
 
@@ -248,7 +248,7 @@ def test_the_first_screen_has_the_decision(visit, rows):
 
 
 def test_the_histogram_is_that_of_the_chosen_period(visit, watched):
-    page, said = visit("monitor"), am.report(watched).summary.watched
+    page, said = visit("monitor"), am.report(watched).values["histogram"]
     assert page.locator("#period option").count() == len(watched.periods)
 
     def heights():
@@ -256,7 +256,7 @@ def test_the_histogram_is_that_of_the_chosen_period(visit, watched):
         return np.array([float(bar.get_attribute("height")) for bar in bars])
 
     scales = []
-    for i, shares in enumerate(said.shares):
+    for i, shares in enumerate(said["shares"]):
         page.select_option("#period", str(i))
         scales.append(heights().sum())
         assert np.allclose(heights() / scales[-1], shares, atol=0.002)

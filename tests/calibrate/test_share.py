@@ -352,10 +352,10 @@ def test_a_decision_for_another_share_can_be_reported():
     y, p = draw(rng, 400, 0.5)
     how = {"reference": draw(rng, 400, 0.2), "prior": "estimate"}
     d = am.decide(p, **how)
-    told = json.loads(am.report(d, y).render("json"))["score"]
+    told = json.loads(am.report(d, y).render("json"))["forecast"]
     f = am.forecast(p, d.labels, **how)
     assert told["mean"] == f.mean
-    assert (told["low"], told["high"]) == f.interval
+    assert tuple(told["interval"]) == f.interval
 
 
 # ------------------------------------------------------------------------ bad input

@@ -448,7 +448,7 @@ def test_p_that_will_do_is_not_advised_against():
         "as good here; the log-loss is higher"
     )
     page = am.report(check).render("md")
-    assert f"Decisions are reliable with p as given: {check.advice[0]}." in page
+    assert f"Reliable for decisions?: **yes** ({check.advice[0]})" in page
     assert "0.600 |  | as good here; the log-loss is higher |" in page
     assert "no other way" not in page
 
@@ -462,7 +462,7 @@ def test_no_line_contradicts_the_verdict(seed):
     check = am.calibration_check(y, p, "f1", n_bootstrap=30)
     for text in (repr(check), am.report(check).render("md")):
         of_p = [line for line in text.splitlines() if "decide, " in line]
-        as_it_is = next(x for x in of_p if "stands  " in x or "p as given" in x)
+        as_it_is = next(x for x in of_p if "stands  " in x or "stands |" in x)
         assert ("not advised" in as_it_is) <= (check.fit_to_decide != "yes")
         if "not advised" in as_it_is or "as good here" in as_it_is:
             assert "the log-loss is higher" in as_it_is  # and no word on cuts

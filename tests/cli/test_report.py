@@ -44,7 +44,7 @@ def test_text_on_standard_output_and_twins(run: Run) -> None:
     assert text.startswith("Predict ")
     assert run("report", "scores.csv", "--format", "md").out.startswith("# Predict ")
     values = json.loads(run("report", "scores.csv", "--format", "json").out)
-    assert values["chosen"]["positives"] == am.decide(P).n_positives
+    assert values["decision"] == am.decide(P).to_dict()
     assert values["names"] == {"file": "scores.csv", "score": "p", "label": "y"}
 
 
@@ -221,7 +221,7 @@ def test_a_stream(run: Run) -> None:
         assert over["recent"][i] == am.evaluate(label[n - 64 : n], decision[n - 64 : n])
         assert over["predicted"][i] == decision[n - 64 : n].mean()
         assert over["actual"][i] == label[n - 64 : n].mean()
-    assert said["facts"][0][1] == f"{values['score']:.4f}"
+    assert said["cards"][0]["value"] == f"{values['score']:.4f}"
     assert run("stream", "rows.svm", "--report", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.count("<figure>") == 3

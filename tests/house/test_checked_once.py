@@ -21,7 +21,6 @@ from argmetric._input import groups as _groups
 from argmetric._input import validation as _validation
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.validation import Probabilities, read_scores
-from argmetric._report import summarize
 from command import Run
 
 RNG = np.random.default_rng(3)
@@ -168,11 +167,6 @@ def test_reports_check_no_row_again(verb: str, counts: Counter[str]) -> None:
     counts.clear()
     am.report(made)
     assert counts["check_scores"] == (1 if verb == "decide" else 0)
-
-
-def test_a_report_checks_p_once(counts: Counter[str]) -> None:
-    summarize(P, y=Y)
-    assert counts["check_scores"] == 1
 
 
 def test_what_is_checked_is_taken_as_arrays_are() -> None:

@@ -27,20 +27,21 @@ def made():
 
 
 def table(said, key):
-    return next(one for one in said["classes"] if one["key"] == key)
+    (found,) = [one for one in said["sections"] if one["key"] == key]
+    return found["tables"][0]
 
 
 def test_cards_have_expected_most_probable_and_actual_score(made):
     d, y, said = made
     actual = am.evaluate(y, d.labels, classes=NAMES)
-    values = {name: value for name, value, _ in said["facts"]}
+    values = {card["name"]: card["value"] for card in said["cards"]}
     assert values == {
         "Forecast macro F1": f"{d.forecast().mean:.3f}",
         "Expected macro F1": f"{d.expected:.3f}",
         "Most probable class instead": f"{d.most_probable:.3f}",
         "Actual macro F1": f"{float(actual):.3f}",
     }
-    assert f"{d.expected - d.most_probable:+.3f}" in said["facts"][2][2]
+    assert f"{d.expected - d.most_probable:+.3f}" in said["cards"][2]["below"]
 
 
 def test_tables_are_those_of_the_decision(made):
@@ -71,7 +72,7 @@ def test_many_classes_have_their_most_frequent_confusions():
     a, b = np.unravel_index(wrong.argmax(), wrong.shape)
     assert first[:3] == [str(a), str(b), f"{wrong.max():,.1f}"]
     assert len(table(said, "classes")["rows"]) == 30
-    assert not any(one["key"] == "class-check" for one in said["classes"])
+    assert not any(one["key"] == "class-check" for one in said["sections"])
 
 
 def test_all_forms_say_it_and_a_reference_is_checked(made):
@@ -105,7 +106,7 @@ def test_the_command_writes_it(run: Run) -> None:
     assert ended.code == 0
     said = json.loads(Path("r.json").read_text())
     d = am.decide(p, classes=NAMES)
-    assert said["facts"][0][1] == f"{d.expected:.3f}"
+    assert said["cards"][0]["value"] == f"{d.expected:.3f}"
     assert said["names"]["file"] == "rows.csv"
 
 

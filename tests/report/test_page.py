@@ -5,13 +5,14 @@ import hashlib
 import re
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._report import Report, summarize_file
-from argmetric._report._numbers import number
+from argmetric._report import report_decision
+from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
 
 RNG = np.random.default_rng(2)
@@ -50,7 +51,8 @@ def page():
 def hostile():
     groups = np.array([f"{HOSTILE} {i % 60}" for i in range(P.size)])
     names = dict.fromkeys(("file", "score", "label", "group"), HOSTILE)
-    return Report(summarize_file(P, "f1", y=Y, groups=groups, names=names))
+    decision = am.decide(P, groups=groups, average="groups")
+    return report_decision(decision, Y, names=names)
 
 
 def test_size_does_not_grow_with_the_rows(page):
@@ -100,8 +102,8 @@ def test_names_that_mean_harm_are_text_in_markdown(hostile):
 
 
 def test_a_terminal_is_not_commanded():
-    said = summarize_file(P, "f1", names={"file": "\x1b[2Jscores\n.csv"})
-    assert "\x1b" not in Report(said).render("text")
+    said = report_decision(am.decide(P), names={"file": "\x1b[2Jscores\n.csv"})
+    assert "\x1b" not in said.render("text")
 
 
 def test_the_page_and_the_plot_of_a_check_show_the_same_points_and_cut():
@@ -155,12 +157,22 @@ def test_the_figures_are_in_every_form(form):
     assert [figure for figure in shown if figure not in text] == []
 
 
+@pytest.mark.parametrize("name", ["read_report", "report"])
+def test_the_docs_call_the_parts_as_the_page_does(name):
+    decision = am.decide(P, groups=np.arange(P.size) % 20, average="groups")
+    report = am.report(decision, Y)
+    titles = [re.sub(r"^[\d,]+ g", "G", one.title) for one in report.sections]
+    text = (Path(__file__).parents[2] / "docs" / f"{name}.rst").read_text()
+    named = re.findall(r"^(?:- )?\*\*([^*]+)\*\*", text, re.MULTILINE)
+    assert named == ["The first screen", *titles]
+
+
 def test_html_alone_needs_the_extra(monkeypatch):
-    from argmetric._report import _page
+    from argmetric._report import _html
 
     report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    _page._assets.cache_clear()
+    _html._assets.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=r"\.\[report\]"):
         report.render("html")
     assert report.render("md").startswith("# Predict")

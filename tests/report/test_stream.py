@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._report import Look, Report, StreamHistory, summarize_stream
-from argmetric._report._stream import POINTS, alarms_in
+from argmetric._report import report_stream
+from argmetric.stream import Look, StreamHistory, alarms_in
+from argmetric.stream._history import POINTS
 
 
 def test_looks_stay_few_and_even():
@@ -71,10 +72,10 @@ def test_an_alarm_is_said_and_drawn():
     chance = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
     looks = looks_of(rng.random(25_600) < chance)
     words = {"metric": am.get_metric("f1"), "rows": 25_600, "file": "s.csv"}
-    page = Report(summarize_stream(looks, **words, facts=[]))
+    page = report_stream(looks, **words, cards=[])
     (alarm,) = alarms_in(looks)
     assert f"Alarm at row {alarm.rows:,}: " in page.render("md")
     assert page.render("html").count('<line class="cut"') == 2 * 3  # and in legends
-    calm = Report(summarize_stream(looks[:200], **words, facts=[]))
+    calm = report_stream(looks[:200], **words, cards=[])
     assert "Alarm" not in calm.render("md")
     assert '<line class="cut"' not in calm.render("html")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from argmetric._decide._question import threshold_between as threshold_between
     from argmetric._decide._result import Cut as Cut
     from argmetric._decide._result import Decision as Decision
-    from argmetric._decide._result import without_rows as without_rows
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -48,7 +47,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_result": (
             "Cut",
             "Decision",
-            "without_rows",
         ),
     },
 )

@@ -312,19 +312,5 @@ def forecast_of(
     return forecast(asked["p"], labels, metric, **given, **options)
 
 
-def without_rows(decision: Decision) -> Decision:
-    """A copy without the labels and curves, which are as long as the rows."""
-    half, best, route = decision.cut_half, decision.best_cut, decision._plan()
-    return replace(
-        decision,
-        labels=None,
-        _cut_half=lambda: half,
-        _best_cut=lambda: best,
-        _curve_of=_forgotten,
-        _cuts=_forgotten,
-        _plan=lambda: route,
-    )
-
-
 def _forgotten(*_: Any) -> Any:
     raise ValueError("a decision that was pickled or copied has no curves of segments")

@@ -10,16 +10,13 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
-    {
-        "_report": ("Report",),
-        "_verb": ("report",),
-    },
+    {"_report": ("Report",), "_verb": ("report",)},
     for_other_rooms={
         "_report": ("format_of", "require_page"),
-        "_summarize": ("summarize", "summarize_file"),
-        "_stream": ("Look", "StreamHistory", "summarize_stream"),
-        "_tags": ("summarize_tags",),
+        "_stream": ("report_stream",),
+        "_tags": ("report_tags",),
         "_classes": ("report_class_decision",),
-        "_of_results": ("report_decision",),
+        "_curves": ("require_scores",),
+        "_decision": ("report_decision",),
     },
 )

@@ -7,25 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibration_check import (
-    ClassCalibrationCheck,
-    ClassReliability,
-    calibration_check,
-    marked,
-    reworded,
-)
+from argmetric import _calibration_check as checks
+from argmetric._calibration_check import ClassCalibrationCheck, marked
 from argmetric._classes import ClassDecision, codes_of, evaluate_classes
-from argmetric._input.arguments import check_share
 from argmetric._input.types import Floats
-from argmetric._report._numbers import number, percent, scores
-from argmetric._report._report import Report
-from argmetric._report._summary import ClassTable, Row, Summary
-from argmetric._report._verdicts import VERDICTS
+from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
+from argmetric._report._figures import count, number, percent, scores, short
+from argmetric._report._report import Card, Report, Row, Section, Table
 from argmetric._results.display import metric_title
 
 SHOWN = 30  # classes in a table
 WHOLE = 6  # classes up to which a confusion matrix is shown whole
 PAIRS = 12  # most frequent confusions of more classes
+LONGEST = 18  # letters of the name of a class
 
 
 def report_class_decision(
@@ -37,103 +31,89 @@ def report_class_decision(
     names: dict[str, str] | None = None,
 ) -> Report:
     """A report of a decision among several classes, and of what came true."""
-    if decision._batch is None:
+    batch = decision._batch
+    if batch is None:
         raise ValueError("a decision that was pickled has no report: it needs p")
-    coverage = check_share(coverage, "coverage")
     forecast = decision.forecast(coverage)
     metric: Any = decision.metric
-    batch = decision._batch
-    title = metric_title(metric.name)
-    low, high = forecast.interval
-    gain = decision.expected - decision.most_probable
-    interval = f"{percent(coverage)} interval {scores(low, high)}"
+    title, wide = metric_title(metric.name), f"{percent(coverage)} interval"
+    gain = f"{decision.expected - decision.most_probable:+.3f}"
+    within = f"{wide} {scores(*forecast.interval)}"
+    usual, gained = decision.most_probable, f"{gain} expected gain of this decision"
     cards = [
-        (f"Forecast {title}", number(forecast.mean), interval),
-        (f"Expected {title}", number(decision.expected), "what was maximised"),
-        (
-            "Most probable class instead",
-            number(decision.most_probable),
-            f"{gain:+.3f} expected gain of this decision",
-        ),
+        Card(f"Forecast {title}", number(forecast.mean), within, accent=True),
+        Card(f"Expected {title}", number(decision.expected), "what was maximised"),
+        Card("Most probable class instead", number(usual), gained),
     ]
-    groups = None if batch.groups is None else batch.groups
-    how: dict[str, Any] = {"classes": decision.classes, "groups": groups}
+    how: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
     actual: Any = None
-    checked: Any = None
-    notes = list(decision.notes)
+    checked: Any = reference
+    on, notes, classes = "the reference", list(decision.notes), decision.classes
     if y is not None:
-        codes_of(y, decision.classes, len(decision.labels), "y")  # names y where wrong
+        codes_of(y, classes, len(decision.labels), "y")  # names y where wrong
         actual = evaluate_classes(y, decision.labels, metric, **how)
-        plain = np.array(decision.classes)[batch.p.argmax(axis=1)]
-        usual = float(evaluate_classes(y, plain, metric, **how))
-        surprise = forecast.surprise(float(actual))
-        side = "inside" if surprise is None else "outside"
-        below = f"{side} the {percent(coverage)} interval of the forecast; the most "
-        below += f"probable class has {number(usual)}"
-        cards.append((f"Actual {title}", number(float(actual)), below))
+        plain = np.array(classes)[batch.p.argmax(axis=1)]
+        of_plain = number(float(evaluate_classes(y, plain, metric, **how)))
+        side = "outside" if forecast.surprise(float(actual)) else "inside"
+        below = f"{side} the {wide} of the forecast; the most probable class has "
+        cards.append(Card(f"Actual {title}", number(float(actual)), below + of_plain))
         checked, on = (y, batch.p), "these rows"
-    elif reference is not None:
-        checked, on = reference, "the reference"
-    tables = [_per_class(decision, actual)]
-    tables.append(_confusion("Expected", decision.expected_confusion, decision.classes))
+    sections = [_per_class(decision, actual)]
+    sections.append(_confusion("Expected", decision.expected_confusion, classes))
     if actual is not None:
-        tables.append(_confusion("Actual", actual.confusion, decision.classes))
+        sections.append(_confusion("Actual", actual.confusion, classes))
     if checked is not None:
-        how["groups"] = groups if y is not None else None
+        how["groups"] = batch.groups if y is not None else None
         try:
-            truth, given_p = checked
-            check = calibration_check(truth, given_p, metric, one_label=True, **how)
+            truth, p = checked
+            check = checks.calibration_check(truth, p, metric, one_label=True, **how)
             again = batch.calibrator is not None and y is not None
-            tables += _verdicts(check, on, again=again)
+            sections += _verdicts(check, on, again=again)
         except ValueError as error:
             notes.append(f"the probabilities were not checked: {error}")
+    names, rows = names or {}, count(decision.n, "row")
+    if "file" in names:
+        rows = f"{names['file']}: {rows}"
+    n_groups = None if batch.groups is None else batch.groups.count
     return Report(
-        Summary(
-            kind="classes",
-            metric=metric.name,
-            convention=metric.convention,
-            n=decision.n,
-            n_groups=None if groups is None else groups.count,
-            names=names or {},
-            facts=tuple(cards),
-            notes=tuple(notes),
-            lines=tuple((one,) for one in forecast.assumptions),
-            classes=tuple(tables),
-        )
+        kind="classes",
+        title=f"One class for each of {decision.n:,} rows",
+        subtitle=f"{rows}; metric: {_in_words(metric, n_groups)}",
+        cards=tuple(cards),
+        sections=tuple(sections),
+        notes=tuple(notes),
+        assumptions=forecast.assumptions,
+        names=names,
+        values={
+            "decision": decision.to_dict(),
+            "forecast": forecast.to_dict(),
+            "actual": None if actual is None else actual.to_dict(),
+        },
     )
 
 
 def report_class_check(check: ClassCalibrationCheck) -> Report:
     """A report of the verdicts on class probabilities."""
-    verdicts = check.fit_to_decide, check.fit_to_forecast
-    names = "Reliable for decisions?", "Reliable for forecasts?"
-    words = (VERDICTS.get(one, one) for one in verdicts)
+    metric = f"metric: {_in_words(check.metric, check.n_groups)}"
     return Report(
-        Summary(
-            kind="check",
-            metric=check.metric.name,
-            convention=check.metric.convention,
-            n=check.n,
-            n_groups=check.n_groups,
-            notes=check.notes,
-            facts=tuple(zip(names, words, check.advice, strict=True)),
-            classes=tuple(_verdicts(check, "these rows", told=True)),
-        )
+        kind="check",
+        title="Are these probabilities reliable?",
+        subtitle=f"{count(check.n, 'row')}; {metric}",
+        cards=verdict_cards(check, check.advice),
+        sections=tuple(_verdicts(check, "these rows", told=True)),
+        notes=check.notes,
+        values={"check": check.to_dict()},
     )
 
 
-def _verdict(one: ClassReliability) -> str:
-    """Whether a class is reliable, and what is wrong if it is not."""
-    word = VERDICTS.get(one.reliable, one.reliable)
-    return f"{word}, {one.fault}" if one.fault else word
+def _in_words(metric: Any, n_groups: int | None) -> str:
+    """The metric, the groups, and what absent classes count."""
+    over = "" if n_groups is None else f", mean over {n_groups:,} groups"
+    convention = f"; {metric.convention}" if metric.convention else ""
+    return f"{metric_title(metric.name)}{over}{convention}"
 
 
-def _short(name: Any) -> str:
-    text = str(name)
-    return text if len(text) <= 18 else f"{text[:17]}…"
-
-
-def _per_class(decision: ClassDecision, actual: Any) -> ClassTable:
+def _per_class(decision: ClassDecision, actual: Any) -> Section:
     """Rows and scores of each class, the greatest gain first."""
     own = metric_title(decision.metric.name.rpartition(" ")[2])
     values, usual = decision.per_class, decision.per_class_most_probable
@@ -146,103 +126,80 @@ def _per_class(decision: ClassDecision, actual: Any) -> ClassTable:
     header += [] if scored is None else [f"actual {own}"]
     rows = []
     for c in order[:SHOWN].tolist():
-        row = [_short(decision.classes[c]), f"{decision.counts[c]:,}"]
+        row = [short(decision.classes[c], LONGEST), f"{decision.counts[c]:,}"]
         row.append(f"{decision.expected_counts[c]:,.1f}")
         if values is not None and usual is not None:
             row += [number(values[c]), f"{values[c] - usual[c]:+.3f}"]
         if scored is not None:
             row.append("left out" if np.isnan(scored[c]) else number(scored[c]))
         rows.append(tuple(row))
+    table = Table(f"Classes{_some(decision.classes)}", tuple(header), tuple(rows))
+    if values is None:
+        return Section("classes", "Rows of each class", tables=(table,))
     text = "The gain is that over the most probable class, in expected score."
-    return ClassTable(
-        "classes",
-        "Gain of each class" if values is not None else "Rows of each class",
-        (text,) if values is not None else (),
-        _caption("Classes", decision.classes),
-        tuple(header),
-        tuple(rows),
-    )
+    return Section("classes", "Gain of each class", (text,), (table,))
 
 
-def _caption(what: str, classes: tuple[Any, ...]) -> str:
-    if len(classes) <= SHOWN:
-        return what
-    return f"{what}: {SHOWN} of {len(classes)}"
+def _some(classes: tuple[Any, ...]) -> str:
+    return f": {SHOWN} of {len(classes)}" if len(classes) > SHOWN else ""
 
 
-def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> ClassTable:
+def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
     """The whole matrix of few classes; of more, the most frequent confusions."""
     digits = ",.1f" if kind == "Expected" else ",.0f"
-    key, name = f"confusion-{kind.lower()}", f"{kind} confusion matrix"
+    key, names = f"confusion-{kind.lower()}", [short(one, LONGEST) for one in classes]
+    rows: list[Row]
     if len(classes) <= WHOLE:
-        header = ("", *(_short(one) for one in classes))
         rows = [
-            (_short(one), *(f"{cell:{digits}}" for cell in row))
-            for one, row in zip(classes, counts, strict=True)
+            (name, *(f"{cell:{digits}}" for cell in row))
+            for name, row in zip(names, counts, strict=True)
         ]
+        table = Table(f"{kind} rows", ("", *names), tuple(rows))
         text = "Rows are actual classes, columns are predicted ones."
-        return ClassTable(key, name, (text,), f"{kind} rows", header, tuple(rows))
-    wrong = counts - np.diag(np.diagonal(counts))
-    rows = []
+        return Section(key, f"{kind} confusion matrix", (text,), (table,))
+    wrong, rows = counts - np.diag(np.diagonal(counts)), []
     for cell in np.argsort(-wrong.ravel(), kind="stable")[:PAIRS].tolist():
         a, b = divmod(cell, len(classes))
         if wrong[a, b] <= 0.0:
             break
         own = counts[a].sum()
         share = f"{wrong[a, b] / own:.0%}" if own > 0.0 else ""
-        names = _short(classes[a]), _short(classes[b])
-        rows.append((*names, f"{wrong[a, b]:{digits}}", share))
+        rows.append((names[a], names[b], f"{wrong[a, b]:{digits}}", share))
     right = np.trace(counts) / max(counts.sum(), 1e-300)
     text = f"{right:.0%} of the rows get their own class. The most frequent errors:"
     header = ("actual", "predicted", "rows", "of the class")
-    caption = f"{kind} errors"
-    return ClassTable(key, f"{kind} confusions", (text,), caption, header, tuple(rows))
+    table = Table(f"{kind} errors", header, tuple(rows))
+    return Section(key, f"{kind} confusions", (text,), (table,))
 
 
 def _verdicts(
     check: ClassCalibrationCheck, on: str, *, told: bool = False, again: bool = False
-) -> Iterator[ClassTable]:
+) -> Iterator[Section]:
     """Every class and every way to decide, on labelled rows.
 
     `told`: the advice stands on the cards; `again`: p went through a map already.
     """
-    advice: tuple[str, ...] = check.advice
-    if again:
-        advice = reworded(advice, "recalibrate on newer labelled rows", "tune weights")
-    rows: list[Row] = [
-        (
-            _short(one.name),
-            _verdict(one),
-            f"{one.forecast_share:.1%}",
-            f"{one.share:.1%}",
-            f"{one.share_low:.1%} to {one.share_high:.1%}",
-        )
-        for one in check.worst[:SHOWN]
-    ]
-    header = ("class", "reliable?", "forecast share", "actual share", "95 % interval")
-    yield ClassTable(
-        "class-check",
-        "Are the probabilities reliable?",
-        () if told else tuple(f"{one[0].upper()}{one[1:]}." for one in advice),
-        _caption(f"Classes on {on}, the least reliable first", check.classes),
-        header,
-        tuple(rows),
-    )
-    title = metric_title(check.metric.name)
-    ways = tuple(
-        (
-            one.words,
-            number(one.score),
-            "" if one.name == "decide" else f"{one.gain:+.3f}",
-            marked(check, one),
-        )
-        for one in check.routes
-    )
-    yield ClassTable(
-        "class-routes",
-        f"Ways to decide, compared on {on}",
-        (),
-        "None was fitted on the rows that it labels",
-        ("way to decide", f"actual {title}", "gain", ""),
-        ways,
-    )
+    newer = ("recalibrate on newer labelled rows", "tune weights")
+    advice = checks.reworded(check.advice, *newer) if again else check.advice
+    rows: list[Row] = []
+    for one in check.worst[:SHOWN]:
+        fault = f", {one.fault}" if one.fault else ""
+        reliable = f"{VERDICTS.get(one.reliable, one.reliable)}{fault}"
+        interval = f"{one.share_low:.1%} to {one.share_high:.1%}"
+        shares = f"{one.forecast_share:.1%}", f"{one.share:.1%}", interval
+        rows.append((short(one.name, LONGEST), reliable, *shares))
+    header: Row = ("class", "reliable?", "forecast share", "actual share")
+    header += ("95 % interval",)
+    caption = f"Classes on {on}, the least reliable first{_some(check.classes)}"
+    text = () if told else verdict_text(check, advice)
+    table = Table(caption, header, tuple(rows))
+    yield Section("class-check", "Are the probabilities reliable?", text, (table,))
+    ways: list[Row] = []
+    for way in check.routes:
+        gain = "" if way.name == "decide" else f"{way.gain:+.3f}"
+        ways.append((way.words, number(way.score), gain, marked(check, way)))
+    actual = f"actual {metric_title(check.metric.name)}"
+    caption, header = "None was fitted on the rows that it labels", ("way to decide",)
+    table = Table(caption, (*header, actual, "gain", ""), tuple(ways))
+    title = f"Ways to decide, compared on {on}"
+    yield Section("class-routes", title, tables=(table,))

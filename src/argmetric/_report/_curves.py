@@ -1,232 +1,253 @@
-"""Curves of the expected score for all metrics, at the same few places."""
+"""Rows that were decided, and curves of the expected score for all metrics on them.
+
+However many rows there are, a page holds about 512 numbers of positives: so chosen that
+straight lines between them stay within half a pixel of every curve as it is drawn.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from argmetric._decide import Decision, threshold_between
+from argmetric._calibrate.applied import recalibrated
+from argmetric._calibrate.resolve import FittedReference
+from argmetric._decide import Decision, decide, threshold_between
 from argmetric._expected import PlacedSums, is_long
+from argmetric._input.layout import lay_out
+from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._report._asked import Asked
-from argmetric._report._knots import candidates, choose_knots, nearest
-from argmetric._report._numbers import count_text, nice_ticks
-from argmetric._report._summary import Curves, OtherMetric, View
+from argmetric._input.validation import Probabilities
+from argmetric._report._figures import axis, count_text
 from argmetric._results.display import shortest_cut
 from argmetric._results.pictures import reach
 from argmetric.metrics import Metric, Recall, get_metric
 
-METRICS = (
-    "f1",
-    "f2",
-    "f0.5",
-    "jaccard",
-    "mcc",
-    "kappa",
-    "gmean",
-    "balanced_accuracy",
-    "accuracy",
-)
+METRICS: tuple[str, ...] = ("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean")
+METRICS += ("balanced_accuracy", "accuracy")
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 AS_GOOD_WITHIN = 0.01  # of the score, within which a cut is as good
 KEPT = 1 << 22  # numbers of curves that are held; longer ones are made twice
+KNOTS = 512
+CANDIDATES = 8192  # of longer curves only so many places are looked at
+HEIGHT = 300.0  # pixels of a curve as it is drawn
+PIXELS_APART = 0.5  # pixels
 
 
-def metrics_for(metric: Metric) -> list[Metric]:
-    """The metric asked for, and those it is compared with, each once."""
-    names = [*METRICS, *(f"f{beta:g}" for beta in BETAS)]
-    zero = metric.zero_division
-    found = [metric, *(get_metric(name, zero_division=zero) for name in names)]
-    return list({one.name: one for one in reversed(found)}.values())[::-1]
+class Asked:
+    """The call of `decide` that made a decision, with what is known besides.
+
+    `reference` is a pair (y, p) or None, `names` what to call the file and its columns,
+    and `ids` are names of the groups, where groups are numbers for them.
+    """
+
+    def __init__(self, decision: Decision, reference: Any, **known: Any) -> None:
+        asked = decision._asked
+        if not asked:
+            raise ValueError(
+                "a decision that was pickled or copied has no report: it needs the "
+                "input again: decide once more"
+            )
+        self.decision, self.metric = decision, decision.metric
+        self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
+        self.calibrator, own = asked["calibrator"], asked["reference"]
+        if reference is None and not isinstance(own, FittedReference):  # without rows
+            reference = own
+        self.reference, self.names, self.ids = reference, known["names"], known["ids"]
+        self.y, self.pos_label = known["y"], known["pos_label"]
+        grouping = {"groups": asked["groups"], "average": asked["average"]}
+        self.given = lay_out(self.p, **grouping, logits=self.logits)
+        self.layout, found = self.given, self.calibrator
+        if found is not None:
+            self.layout = recalibrated(self.given, found, logits=self.logits)
+        if self.layout.sparse:
+            raise ValueError("a report needs a dense p: pass p.toarray()")
+        require_scores(self.layout.scores, logits=self.logits)
+        self.grouping = grouping | {"groups": self.given.coded}  # that are checked
+        self.how = {"logits": self.logits, "calibrator": found, **self.grouping}
+        # Checked once, where there are no columns to be named by
+        columns = len(self.given.shape) == 2
+        self.scores = (
+            self.p if columns else Probabilities(self.given.scores, self.logits)
+        )
+        name = self.names.get("score", "p")
+        self.score_name = "log-odds" if self.logits and name == "p" else name
+
+    @property
+    def probabilities(self) -> Floats:
+        """Calibrated probabilities, in the order of the rows."""
+        scores = self.layout.scores
+        return from_log_odds(scores)[0] if self.logits else scores
+
+    def decide(self, metric: Metric, limits: dict[str, Any] | None = None) -> Decision:
+        """The decision on these rows for another metric, or within other limits."""
+        how = self.how | (limits or self.limits)
+        found: Decision = decide(self.scores, metric, **how)
+        return found
+
+    def shaped(self, values: Floats | Booleans) -> Any:
+        """One value for each score, in the shape of the input."""
+        return np.asarray(self.layout.restore(values))
+
+
+def require_scores(scores: Floats, *, logits: bool) -> None:
+    """Refuse scores that leave nothing to choose by, or nothing to doubt."""
+    low, high = float(scores.min()), float(scores.max())
+    if low == high:
+        raise ValueError(
+            f"every score is {low:g}: there is nothing to choose by, and nothing to "
+            "report"
+        )
+    if np.isin(scores, (-math.inf, math.inf) if logits else (0.0, 1.0)).all():
+        raise ValueError(
+            "every score is 0 or 1: these are labels, not probabilities; a report "
+            "needs probabilities, such as predict_proba(X)[:, 1]"
+        )
 
 
 class Family:
-    """The curves of some metrics over the same rows, and the best cut for each."""
+    """The curves of some metrics over the same rows, and the best decision for each.
 
-    def __init__(self, asked: Asked, decision: Decision) -> None:
-        self.asked, self.metrics = asked, metrics_for(asked.metric)
+    `metrics` are the one asked for and those it is compared with, `choices` the best
+    decisions by the name of the metric, `best` their numbers of positives at one cut.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked, decision = asked, asked.decision
         self.key, curve = decision._cuts()
         self.size, self.single = self.key.size, decision.group_ids is None
         self.long = self.single and is_long(self.size) and not asked.logits
-        self._ascending = self.key[::-1]
-        self.choices: dict[str, OtherMetric] = {}
+        zero, own = asked.metric.zero_division, asked.metric.name
+        names = [*METRICS, *map("f{:g}".format, BETAS)]
+        others = [get_metric(name, zero_division=zero) for name in names]
+        by_name = {one.name: one for one in reversed([asked.metric, *others])}
+        self.metrics = [*by_name.values()][::-1]
+        self.choices: dict[str, dict[str, Any]] = {}
         self.best: dict[str, int] = {}
         self._held: dict[str, Callable[[], tuple[Floats, Floats]]] = {}
         for metric in self.metrics:
-            name, own = metric.name, metric.name == asked.metric.name
-            found = decision if own else asked.decide(metric)
-            if not self.long and (own or len(self.metrics) * self.size <= KEPT):
+            name = metric.name
+            found = decision if name == own else asked.decide(metric)
+            if not self.long and (name == own or len(by_name) * self.size <= KEPT):
                 self._held[name] = found._cuts
-            cut = found.n_positives if self.single else found.best_cut.n_positives
-            self.best[name] = cut
-            if own:
-                self.near = _near(curve, cut, decision)
-            self.choices[name] = OtherMetric(
-                found.n_positives,
-                found.threshold,
-                found.expected,
-                self.cut_text(found.threshold),
-                name,
-                None,
-            )
+            self.best[name] = (found if self.single else found.best_cut).n_positives
+            self.choices[name] = {
+                "positives": found.n_positives,
+                "threshold": found.threshold,
+                "expected": found.expected,
+                "cut": self.cut_text(found.threshold),
+            }
+        sign = 1.0 if asked.metric.greater_is_better else -1.0
+        k = self.best[own]  # first and last around it between which little is lost
+        worse = ~(sign * curve >= sign * curve[k] - AS_GOOD_WITHIN)
+        before, after = np.flatnonzero(worse[:k]), np.flatnonzero(worse[k:])
+        low = int(before[-1]) + 1 if before.size else 0
+        self.near = low, k + int(after[0]) - 1 if after.size else self.size
 
     def cut_text(self, threshold: float | None) -> str | None:
         """A threshold with as few digits as give the same labels."""
         if threshold is None or not math.isfinite(threshold):
             return None
-        k = self.size - int(np.searchsorted(self._ascending, threshold))
+        k = self.size - int(np.searchsorted(self.key[::-1], threshold))
         high = float(self.key[k - 1]) if k > 0 else math.inf
         low = float(self.key[k]) if k < self.size else -math.inf
         return shortest_cut(threshold, low, high)
 
-    @property
-    def whole(self) -> Booleans:
-        """Which k split no tie."""
-        return np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
-
-    def without_floors(self) -> list[int]:
-        """The best k of all metrics if only the limits on k held."""
+    def must(self, hits: Floats, recall: Floats | None) -> Integers:
+        """Numbers of positives that a page knows in any case."""
+        decision, limits = self.asked.decision, self.asked.limits
+        cuts = decision.cut_half.n_positives, decision.best_cut.n_positives
+        must = [*cuts, *self.near, *self.best.values()]
+        if recall is not None:
+            must += [round(share * decision.n_positives) for share in (0.9, 1.1)]
+            must += [limits["min_positives"], limits["max_positives"] or self.size]
+            # Fewest and most positives under floors that can be chosen in the page
+            must += [int(np.argmax(recall >= floor - 1e-12)) for floor in FLOORS]
+            counts = range(1, hits.size)
+            must += [
+                bisect_right(counts, 1e-12 - floor, key=lambda k: -hits[k] / k)
+                for floor in FLOORS
+            ]
         floors = ("min_precision", "min_recall")
-        if not any(self.asked.limits.get(name) for name in floors):
-            return []
-        limits = self.asked.limits | dict.fromkeys(floors)
-        free = replace(self.asked, limits=limits)
-        return [free.decide(metric).n_positives for metric in self.metrics]
+        if self.single and any(limits[name] for name in floors):
+            free = limits | dict.fromkeys(floors)
+            must += [self.asked.decide(one, free).n_positives for one in self.metrics]
+        return np.unique(np.minimum(must, self.size))
 
     def values_at(self, places: Integers) -> dict[str, Floats]:
-        """All curves at some places; long ones are not made where sums tell the same.
-
-        Parameters
-        ----------
-        places : ndarray
-            Ascending numbers of positives, none and all among them.
-        """
+        """All curves at ascending places, none and all positives among them."""
         sums = PlacedSums(self.key, places) if self.long else None
         found = {}
-        for metric in self.metrics:
+        for metric in self.metrics:  # long curves are not made where sums tell the same
             values = None if sums is None else sums.expected(metric)
-            found[metric.name] = (
-                self._curve(metric)[places] if values is None else values
-            )
+            if values is None:
+                held = self._held.pop(metric.name, None)
+                values = (held or self.asked.decide(metric)._cuts)()[1][places]
+            found[metric.name] = values
         return found
 
-    def _curve(self, metric: Metric) -> Floats:
-        made = self._held.pop(metric.name, None) or self.asked.decide(metric)._cuts
-        return made()[1]
+    def curves(self) -> dict[str, Any]:
+        """Expected scores at chosen numbers of positives k, exact at each of them.
 
-    def hits(self) -> Floats:
-        """Expected true positives of the first k rows, k = 0…n."""
-        p = self.key
-        if self.asked.logits:
-            p = np.sort(self.asked.probabilities)[::-1]
+        For each k there is the threshold (None where rows share a score and some are
+        taken), the same as text with as few digits as give the same labels, expected
+        `hits`, and expected `recall` given that there is a positive (None with groups);
+        by metric the scores, the place of the best k, and what is drawn; and places of
+        the cut at 0.5, of the best single cut, of the decision (None where each group
+        has a cut of its own), and of those `near` it that lose below 0.01.
+        """
+        asked, decision = self.asked, self.asked.decision
+        recall, allowed = None, None
+        p = np.sort(asked.probabilities)[::-1] if asked.logits else self.key
         hits = np.zeros(self.size + 1)
         np.cumsum(p, out=hits[1:])
-        return hits
+        if self.single:
+            recall = asked.decide(Recall(zero_division=math.nan))._cuts()[1]
+        added = self.must(hits, recall)
+        if not self.single:  # only k that split no tie
+            allowed = np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
+            added = _nearest(np.flatnonzero(allowed), added)
+        places = np.unique(np.concatenate([candidates(self.size, allowed), added]))
+        values = self.values_at(places)
+        half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
+        marks = (half, best_cut, decision.n_positives if self.single else 0)
+        views, scaled = {}, []
+        for name, score in values.items():
+            view = views[name] = view_of(places, score, reach(self.best[name], *marks))
+            scaled.append(score / (view["high"] - view["low"]))
+        must = np.flatnonzero(np.isin(places, added))
+        kept = choose_knots(places, np.stack(scaled), must)
+        k = places[kept]
+
+        def place(count: int) -> int:
+            return int(np.searchsorted(k, count).clip(0, k.size - 1))
+
+        thresholds = [threshold_between(self.key, one) for one in k.tolist()]
+        most = asked.limits["max_positives"]
+        return {
+            "k": k.tolist(),
+            "thresholds": thresholds,
+            "cuts": [*map(self.cut_text, thresholds)],
+            "hits": hits[k].tolist(),
+            "recall": None if recall is None else recall[k].tolist(),
+            "scores": {name: score[kept].tolist() for name, score in values.items()},
+            "best": {name: place(best) for name, best in self.best.items()},
+            "views": views,
+            "half": place(half),
+            "best_cut": place(best_cut),
+            "chosen": place(decision.n_positives) if self.single else None,
+            "near": [*map(place, self.near)],
+            "least": asked.limits["min_positives"],
+            "most": self.size if most is None else min(most, self.size),
+            "limits": {name: x for name, x in asked.limits.items() if x},
+        }
 
 
-def curves_of(
-    asked: Asked, decision: Decision, family: Family
-) -> tuple[Curves, tuple[OtherMetric, ...]]:
-    """The curves at some places, and the best decision for each metric."""
-    size, single = family.size, family.single
-    hits, recall = family.hits(), None
-    if single:
-        recall = asked.decide(Recall(zero_division=math.nan))._cuts()[1]
-    half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
-    low, high = family.near
-    must = [half, best_cut, low, high, *family.best.values()]
-    least, most = _allowed(asked.limits, size)
-    if single:
-        must += family.without_floors()
-        tenths = [round(share * decision.n_positives) for share in (0.9, 1.1)]
-        must += [*(min(one, size) for one in tenths), least, most]
-        assert recall is not None
-        must += floor_counts(recall, hits)
-    allowed = None if single else family.whole
-    must_ = np.unique(must)
-    places = candidates(size, allowed)
-    added = must_ if allowed is None else nearest(np.flatnonzero(allowed), must_)
-    places = np.unique(np.concatenate([places, added]))
-    hits, recall = hits[places], None if recall is None else recall[places]
-    values = family.values_at(places)
-    marks = (half, best_cut, decision.n_positives if single else 0)
-    views = {
-        name: view_of(places, values[name], reach(family.best[name], *marks))
-        for name in values
-    }
-    scaled = np.stack(
-        [values[name] / (views[name].high - views[name].low) for name in values]
-    )
-    kept = choose_knots(places, scaled, np.flatnonzero(np.isin(places, added)))
-    k = places[kept]
-
-    def place(count: int) -> int:
-        return int(np.searchsorted(k, count).clip(0, k.size - 1))
-
-    thresholds = tuple(threshold_between(family.key, one) for one in k.tolist())
-    curves = Curves(
-        k=tuple(k.tolist()),
-        thresholds=thresholds,
-        cuts=tuple(map(family.cut_text, thresholds)),
-        hits=tuple(hits[kept].tolist()),
-        recall=None if recall is None else tuple(recall[kept].tolist()),
-        scores={name: tuple(values[name][kept].tolist()) for name in values},
-        best={name: place(best) for name, best in family.best.items()},
-        views=views,
-        half=place(half),
-        best_cut=place(best_cut),
-        chosen=place(decision.n_positives) if single else None,
-        near=(place(low), place(high)),
-        least=least,
-        most=most,
-    )
-    return curves, _choices(family, curves)
-
-
-def _choices(family: Family, curves: Curves) -> tuple[OtherMetric, ...]:
-    """One for each metric of the table, with what the present decision scores in it."""
-    own = family.asked.metric.name
-    names = [own, *(name for name in METRICS if name != own)]
-    found = [family.choices[name] for name in names]
-    if curves.chosen is None:
-        return tuple(found)
-    at = curves.chosen
-    return tuple(replace(one, here=curves.scores[one.metric][at]) for one in found)
-
-
-def _allowed(limits: dict[str, Any], size: int) -> tuple[int, int]:
-    most = limits.get("max_positives")
-    return limits.get("min_positives", 0), size if most is None else min(most, size)
-
-
-def floor_counts(recall: Floats, hits: Floats) -> list[int]:
-    """Fewest and most positives under floors that can be chosen in the page."""
-    fewest = [int(np.argmax(recall >= floor - 1e-12)) for floor in FLOORS]
-
-    def falling(k: int) -> float:
-        return -float(hits[k]) / k
-
-    counts = range(1, hits.size)
-    most = [bisect_right(counts, 1e-12 - floor, key=falling) for floor in FLOORS]
-    return fewest + most
-
-
-def _near(curve: Floats, k: int, decision: Decision) -> tuple[int, int]:
-    """First and last k around the best between which little is lost."""
-    sign = 1.0 if decision.metric.greater_is_better else -1.0
-    worse = ~(sign * curve >= sign * curve[k] - AS_GOOD_WITHIN)
-    before, after = np.flatnonzero(worse[:k]), np.flatnonzero(worse[k:])
-    low = int(before[-1]) + 1 if before.size else 0
-    return low, k + int(after[0]) - 1 if after.size else curve.size - 1
-
-
-def view_of(places: Integers, values: Floats, reach: float) -> View:
+def view_of(places: Integers, values: Floats, reach: float) -> dict[str, Any]:
     """What to draw of a curve: the best cut in the left half, and round numbers."""
     most = min(float(places[-1]), reach)
     inside = values[(places <= most) & np.isfinite(values)]
@@ -235,14 +256,55 @@ def view_of(places: Integers, values: Floats, reach: float) -> View:
         low = float(inside.min())
     if high - low < 1e-6:
         low, high = low - 0.05, high + 0.05
-    y_ticks = nice_ticks(low, high, 5)
-    low, high = min(low, y_ticks[0]), max(high, y_ticks[-1])
-    high += 0.04 * (high - low)
-    x_ticks = nice_ticks(0.0, most, 5, whole=True)
-    return View(
-        most=most,
-        low=low,
-        high=high,
-        x_ticks=tuple((x, count_text(x)) for x in x_ticks if x <= most),
-        y_ticks=tuple((y, f"{y:.6g}") for y in y_ticks if low <= y <= high),
-    )
+    y = axis("", low, high, text="{:.6g}".format)
+    x = axis("", 0.0, most, text=count_text, whole=True, exact=True)
+    ends = {"most": most, "low": y.low, "high": y.high + 0.04 * (y.high - y.low)}
+    return ends | {"x_ticks": x.ticks, "y_ticks": y.ticks}
+
+
+def candidates(size: int, allowed: Booleans | None = None) -> Integers:
+    """Places to choose from: all, or many that crowd at both ends."""
+    if size < CANDIDATES:
+        found = np.arange(size + 1)
+    else:
+        crowded = np.geomspace(1.0, size, CANDIDATES // 3).astype(np.int64)
+        even = np.linspace(0.0, size, CANDIDATES // 3).astype(np.int64)
+        found = np.unique([0, *crowded, *(size - crowded), *even, size])
+    if allowed is None:
+        return found
+    places = np.flatnonzero(allowed)
+    return places if places.size <= CANDIDATES else _nearest(places, found)
+
+
+def _nearest(places: Integers, wanted: Integers) -> Integers:
+    """Of ascending places those that are next to the wanted ones."""
+    at = np.searchsorted(places, wanted).clip(0, places.size - 1)
+    return np.unique(places[at])
+
+
+def choose_knots(places: Integers | Floats, curves: Floats, must: Integers) -> Integers:
+    """Which of ascending places a page keeps, those of `must` in any case.
+
+    `curves` are scores in units of the height of a picture, a row for each curve.
+    """
+    kept = np.zeros(places.size, dtype=bool)
+    kept[must] = kept[0] = kept[-1] = True
+    while True:
+        error = np.zeros(places.size)  # of straight lines, at worst, at each place
+        for curve in curves:
+            line = np.interp(places, places[kept], curve[kept])
+            np.maximum(error, HEIGHT * np.abs(np.nan_to_num(line - curve)), out=error)
+        room = KNOTS - int(kept.sum())
+        if room <= 0 or error.max(initial=0.0) <= PIXELS_APART:
+            break
+        interval = np.cumsum(kept)
+        worst = np.lexsort((-error, interval))
+        first = np.unique(interval[worst], return_index=True)[1]
+        peaks = worst[first]
+        peaks = peaks[error[peaks] > PIXELS_APART]
+        kept[peaks[np.argsort(-error[peaks], kind="stable")][:room]] = True
+    free = np.flatnonzero(~kept)  # what is left is spread, for cuts to be moved to
+    if room > 0 and free.size:
+        picks = np.linspace(0, free.size - 1, min(room, free.size)).astype(np.int64)
+        kept[free[picks]] = True
+    return np.flatnonzero(kept)

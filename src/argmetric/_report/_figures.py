@@ -1,318 +1,184 @@
-"""Pictures as numbers for SVG: the page draws them, and its script draws them again."""
+"""Pictures as plain arrays, their places in a page, and numbers as it shows them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._report._numbers import count_text, nice_ticks, number, share
-from argmetric._report._sections import is_best_cut
-from argmetric._report._summary import (
-    Calibration,
-    GroupSummary,
-    Mass,
-    Over,
-    Summary,
-    Thresholds,
-    Truth,
-    View,
-)
-from argmetric._results.display import metric_title
-
+SMALL = 0.01  # below it three decimals would leave less than three digits
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54
 SQUARE = 360  # width of the pictures that stand side by side
 
+Layer = dict[str, Any]
+
+
+def number(value: float) -> str:
+    """A score: three decimals, or three digits where that would leave less."""
+    if math.isnan(value):
+        return "undefined"
+    if 0 < abs(value) < SMALL:
+        return f"{value:.{min(2 - math.floor(math.log10(abs(value))), 9)}f}"
+    return f"{value:.3f}"
+
+
+def scores(low: float, high: float) -> str:
+    return f"{number(low)} to {number(high)}"
+
+
+def share(part: float, whole: float = 1.0) -> str:
+    """A share in per cent."""
+    return f"{100 * part / whole:.1f} %"
+
+
+def percent(part: float) -> str:
+    return f"{100 * part:g} %"
+
+
+def count(value: int, noun: str) -> str:
+    return f"{value:,} {noun if value == 1 else noun + 's'}"
+
+
+def short(name: Any, most: int = 80) -> str:
+    text = str(name)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def count_text(value: float) -> str:
+    """A count as an axis shows it: 1,500, 2.5 M, or 0.5 of an expected one."""
+    if value >= 1e5:
+        return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k"
+    return f"{value:g}" if 0 < value < 1 else f"{value:,.0f}"
+
 
 @dataclass(frozen=True)
-class Plane:
-    """Where values stand in a picture."""
+class Axis:
+    """From `low` to `high`, with a text at some places."""
 
-    most: float
+    name: str
     low: float
     high: float
-    least: float = 0.0
-    width: int = WIDTH
+    ticks: tuple[tuple[float, str], ...]
+
+
+def axis(
+    name: str,
+    low: float,
+    high: float,
+    count: int = 5,
+    *,
+    text: Callable[[float], str] = "{:g}".format,
+    whole: bool = False,
+    exact: bool = False,
+) -> Axis:
+    """An axis with about `count` round numbers, which ends at such unless `exact`."""
+    if high - low < 1e-9:
+        low, high = (0.0, 1.0) if low == 0.0 else (low - 0.05, high + 0.05)
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
+    if whole:
+        step = max(1.0, math.ceil(step))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = [round(i * step, 12) for i in range(first, last + 1)]
+    if exact:
+        ticks = [x for x in ticks if low - 1e-9 <= x <= high + 1e-9]
+    else:
+        low, high = min(low, ticks[0]), max(high, ticks[-1])
+    return Axis(name, low, high, tuple((x, text(x)) for x in ticks))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: two axes, what is drawn between them, and what to do about it.
+
+    A confusion matrix has no axes. Each layer says in "draw" how it is drawn, in "look"
+    in which style, in "name" what the legend says. Pictures with a `title` stand side
+    by side; a script finds a picture by its `id`.
+    """
+
+    caption: str
+    x: Axis | None
+    y: Axis | None
+    layers: tuple[Layer, ...]
+    title: str = ""
+    id: str = ""
+
+    @property
+    def label(self) -> str:
+        if self.title or self.x is None or self.y is None:
+            return self.title
+        name, by = self.y.name, self.x.name or "period"
+        return f"{name[0].upper()}{name[1:]} by {by}"
+
+
+def line(x: Any, y: Any, look: str = "line", name: str = "") -> Layer:
+    """A line through points."""
+    return {"draw": "line", "look": look, "name": name, "x": list(x), "y": list(y)}
+
+
+def points(x: Any, y: Any, look: str = "chosen", name: str = "", **more: Any) -> Layer:
+    """Marks; with `low` and `high` intervals, with `titles` a text for each."""
+    layer = line(x, y, look, name) | {"draw": "points"}
+    return layer | {key: list(values) for key, values in more.items()}
+
+
+def upright(x: Any, look: str, name: str) -> Layer:
+    """Lines from top to bottom."""
+    return line(x, (), look, name) | {"draw": "upright"}
+
+
+def level(y: float, look: str, name: str) -> Layer:
+    """A line from left to right."""
+    return line((), (y,), look, name) | {"draw": "level"}
+
+
+def bars(edges: Any, titles: Any, *series: tuple[str, str, Any, Any]) -> Layer:
+    """Bars between edges; each series has its look, name, lower and upper ends."""
+    keys = ("look", "name", "low", "high")
+    drawn = [dict(zip(keys, one, strict=True)) for one in series]
+    layer = {"draw": "bars", "name": "", "edges": list(edges)}
+    return layer | {"titles": list(titles), "bars": drawn}
+
+
+class Place:
+    """Where the values of a figure stand in its picture, in pixels."""
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure, self.width = figure, SQUARE if figure.title else WIDTH
+        self.height, self.left, self.right = HEIGHT, LEFT, self.width - RIGHT
+        self.top, self.bottom = TOP, HEIGHT - BOTTOM
 
     def x(self, value: float) -> float:
-        part = (value - self.least) / (self.most - self.least)
-        return round(LEFT + part * (self.width - LEFT - RIGHT), 1)
+        return _on(self.figure.x, value, self.left, self.right)
 
     def y(self, value: float) -> float:
-        part = (value - self.low) / (self.high - self.low)
-        return round(HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM), 1)
+        return _on(self.figure.y, value, self.bottom, self.top)
 
-    def path(self, x: Any, y: Any) -> str:
+    def path(self, x: Sequence[float], y: Sequence[float]) -> str:
         """A line through finite points."""
-        points = [
-            f"{self.x(a):g},{self.y(b):g}"
-            for a, b in zip(x, y, strict=True)
-            if math.isfinite(b) and a <= self.most
-        ]
-        return f"M{' '.join(points)}" if points else ""
+        pairs = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
+        text = " ".join(f"{self.x(a):g},{self.y(b):g}" for a, b in pairs)
+        return f"M{text}" if text else ""
+
+    def bars(self, layer: Layer) -> Iterator[tuple[str, list[Any]]]:
+        """The title of each place, and look, x, y, width and height of its bars."""
+        edges = [self.x(edge) for edge in layer["edges"]]
+        for i, title in enumerate(layer["titles"]):
+            left, width, found = edges[i], edges[i + 1] - edges[i], []
+            for one in layer["bars"]:
+                x, wide = left + 1, width - 2
+                if "own" in one["look"]:  # before the others, and narrower
+                    x, wide = left + width / 4, width / 2
+                top, end = self.y(one["high"][i]), self.y(one["low"][i])
+                shape = (round(x, 1), top, round(wide, 1), round(end - top, 1))
+                found.append((one["look"], *shape))
+            yield title, found
 
 
-def frame(width: int = WIDTH) -> dict[str, int]:
-    """The size of a picture, and its margins."""
-    return {
-        "width": width,
-        "height": HEIGHT,
-        "left": LEFT,
-        "right": width - RIGHT,
-        "top": TOP,
-        "bottom": HEIGHT - BOTTOM,
-    }
-
-
-def axes(plane: Plane, x_ticks: Any, y_ticks: Any) -> dict[str, Any]:
-    return {
-        "x_ticks": [(plane.x(x), text) for x, text in x_ticks],
-        "y_ticks": [(plane.y(y), text) for y, text in y_ticks],
-    }
-
-
-def curve_figure(said: Summary) -> dict[str, Any]:
-    """The expected score against the number of positives, with three marks."""
-    curves = said.curves
-    assert curves is not None
-    assert said.chosen is not None
-    view: View = curves.views[said.metric]
-    plane = Plane(view.most, view.low, view.high)
-    values = curves.scores[said.metric]
-    # One more point, so that the line runs to the edge of what is drawn
-    inside = sum(k <= view.most for k in curves.k)
-    chosen = said.chosen
-    marks = [("half", curves.k[curves.half], values[curves.half])]
-    if not is_best_cut(said):
-        best = curves.best_cut
-        marks.append(("cut", curves.k[best], values[best]))
-    if curves.chosen is not None:
-        marks.append(("chosen", chosen.positives, chosen.expected))
-    level = (
-        None if curves.chosen is not None else plane.y(min(chosen.expected, view.high))
-    )
-    return {
-        **axes(plane, view.x_ticks, view.y_ticks),
-        "path": plane.path(curves.k[:inside], values[:inside]),
-        "marks": [
-            (name, plane.x(k), plane.y(value))
-            for name, k, value in marks
-            if k <= view.most and math.isfinite(value)
-        ],
-        "level": level,
-    }
-
-
-def mass_figure(mass: Mass) -> dict[str, Any]:
-    """Expected positives by probability, those of the chosen rows apart."""
-    top = max(mass.positives)
-    y_ticks = nice_ticks(0.0, top, 4) if top > 0 else [0.0, 1.0]
-    plane = Plane(mass.top, 0.0, y_ticks[-1])
-    bins, bottom = len(mass.rows), plane.y(0.0)
-    bars = []
-    for i, (rows, positives, chosen) in enumerate(
-        zip(mass.rows, mass.positives, mass.chosen, strict=True)
-    ):
-        low, high = mass.top * i / bins, mass.top * (i + 1) / bins
-        left, right = plane.x(low), plane.x(high)
-        y, middle = plane.y(positives), plane.y(chosen)
-        bars.append(
-            {
-                "x": round(left + 1, 1),
-                "width": round(right - left - 2, 1),
-                "y": y,
-                "height": round(middle - y, 1),
-                "middle": middle,
-                "taken": round(bottom - middle, 1),
-                "title": f"p {low:.3g} to {high:.3g}: {rows:,} rows, "
-                f"{positives:,.1f} positives expected",
-            }
-        )
-    x_ticks = [(x, f"{x:g}") for x in nice_ticks(0.0, mass.top, 5)]
-    counts = [(y, count_text(y) if y >= 1 or y == 0 else f"{y:g}") for y in y_ticks]
-    return {**axes(plane, x_ticks, counts), "bars": bars}
-
-
-def reliability_figure(part: Calibration) -> dict[str, Any]:
-    """Share of positives against probability, with its intervals and the cut."""
-    bins, cut = part.bins, part.threshold
-    ends = [*bins["mean"], *bins["rate_high"]]
-    if cut is not None and math.isfinite(cut):
-        ends.append(cut)
-    else:
-        cut = None
-    most = nice_ticks(0.0, max(ends), 5)
-    plane = Plane(most[-1], 0.0, most[-1])
-    ticks = [(x, f"{x:g}") for x in most]
-    columns = [bins[name] for name in ("mean", "rate", "rate_low", "rate_high")]
-    points = [
-        {
-            "x": plane.x(mean),
-            "y": plane.y(rate),
-            "low": plane.y(low),
-            "high": plane.y(high),
-            "title": f"probability {number(mean)}, actual share {number(rate)}",
-        }
-        for mean, rate, low, high in zip(*columns, strict=True)
-    ]
-    line = plane.path(bins["mean"], bins["rate"])
-    diagonal = plane.path((0.0, most[-1]), (0.0, most[-1]))
-    return {
-        **axes(plane, ticks, ticks),
-        "points": points,
-        "path": line,
-        "diagonal": diagonal,
-        "cut": None if cut is None else (plane.x(cut), f"{cut:.3g}"),
-    }
-
-
-def threshold_figure(part: Thresholds) -> dict[str, Any]:
-    """Score against threshold, with the interval of the best one."""
-    x, y = part.thresholds, part.scores
-    low, high = min(y), max(y)
-    if high - low < 1e-9:
-        low, high = low - 0.05, high + 0.05
-    y_ticks, x_ticks = nice_ticks(low, high, 5), nice_ticks(x[0], x[-1], 5)
-    plane = Plane(x[-1], min(low, y_ticks[0]), max(high, y_ticks[-1]), x[0])
-    band = None
-    if part.interval is not None:
-        ends = [min(max(end, x[0]), x[-1]) for end in part.interval]
-        band = plane.x(ends[0]), plane.x(ends[1])
-    point = None
-    if x[0] <= part.threshold <= x[-1]:
-        point = plane.x(part.threshold), plane.y(part.score)
-    inside = [(t, f"{t:g}") for t in x_ticks if x[0] <= t <= x[-1]]
-    return {
-        **axes(plane, inside, [(t, f"{t:g}") for t in y_ticks]),
-        "path": plane.path(x, y),
-        "band": band,
-        "point": point,
-    }
-
-
-def groups_figure(part: GroupSummary) -> dict[str, Any]:
-    """Groups by their expected score, in bins that their number supports."""
-    edges, counts = part.score_edges, part.score_bins
-    y_ticks = nice_ticks(0.0, max(*counts, 1), 4, whole=True)
-    x_ticks = [x for x in nice_ticks(edges[0], edges[-1], 5) if x >= edges[0] - 1e-9]
-    plane = Plane(edges[-1], 0.0, y_ticks[-1], edges[0])
-    bottom = plane.y(0.0)
-    bars = [
-        {
-            "x": round(plane.x(low) + 1, 1),
-            "width": round(plane.x(high) - plane.x(low) - 2, 1),
-            "y": plane.y(count),
-            "height": round(bottom - plane.y(count), 1),
-            "title": f"{number(low)} to {number(high)}: {count:,}",
-        }
-        for low, high, count in zip(edges, edges[1:], counts, strict=False)
-    ]
-    inside = [(x, f"{x:g}") for x in x_ticks if x <= edges[-1] + 1e-9]
-    return {**axes(plane, inside, [(y, count_text(y)) for y in y_ticks]), "bars": bars}
-
-
-def truth_figures(part: Truth) -> dict[str, Any]:
-    """The confusion matrix, and the ROC and precision–recall curves."""
-    counts = part.counts
-    actual = (("tp", "fn"), ("fp", "tn"))
-    cells = []
-    for row, pair in enumerate(actual):
-        total = max(sum(counts[cell] for cell in pair), 1)
-        for column, cell in enumerate(pair):
-            part_of_row = counts[cell] / total
-            cells.append(
-                {
-                    "x": 70 + 144 * column,
-                    "y": 40 + 130 * row,
-                    "opacity": round(0.04 + 0.4 * part_of_row, 3),
-                    "count": f"{counts[cell]:,}",
-                    "share": share(part_of_row, 1.0),
-                }
-            )
-    found: dict[str, Any] = {"cells": cells, "curves": []}
-    ranked = part.ranked
-    if ranked is None:
-        return found
-    tp, fp, fn, tn = (counts[cell] for cell in ("tp", "fp", "fn", "tn"))
-    prevalence = (tp + fn) / sum(counts.values())
-    recall = tp / (tp + fn)
-    curves = (
-        (
-            ("ROC curve", f"AUC {number(ranked.roc_auc)}"),
-            ("false positive rate", "recall (true positive rate)"),
-            (ranked.false_positive_rate, ranked.true_positive_rate),
-            ((0.0, 1.0), (0.0, 1.0)),
-            (fp / (fp + tn), recall),
-        ),
-        (
-            (
-                "Precision–recall curve",
-                f"average precision {number(ranked.average_precision)}",
-            ),
-            ("recall", "precision"),
-            (ranked.recall, ranked.precision),
-            ((0.0, 1.0), (prevalence, prevalence)),
-            (recall, tp / (tp + fp)) if tp + fp else None,
-        ),
-    )
-    plane = Plane(1.0, 0.0, 1.0, width=SQUARE)
-    ticks = [(x, f"{x:g}") for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    for names, axis_names, line, guess, point in curves:
-        found["curves"].append(
-            {
-                **axes(plane, ticks, ticks),
-                "name": f"{names[0]}, {names[1]}",
-                "axis_names": axis_names,
-                "path": plane.path(*line),
-                "guess": plane.path(*guess),
-                "point": point and (plane.x(point[0]), plane.y(point[1])),
-            }
-        )
-    return found
-
-
-def interval_figure(said: Summary) -> dict[str, Any] | None:
-    """The interval of the score on a line from 0 to 1."""
-    score = said.score
-    if score is None or not (score.low >= 0 and score.high <= 1):
-        return None
-    return {
-        "low": round(100 * score.low, 2),
-        "width": round(max(100 * (score.high - score.low), 0.6), 2),
-        "mean": round(100 * score.mean, 2),
-    }
-
-
-def over_figures(metric: str, over: Over) -> list[dict[str, Any]]:
-    """Score, threshold and shares of positives against the number of rows."""
-    scores, shares = (over.score, over.recent), (over.predicted, over.actual)
-    return [
-        _over_figure(metric_title(metric), over, scores, ("so far", "recent")),
-        _over_figure("threshold", over, (over.threshold,), ()),
-        _over_figure(
-            "recent share of positives", over, shares, ("predicted", "actual")
-        ),
-    ]
-
-
-def _over_figure(
-    name: str, over: Over, lines: Any, names: tuple[str, ...]
-) -> dict[str, Any]:
-    rows = over.rows
-    values = [x for line in lines for x in line if math.isfinite(x)] or [0.0]
-    low, high = min(0.0, *values), max(values)
-    y_ticks = nice_ticks(low, high if high > low else low + 1.0, 4)
-    x_ticks = [x for x in nice_ticks(0.0, rows[-1], 5, whole=True) if x <= rows[-1]]
-    plane = Plane(float(rows[-1]), y_ticks[0], y_ticks[-1])
-    return {
-        **axes(
-            plane,
-            [(x, count_text(x)) for x in x_ticks],
-            [(y, f"{y:g}") for y in y_ticks],
-        ),
-        "name": name,
-        "paths": [plane.path(rows, line) for line in lines],
-        "names": names,
-        "alarms": [plane.x(alarm.rows) for alarm in over.alarms],
-    }
+def _on(axis: Axis | None, value: float, first: int, last: int) -> float:
+    assert axis is not None
+    part = (value - axis.low) / (axis.high - axis.low)
+    return round(first + part * (last - first), 1)

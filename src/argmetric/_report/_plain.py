@@ -4,60 +4,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from argmetric._report._sections import ReportTable, marked
-from argmetric._report._summary import Row, Summary
-from argmetric._report._words import Document, document
+from argmetric._report._report import Report, Row, Table
 
+SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
 _NO_MENTION = "@\u2060"  # a name after it would be called upon in chat
 
 
-def as_markdown(said: Summary) -> str:
-    """For pull requests and chat."""
-    return "\n".join(_markdown(document(said))) + "\n"
-
-
-def _markdown(doc: Document) -> Iterator[str]:
-    yield f"# {_quoted(doc.title)}\n"
-    yield f"{_quoted(doc.subtitle)}\n"
-    for card in doc.cards:
+def as_markdown(report: Report) -> Iterator[str]:
+    """Lines for pull requests and chat."""
+    yield f"# {_quoted(report.title)}\n"
+    yield f"{_quoted(report.subtitle)}\n"
+    for card in report.cards:
         below = f" ({_quoted(card.below)})" if card.below else ""
         yield f"- {_quoted(card.name)}: **{_quoted(card.value)}**{below}"
     yield ""
-    if doc.assumptions:
-        yield f"Assumes: {_quoted('; '.join(doc.assumptions))}.\n"
-    for note in doc.notes:
-        yield f"Note: {_quoted(note)}\n"
-    if doc.change:
-        yield f"## What would change it\n\n{_quoted(doc.change)}\n"
-    if doc.changes is not None:
-        yield from _markdown_table(doc.changes)
-    for section in doc.sections:
+    if report.assumptions:
+        yield f"Assumes: {_quoted('; '.join(report.assumptions))}.\n"
+    yield from (f"Note: {_quoted(note)}\n" for note in report.notes)
+    for section in report.sections:
         yield f"## {_quoted(section.title)}\n"
-        for text in section.text:
-            yield f"{_quoted(text)}\n"
+        yield from (f"{_quoted(text)}\n" for text in section.text)
         for table in section.tables:
             yield from _markdown_table(table)
         for example in section.examples:
-            for name, line in (
-                ("actual", example.truth),
-                ("predicted", example.predicted),
-            ):
-                yield f"- {name}: {_quoted(' '.join(map(marked, line)))}"
+            for name, words in example.items():
+                yield f"- {name}: {_quoted(_sentence(words))}"
             yield ""
 
 
-def _markdown_table(table: ReportTable) -> Iterator[str]:
+def _sentence(words: Any) -> str:
+    """A sentence, with what is to be said of its pieces."""
+    return " ".join(
+        f"[{text}: {type_} {SIGNS[mark]}]" if mark else text
+        for text, mark, type_ in words
+    )
+
+
+def _markdown_table(table: Table) -> Iterator[str]:
     if any(table.header):
         yield f"{_quoted(table.caption)}:\n"
     cells = [tuple(map(_quoted, row)) for row in (table.header, *table.rows)]
-    yield f"| {' | '.join(cells[0])} |"
-    right = " | ".join(["---", *["---:"] * (len(table.header) - 1)])
-    yield f"| {right} |"
-    for row in cells[1:]:
-        yield f"| {' | '.join(row)} |"
+    right = ("---", *["---:"] * (len(table.header) - 1))
+    yield from (f"| {' | '.join(row)} |" for row in (cells[0], right, *cells[1:]))
     yield ""
 
 
@@ -66,34 +58,23 @@ def _quoted(text: str) -> str:
     return _SIGNS.sub(r"\\\1", text)
 
 
-def as_text(said: Summary) -> str:
-    """For a terminal."""
-    return "\n".join(_text(document(said))) + "\n"
-
-
-def _text(doc: Document) -> Iterator[str]:
-    yield from (_clean(doc.title), _clean(doc.subtitle), "")
-    yield from _aligned([(card.name, card.value, card.below) for card in doc.cards])
-    yield from (f"  assumes: {_clean(one)}" for one in doc.assumptions)
-    yield from (f"  note: {_clean(one)}" for one in doc.notes)
-    if doc.change:
-        yield from ("", "What would change it", f"  {_clean(doc.change)}")
-    if doc.changes is not None:
-        yield from _aligned([doc.changes.header, *doc.changes.rows])
-    for section in doc.sections:
+def as_text(report: Report) -> Iterator[str]:
+    """Lines for a terminal."""
+    yield from (_clean(report.title), _clean(report.subtitle), "")
+    yield from _aligned([(card.name, card.value, card.below) for card in report.cards])
+    yield from (f"  assumes: {_clean(one)}" for one in report.assumptions)
+    yield from (f"  note: {_clean(one)}" for one in report.notes)
+    for section in report.sections:
         yield from ("", _clean(section.title))
         yield from (f"  {_clean(text)}" for text in section.text)
         for table in section.tables:
             rows = [table.header, *table.rows] if any(table.header) else table.rows
-            yield ""
+            yield from [""] * (section.key != "change")
             yield from _aligned(list(rows))
         for example in section.examples:
             yield ""
-            for name, line in (
-                ("actual", example.truth),
-                ("predicted", example.predicted),
-            ):
-                yield f"  {name:<9}  {_clean(' '.join(map(marked, line)))}"
+            for name, words in example.items():
+                yield f"  {name:<9}  {_clean(_sentence(words))}"
 
 
 def _aligned(rows: list[Row]) -> Iterator[str]:

@@ -1,27 +1,70 @@
-"""A report, in four forms."""
+"""A report: plain texts, tables and pictures, in four forms."""
 
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, check_path
 from argmetric._input.extras import install
-from argmetric._report._summary import Summary
+from argmetric._report._figures import Figure
 from argmetric._results.whole_files import FilePath, written_whole
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_SUFFIXES: dict[str, Format] = {
-    ".html": "html",
-    ".htm": "html",
-    ".md": "md",
-    ".markdown": "md",
-    ".json": "json",
-    ".txt": "text",
-}
+Row = tuple[str, ...]
+_SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md"}
+_SUFFIXES |= {".markdown": "md", ".json": "json", ".txt": "text"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A figure that has to be seen first; an `interval` within [0, 1] is drawn."""
+
+    name: str
+    value: str
+    below: str
+    accent: bool = False
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a header, with a caption that says what they are."""
+
+    caption: str
+    header: Row
+    rows: tuple[Row, ...]
+
+    @property
+    def scrolls_on_a_phone(self) -> bool:
+        """Whether it is wider than a small screen; the first column wraps."""
+        words = tuple(max(cell.split() or [""], key=len) for cell in self.header)
+        columns = zip(words, *self.rows, strict=True)
+        _, *widths = (max(map(len, column)) for column in columns)
+        first = max(len(word) for row in self.rows for word in row[0].split())
+        # A character takes 8 pixels and a column 14 more
+        wide = 8 * (first + sum(widths)) + 14 * len(widths) > 340
+        return wide and any(self.header)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report, which is found by its `key`; `after` stands below the rest.
+
+    An example is a sentence by "actual" and "predicted": pieces of text, mark, type.
+    """
+
+    key: str
+    title: str
+    text: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    after: tuple[str, ...] = ()
+    examples: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,18 +73,41 @@ class Report:
 
     Attributes
     ----------
-    summary : object
-        All that it says, as plain values; `to_dict` gives the same for JSON.
+    kind : str
+        "decision", "labels", "rule", "check", "classes", "monitor", "tags", "stream".
+    title, subtitle : str
+        The answer in a line, and what it is about.
+    cards : tuple
+        What has to be seen first: `name`, `value` and what is said `below` it.
+    sections : tuple
+        Parts with `key`, `title`, `text`, `tables` and `figures`; a page has that of
+        the key "change" on its first screen.
+    notes, assumptions : tuple of str
+        What the reader should know, and what the forecast takes for granted.
+    names : dict
+        The file and its columns, where there are some.
+    values : dict
+        Numbers in full: the results that the report is made from, and its curves.
 
     Examples
     --------
     >>> import argmetric as am
     >>> report = am.report(am.decide([0.9, 0.45, 0.4, 0.1]))
-    >>> print(report.render("md").splitlines()[0])
-    # Predict 3 of 4 rows positive
+    >>> report.title
+    'Predict 3 of 4 rows positive'
+    >>> round(report.values["forecast"]["mean"], 3)
+    0.69
     """
 
-    summary: Summary
+    kind: str
+    title: str
+    subtitle: str
+    cards: tuple[Card, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
     def render(self, format: Format = "html") -> str:
         """The report as text in one of its forms.
@@ -54,20 +120,22 @@ class Report:
         """
         check_choice(format, "format", FORMATS)
         if format == "json":
-            import json
-
             return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
         if format == "html":
-            from argmetric._report._page import page
+            from argmetric._report._html import as_html
 
-            return page(self.summary)
+            return as_html(self)
         from argmetric._report._plain import as_markdown, as_text
 
-        return {"md": as_markdown, "text": as_text}[format](self.summary)
+        lines = as_markdown(self) if format == "md" else as_text(self)
+        return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """All that it says as plain lists, texts and numbers, for JSON."""
-        return self.summary.to_dict()
+        from argmetric._results.saving import plain
+
+        said = asdict(self)
+        return dict(plain(said | said.pop("values"), "report"))
 
     def save(self, path: FilePath, format: Format | None = None) -> None:
         """Write the report; a file that is there is replaced whole or not at all.

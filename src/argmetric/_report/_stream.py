@@ -1,138 +1,107 @@
-"""What a report says of a stream: score, threshold and positives over time."""
+"""A report of a stream: score, threshold and positives over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from argmetric._report._summary import Alarm, Over, Row, Summary
+from argmetric._report import _figures as draw
+from argmetric._report._figures import Figure, Layer, count, number, share
+from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._results.display import metric_title
 from argmetric.metrics import Metric
-from argmetric.stream import of_late
+from argmetric.stream import Look, alarms_in, of_late
 
-POINTS = 512
-FIRST_STEP = 64  # rows
-STRETCHES = 40  # that are compared with what went before
-LEAST_BEFORE = 4  # stretches
-SIGMAS = 5.0  # beyond which a stretch is not chance: once in millions
-
-
-class Look(NamedTuple):
-    """What was known after some rows; hits and both kinds of positives are counts."""
-
-    rows: int
-    score: float
-    threshold: float
-    hits: int
-    predicted: int
-    actual: int
-
-    @property
-    def errors(self) -> int:
-        """Rows that were predicted wrongly."""
-        return self.predicted + self.actual - 2 * self.hits
+PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, captions
+    (
+        {"score": "so far", "recent": "recent"},
+        {"threshold": ""},
+        {"predicted": "predicted", "actual": "actual"},
+    ),
+    (
+        "If the recent score falls below the score so far, the data may have changed: "
+        "check the input, then train again.",
+        "A threshold that settles has learned; one that drifts follows the data.",
+        "If the two lines part, the threshold lags behind the share of positives.",
+    ),
+)
 
 
-NOTHING = Look(0, 0.0, 0.0, 0, 0, 0)
-
-
-class StreamHistory:
-    """Looks at a stream at even distances, which double when there are too many.
-
-    Attributes
-    ----------
-    looks : list of Look
-        At most `POINTS` of them.
-    """
-
-    def __init__(self, rows: int = 0) -> None:
-        self.looks: list[Look] = []
-        self._begun, self._step = rows, FIRST_STEP
-
-    def pieces(self, rows: int, count: int) -> Iterator[slice]:
-        """Parts of the next rows that end where the stream is to be looked at."""
-        begin = 0
-        while begin < count:
-            left = self._step - (rows + begin - self._begun) % self._step
-            end = min(begin + left, count)
-            yield slice(begin, end)
-            begin = end
-
-    def look(self, look: Look) -> None:
-        """Keep what is known now, where it is time to."""
-        if (look.rows - self._begun) % self._step:
-            return
-        self.looks.append(look)
-        if len(self.looks) > POINTS:
-            self.looks = self.looks[1::2]
-            self._step *= 2
-
-
-def alarms_in(looks: Sequence[Look]) -> Iterator[Alarm]:
-    """Stretches with more errors than those since the last alarm let expect.
-
-    The share of errors before is an estimate too: the variance of the difference of
-    what is seen and what is expected is m·p·(1-p)·(1 + m/n).
-    """
-    begun, last = NOTHING, NOTHING
-    step = max(1, len(looks) // STRETCHES)
-    for look in looks[step - 1 :: step]:
-        rows, errors = look.rows - last.rows, look.errors - last.errors
-        rows_before = last.rows - begun.rows
-        if rows_before >= LEAST_BEFORE * rows:
-            before = (last.errors - begun.errors) / rows_before
-            variance = rows * before * (1 - before) * (1 + rows / rows_before)
-            if errors - rows * before > SIGMAS * max(variance, 1.0) ** 0.5:
-                yield Alarm(look.rows, before, errors / rows)
-                begun = last
-        last = look
-
-
-def summarize_stream(
+def report_stream(
     looks: Sequence[Look],
     *,
     metric: Metric,
     rows: int,
     file: str,
-    facts: Sequence[Row],
+    cards: Sequence[tuple[str, str, str]],
     notes: Sequence[str] = (),
-) -> Summary:
-    """Say how a stream went.
+) -> Report:
+    """A report of how a stream of so many `rows` went, by what was known in between.
 
-    Parameters
-    ----------
-    looks : sequence of Look
-        What was known after ever more rows.
-    metric : Metric
-        What predictions are judged by.
-    rows : int
-        Rows in all.
-    file : str
-        Where they came from.
-    facts : sequence of (str, str, str)
-        What has to be seen first.
-    notes : sequence of str
-        What the reader should know.
+    `recent` is the score of the rows of late (a fortieth of all), `predicted` and
+    `actual` are shares of positives among these.
     """
     seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
     late = of_late(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
-    _, predicted, actual, rows_of_late = late
-    return Summary(
+    over: dict[str, list[Any]] = {
+        "rows": [look.rows for look in looks],
+        "score": [look.score for look in looks],
+        "recent": np.atleast_1d(metric.value(*late)).tolist(),
+        "threshold": [look.threshold for look in looks],
+        "predicted": (late[1] / late[3]).tolist(),
+        "actual": (late[2] / late[3]).tolist(),
+        "alarms": [alarm._asdict() for alarm in alarms_in(looks)],
+    }
+    title = metric_title(metric.name)
+    return Report(
         kind="stream",
-        metric=metric.name,
-        convention="",
-        n=rows,
-        names={"file": file},
-        facts=tuple(facts),
+        title=f"{title} of a stream, row by row",
+        subtitle=f"{file}: {count(rows, 'row')}; metric: {title}",
+        cards=tuple(Card(*one, accent=i == 0) for i, one in enumerate(cards)),
+        sections=(_section(title, over),) if looks else (),
         notes=tuple(notes),
-        over=Over(
-            rows=tuple(look.rows for look in looks),
-            score=tuple(look.score for look in looks),
-            recent=tuple(np.atleast_1d(metric.value(*late)).tolist()),
-            threshold=tuple(look.threshold for look in looks),
-            predicted=tuple((predicted / rows_of_late).tolist()),
-            actual=tuple((actual / rows_of_late).tolist()),
-            alarms=tuple(alarms_in(looks)),
-        ),
+        names={"file": file},
+        values={"over": over},
     )
+
+
+def _section(metric: str, over: dict[str, list[Any]]) -> Section:
+    last = len(over["rows"]) - 1
+    first = "Every row was predicted before its label was seen. Recent means the last "
+    texts = [f"{first}fortieth of all rows."]
+    texts += [
+        f"Alarm at row {alarm['rows']:,}: {share(alarm['now'])} of the recent "
+        f"predictions were wrong, {share(alarm['before'])} before; this is more than "
+        "chance."
+        for alarm in over["alarms"]
+    ]
+    shares = ("recent predicted positives", "recent actual positives")
+    header = ("rows", f"{metric} so far", f"recent {metric}", "threshold", *shares)
+    rows: list[Row] = []
+    for i in sorted({round(last * i / 9) for i in range(10)}):
+        values = (number(over[name][i]) for name in ("score", "recent", "threshold"))
+        parts = (share(over[name][i]) for name in ("predicted", "actual"))
+        rows.append((f"{over['rows'][i]:,}", *values, *parts))
+    names = (metric, "threshold", "recent share of positives")
+    figures = [_figure(over, *one) for one in zip(names, *PICTURES, strict=True)]
+    table = Table("Ten points in time", header, tuple(rows))
+    return Section("over", "Over time", tuple(texts), (table,), tuple(figures))
+
+
+def _figure(
+    over: dict[str, list[Any]], name: str, lines: dict[str, str], caption: str
+) -> Figure:
+    """Values against the number of rows; the first line lies on top."""
+    rows, alarms = over["rows"], [one["rows"] for one in over["alarms"]]
+    finite = [x for key in lines for x in over[key] if math.isfinite(x)]
+    layers: list[Layer] = [draw.upright(alarms, "cut", "alarm")] if alarms else []
+    for i, (key, word) in reversed([*enumerate(lines.items())]):
+        look = ("line", "line second")[i]
+        layers.append(draw.line(rows, over[key], look, word))
+    text = draw.count_text
+    x = draw.axis("rows", 0.0, float(rows[-1]), text=text, whole=True, exact=True)
+    y = draw.axis(name, min(0.0, 0.0, *finite), max(finite, default=0.0), 4)
+    return Figure(caption, x, y, tuple(layers))

@@ -9,15 +9,15 @@ from argmetric._calibration_check import CalibrationCheck, ClassCalibrationCheck
 from argmetric._classes import ClassDecision
 from argmetric._decide import Decision
 from argmetric._monitor import Monitoring
+from argmetric._report._check import report_check, report_rule
 from argmetric._report._classes import report_class_check, report_class_decision
-from argmetric._report._of_results import report_check, report_decision, report_rule
+from argmetric._report._decision import report_decision
+from argmetric._report._monitor import report_monitoring
 from argmetric._report._report import Report
-from argmetric._report._watched import report_monitoring
 from argmetric._tune import Rule
 
-_OF_A_DECISION = ("y", "pos_label", "coverage", "reference")
 _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
-    Decision: (report_decision, _OF_A_DECISION),
+    Decision: (report_decision, ("y", "pos_label", "coverage", "reference")),
     ClassDecision: (report_class_decision, ("y", "coverage", "reference")),
     Rule: (report_rule, ()),
     CalibrationCheck: (report_check, ()),
@@ -62,20 +62,17 @@ def report(
     >>> print(page.render("md").splitlines()[0])
     # Predict 3 of 4 rows positive
     """
-    page, takes = next(
-        (how for kind, how in _PAGES.items() if isinstance(result, kind)), (None, ())
-    )
-    if page is None:
+    kind = type(result).__name__
+    known = [one for one in _PAGES if isinstance(result, one)]
+    if not known:
         raise TypeError(
-            f"there is no page on {type(result).__name__}: pass what decide, tune, "
-            "calibration_check or monitor gave back"
+            f"there is no page on {kind}: pass what decide, tune, calibration_check or "
+            "monitor gave back"
         )
-    named = {"y": y, "pos_label": pos_label, "coverage": coverage}
-    named["reference"] = reference
-    given = {name: value for name, value in named.items() if value is not None}
-    for name in given:
-        if name not in takes:
-            raise ValueError(
-                f"{name} tells nothing about a {type(result).__name__}: leave it out"
-            )
-    return page(result, **given)
+    made, takes = _PAGES[known[0]]
+    given = {"y": y, "pos_label": pos_label, "coverage": coverage}
+    given |= {"reference": reference}
+    told = {name: value for name, value in given.items() if value is not None}
+    for name in told.keys() - takes:
+        raise ValueError(f"{name} tells nothing about a {kind}: leave it out")
+    return made(result, **told)

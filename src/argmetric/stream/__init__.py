@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
     from argmetric.stream._display import StreamDisplay as StreamDisplay
     from argmetric.stream._display import of_late as of_late
+    from argmetric.stream._history import Look as Look
+    from argmetric.stream._history import StreamHistory as StreamHistory
+    from argmetric.stream._history import alarms_in as alarms_in
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
@@ -51,6 +54,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     },
     for_other_rooms={
         "_display": ("of_late",),
+        "_history": ("Look", "StreamHistory", "alarms_in"),
         "_learners": ("Learner", "LearnerName"),
         "_model": ("StreamModel",),
         "_rules": ("RuleName",),

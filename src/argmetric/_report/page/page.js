@@ -4,8 +4,8 @@
   const part = (id) => document.getElementById(id);
   const UNIT = 1e9;
   const betas = data.betas.map(([name]) => name);
-  const svg = part("curve"), drawn = part("drawn"), grid = svg.querySelector(".grid");
-  const { left, right, top, bottom } = data.frame;
+  const svg = part("curve"), drawn = svg.querySelector(".drawn"), grid = svg.querySelector(".grid");
+  const [left, right, top, bottom, width] = svg.dataset.frame.split(" ").map(Number);
   const form = part("controls"), choice = part("metric"), beta = part("beta"), slider = part("cut");
   const floors = ["recall", "precision"].map((name) => part("floor-" + name));
   let at = 0;
@@ -120,7 +120,7 @@
 
   const drag = (event) => {
     const box = svg.getBoundingClientRect();
-    const place = ((event.clientX - box.left) / box.width) * data.frame.width;
+    const place = ((event.clientX - box.left) / box.width) * width;
     const wanted = ((place - left) / (right - left)) * data.views[metric()][0];
     at = data.k.reduce((near, k, i) => (Math.abs(k - wanted) < Math.abs(data.k[near] - wanted) ? i : near), 0);
     show();

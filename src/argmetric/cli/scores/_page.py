@@ -57,6 +57,8 @@ def report(o: Given) -> int:
         The format of the report. By default that of the ending of --output; text on
         standard output.
     """
+    from argmetric import _report as pages
+
     source = gathered(o.file, o.more)
     checked("report", o)
     target = None if o.output == "-" else o.output
@@ -66,9 +68,8 @@ def report(o: Given) -> int:
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         maps.recalibrate(rows, o)
-        limits["reference"] = rows.labelled
-        limits["calibrator"] = rows.calibrator if rows.labelled is None else None
-        page = _summarized(rows, o, **limits)
+        pages.require_scores(rows.scale, logits=rows.logits)
+        page = _page(rows, o, rows.decide(**limits, prior=o.prior))
         if target is not None:
             save(page, target, form)
     for note in rows.notes:
@@ -103,18 +104,11 @@ def save(page: Report, path: str, form: Form | None = None) -> None:
 
 def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
-    from argmetric import _report as pages
-
-    known: Any = {"coverage": o.coverage, "reference": rows.labelled}
     with progress("reporting"):
-        if rows.way == "classes":
-            names = {"file": rows.table.source}
-            page = pages.report_class_decision(decision, rows.y, names=names, **known)
-        elif decision is not None:
-            page = pages.report_decision(decision, rows.y, **known, **_names(rows))
+        if decision is not None:
+            page = _page(rows, o, decision)
         else:
-            how = {"checked_on": rows.labelled, **rows.scoring}
-            page = _summarized(rows, o, labels=labels, **how)
+            page = _page(rows, o, rows.decide(prior=o.prior), labels=labels)
         save(page, o.report)
 
 
@@ -128,10 +122,12 @@ def _names(rows: Rows) -> dict[str, Any]:
     return {"names": {k: named[k] for k in roles if k in named}, "group_names": ids}
 
 
-def _summarized(rows: Rows, o: Given, **how: Any) -> Report:
+def _page(rows: Rows, o: Given, decision: Any, **labels: Any) -> Report:
     from argmetric import _report as pages
 
-    how = {"logits": rows.logits, "coverage": o.coverage, **how, **rows.how}
-    how |= {} if o.prior is None else {"prior": o.prior}
-    how |= {"y": rows.y, **_names(rows)}
-    return pages.Report(pages.summarize_file(rows.checked, rows.metric, **how))
+    known: Any = {"coverage": o.coverage, "reference": rows.labelled}
+    if rows.way == "classes":
+        names = {"file": rows.table.source}
+        return pages.report_class_decision(decision, rows.y, names=names, **known)
+    how = {**known, **labels, **_names(rows)}
+    return pages.report_decision(decision, rows.y, **how)

@@ -187,7 +187,7 @@ def stream_rows(o: Given) -> int:
             model, rows, predictions, configuration, folder, o.every, found
         )
         if o.report is not None:
-            from argmetric._report import StreamHistory
+            from argmetric.stream import StreamHistory
 
             run.history = StreamHistory(run.n_rows)
         run.go(stopped)
@@ -283,7 +283,7 @@ def _told(
     score, threshold = map(_report.number, (values["score"], values["threshold"]))
     shares = [f"{100 * part / max(n, 1):.1f} %" for part in (truth, chosen)]
     if run.history is not None:
-        from argmetric._report import Report, summarize_stream
+        from argmetric._report import report_stream
 
         cards = [
             (
@@ -296,15 +296,15 @@ def _told(
         ]
         said = [f"skipped: {error}" for error in values["errors"]]
         said += [note for kind, note in notes if kind == "note"]
-        page = summarize_stream(
+        page = report_stream(
             run.history.looks,
             metric=metric,
             rows=n,
             file=values["file"],
-            facts=cards,
+            cards=cards,
             notes=said,
         )
-        save(Report(page), o.report)
+        save(page, o.report)
     if n:
         facts += [
             ("truth", f"{truth:,} positive ({shares[0]} of the rows)"),

@@ -28,8 +28,7 @@ from argmetric.cli.stream import _checkpoint as checkpoints
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._report import StreamHistory
-    from argmetric.stream import OnlineClassifier
+    from argmetric.stream import OnlineClassifier, StreamHistory
 
 _SECONDS = 0.25  # between two looks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -266,7 +265,7 @@ class StreamRun:
         if self.history is None:
             self._learn(block.X, block.y, block.numbers)
             return
-        from argmetric._report import Look
+        from argmetric.stream import Look
 
         for part in self.history.pieces(self.n_rows, block.y.size):
             self._learn(block.X[part], block.y[part], block.numbers[part])

@@ -123,7 +123,7 @@ def evaluate(o: Given) -> int:
 def _save_report(
     text: ColumnFile, values: _report.Values, gold: int, judged: str, path: str
 ) -> None:
-    from argmetric._report import Report, summarize_tags
+    from argmetric._report import report_tags
 
     right = f"{values['correct']:,} of {values['tokens']:,} labels are right"
     whole = f"{values['sentences_correct']:,} of {values['sentences']:,}"
@@ -135,12 +135,12 @@ def _save_report(
         called = _CALLED[values["task"]]
         found = f"{strict['correct']:,} of {strict['gold']:,} {called} are found"
         facts.insert(0, (f"F1 of {called}", _report.number(strict["f1"]), found))
-    page = summarize_tags(
+    page = report_tags(
         text,
         text.columns[gold],
         text.columns[-1],
         metric=judged,
-        facts=facts,
+        cards=facts,
         types=[
             (
                 name,
@@ -152,7 +152,7 @@ def _save_report(
         chunks=bool(strict),
         notes=values["notes"],
     )
-    save(Report(page), path)
+    save(page, path)
 
 
 def _counts(scores: _report.Values, *names: str) -> list[str]:

@@ -1,0 +1,412 @@
+"""A report of a decision, or of labels that were found in another way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.prior import adjust_prior
+from argmetric._calibration_check import calibration_check
+from argmetric._decide import Cut, Decision, decide
+from argmetric._forecast.forecast import forecast
+from argmetric._input.odds import from_log_odds, log_odds
+from argmetric._input.types import Floats
+from argmetric._input.validation import Probabilities
+from argmetric._report import _figures as draw
+from argmetric._report._check import Checked, in_options, verdict_text
+from argmetric._report._curves import METRICS, Asked, Family
+from argmetric._report._figures import Axis, Figure, number, percent, scores, share
+from argmetric._report._outcome import Truth, groups_section
+from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._results.display import metric_title, shortest_cut
+from argmetric.metrics import convention_in_words
+
+BINS = 40
+TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p
+MOSTLY = 0.95  # share of positives that cannot be doubled
+SINGLE, HALF = "best single threshold", "0.5 cut-off"
+OF_ONE = (
+    "every group has one row, so each is right or wrong by itself: one cut for all "
+    "rows is asked for with average='pooled'"
+)
+
+
+def report_decision(
+    decision: Decision,
+    y: Any = None,
+    *,
+    labels: Any = None,
+    pos_label: Any = None,
+    coverage: float = 0.9,
+    reference: Any = None,
+    names: dict[str, str] | None = None,
+    group_names: Any = None,
+) -> Report:
+    """A report of a decision, or of other `labels` of its rows.
+
+    `names` says what to call the "file", the "score", the "label" and the "group";
+    `group_names` are those of the groups, where groups are numbers from 0 on.
+    """
+    known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": group_names}
+    return _Page(Asked(decision, reference, **known), labels, coverage).report()
+
+
+class _Page:
+    """What is known for the parts of the page, each made by a method."""
+
+    def __init__(self, asked: Asked, labels: Any, coverage: float) -> None:
+        decision, metric = asked.decision, asked.metric
+        self.asked, self.decision, self.given = asked, decision, labels is not None
+        self.labels = np.asarray(labels if self.given else decision.labels)
+        chosen = asked.layout.select(self.labels) == 1
+        self.chosen = asked.probabilities[chosen]  # of rows that are predicted positive
+        rows = asked.scores, self.labels, metric, coverage
+        self.forecast = forecast(*rows, **asked.how)
+        self.calibrated = asked.calibrator is not None
+        # Expected scores are given the map, and so comparable; a forecast is over maps
+        self.expected = self.forecast.mean if self.given else decision.expected
+        if self.given and self.calibrated:
+            p = asked.shaped(asked.probabilities)
+            self.expected = forecast(p, self.labels, metric, **asked.grouping).mean
+        self.metric = metric_title(metric.name)
+        self.scale = "calibrated " * self.calibrated + asked.score_name
+        self.shell, self.single = "file" in asked.names, decision.n_groups is None
+        self.own = "these labels" if self.given else "this decision"
+        units = {"samples": "rows", "macro": "labels"}
+        self.units = units.get(decision.average or "", "groups")
+        family = Family(asked)
+        self.choices, self.curves = family.choices, family.curves()
+        half, best, curves = decision.cut_half, decision.best_cut, self.curves
+        cut = None if self.given else family.cut_text(decision.threshold)
+        own = Cut(math.nan, self.forecast.n_positives, self.expected)
+        text = self.cut_text(best.n_positives, family.cut_text(best.threshold))
+        self.cut = self.cut_text(own.n_positives, cut, own=True)
+        del family  # as long as the rows
+        # Name, look, cut in words, and place on the curve
+        self.rivals: list[tuple[str, str, str, Cut, int | None]] = [
+            (self.own, "chosen", self.cut, own, curves["chosen"]),
+            (SINGLE, "cut", text, best, curves["best_cut"]),
+            (HALF, "half", self.half_text(), half, curves["half"]),
+        ]
+        single = self.single and not self.given
+        is_best_cut = single and curves["chosen"] == curves["best_cut"]
+        if is_best_cut:
+            del self.rivals[1]
+        self.curves |= {
+            "metric": metric.name,
+            "scale": self.scale,
+            "sign": 1 if metric.greater_is_better else -1,
+            "positives": self.forecast.expected_positives,
+            "cut": None if is_best_cut else curves["best_cut"],
+            "level": self.expected,
+        }
+        self.check, self.unchecked = self.checked()
+        self.truth = None
+        if asked.y is not None:
+            cuts = half.threshold, best.threshold
+            self.truth = Truth(asked, cuts, self.labels, self.forecast)
+
+    def report(self) -> Report:
+        decision, names, metric = self.decision, self.asked.names, self.asked.metric
+        which = "These labels predict" if self.given else "Predict"
+        positives = f"{self.forecast.n_positives:,} of {decision.n:,} rows"
+        file, over = f"{names['file']}: metric " if self.shell else "Metric ", ""
+        assumed = self.forecast.assumptions  # that scores were recalibrated is one
+        notes = [note for note in decision.notes if not note.startswith(assumed)]
+        change, changes = self.change()
+        sections = [change, self.curve(), self.mass(), self.metrics()]
+        if self.check is not None:
+            told = verdict_text(self.check.check, self.check.advice())
+            sections.append(self.check.section("Are the probabilities reliable?", told))
+        if not self.single:
+            over = f", mean over {decision.n_groups:,} {self.units}"
+            words = (self.units, self.scale, self.metric)
+            sections.append(groups_section(self.asked, self.labels, *words))
+            notes += [OF_ONE] * bool((self.asked.layout.sizes == 1).all())
+        if self.truth is not None:
+            expected = {name: cut.expected for name, _, _, cut, _ in self.rivals}
+            sections.append(self.truth.section(self.metric, self.forecast, expected))
+        in_words = convention_in_words(metric.convention, metric.zero_division)
+        notes += self.unchecked
+        check = None if self.check is None else self.check.check
+        return Report(
+            kind="labels" if self.given else "decision",
+            title=f"{which} {positives} positive",
+            subtitle=f"{file}{self.metric}{over}; {in_words}",
+            cards=tuple(self.cards()),
+            sections=tuple(sections),
+            notes=(*self.warnings(), *(in_options(x, self.shell) for x in notes)),
+            assumptions=assumed,
+            names=names,
+            values={
+                "decision": decision.to_dict(),
+                "forecast": self.forecast.to_dict(),
+                "actual": None if self.truth is None else self.truth.score.to_dict(),
+                "check": None if check is None else check.to_dict(),
+                "changes": changes,
+                "metrics": self.choices,
+                "curves": self.curves,
+            },
+        )
+
+    def cut_text(self, positives: int, cut: str | None, *, own: bool = False) -> str:
+        """The cut of a decision in a few words."""
+        if positives == 0:
+            return "no row is positive"
+        if cut is not None:
+            return f"{self.scale} ≥ {cut}"
+        if self.given and own:
+            return "as given"
+        if not self.single:
+            return f"one per {self.units[:-1]}"
+        return "splits rows of equal score"
+
+    def half_text(self) -> str:
+        """The cut at one half, which is on the scores as they were given."""
+        half = self.decision.cut_half
+        if half.n_positives == 0:
+            return "no row is positive"
+        given = " as given" * self.calibrated
+        return f"{self.asked.score_name} ≥ {half.threshold:g}{given}"
+
+    def raw_cut(self) -> str:
+        """The cut on the scores as they were given, where they went through a map."""
+        cut, values = self.decision.threshold_raw, self.asked.given.scores
+        if not self.calibrated or self.given or cut is None or not math.isfinite(cut):
+            return ""
+        above = values >= cut
+        low = float(values.max(initial=-math.inf, where=~above))
+        high = float(values.min(initial=math.inf, where=above))
+        return f"{self.asked.score_name} ≥ {shortest_cut(cut, low, high)} as given; "
+
+    def cards(self) -> Iterator[Card]:
+        found, half, truth = self.forecast, self.decision.cut_half, self.truth
+        called = share(found.n_positives, self.decision.n)
+        below = f"{self.raw_cut()}{called} of the rows are predicted positive; "
+        below += f"{found.expected_positives:,.1f} actual positives are expected"
+        yield Card("Threshold", self.cut, below)
+        (low, high), wide = found.interval, f"{percent(found.coverage)} interval"
+        below = f"{wide} {scores(low, high)}"
+        if self.calibrated and number(found.mean) != number(self.expected):
+            below += (
+                f"; {number(self.expected)} is expected under one map of the scores, "
+                "as all expected scores here are, and the forecast is over all maps "
+                "that the labelled rows allow"
+            )
+        drawn = found.interval if low >= 0 and high <= 1 else None
+        yield Card(f"Forecast {self.metric}", number(found.mean), below, True, drawn)
+        on = f"{self.half_text()}, " if self.calibrated else ""
+        below = f"{on}{half.n_positives:,} positives; "
+        below += _compared(half.expected, self.expected)
+        if truth is not None:
+            actual = f"{number(truth.half)}, {_compared(truth.half, truth.score)}"
+            below += f". Actual {self.metric} {actual}"
+        yield Card(f"A {HALF} instead", number(half.expected), below)
+        if truth is not None:
+            inside = "inside" if truth.surprise is None else "outside"
+            below = f"{inside} the {wide} of the forecast"
+            yield Card(f"Actual {self.metric}", number(truth.score), below)
+
+    def warnings(self) -> Iterator[str]:
+        """What the reader must know before using the decision."""
+        said = self.check or Checked(None, "", self.shell, self.calibrated)
+        check = said.check
+        if check is not None and check.fit_to_decide == "no" and not self.calibrated:
+            yield (
+                f"The probabilities are not reliable: on {said.on} this costs "
+                f"{number(check.loss)} {self.metric}, and the expected scores on this "
+                f"page do not hold: {said.how(check.route)}."
+            )
+        elif self.truth is not None and self.truth.surprise is not None:
+            why = f"The probabilities may be off: {said.how()}."
+            if self.calibrated:
+                why = "The data may have changed since the scores were calibrated."
+            yield f"Actual {self.metric} lies outside the forecast interval. {why}"
+
+    def change(self) -> tuple[Section, list[dict[str, Any]]]:
+        """What these labels score, and what would be best, were p other than it is."""
+        asked = self.asked
+        judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
+        found: list[dict[str, Any]] = []
+        rows: list[Row] = []
+        for what, changed in _cases(asked.probabilities).items():
+            other = Probabilities(asked.shaped(changed()))
+            try:
+                best = decide(other, **judged, **asked.limits)
+            except ValueError:  # floors that cannot be met any more
+                continue
+            here, k = forecast(other, self.labels, **judged).mean, best.n_positives
+            one = {"what": what, "here": here, "best": best.expected, "positives": k}
+            found.append(one)
+            rows.append((what, number(here), number(best.expected), f"{k:,}"))
+        header = ("If …", "this decision", "best decision", "its positives")
+        title = f"Expected {self.metric} if an assumption fails"
+        tables = (Table(title, header, tuple(rows)),)[: len(rows)]
+        return Section("change", "What would change it", (self.near(),), tables), found
+
+    def near(self) -> str:
+        """How far the threshold can move, or what would be better than these labels."""
+        curves, best = self.curves, self.decision
+        if self.given:
+            text = f"The best decision predicts {best.n_positives:,} positives and has "
+            return text + f"an expected {self.metric} of {number(best.expected)}."
+        low, high = (curves["k"][at] for at in curves["near"])
+        first, last = (curves["cuts"][at] for at in curves["near"])
+        cuts = f" ({self.scale} from {last} to {first})" if first and last else ""
+        which = "The" if self.single else "A single"
+        between = f"{which} threshold can move between {low:,} and {high:,} positives"
+        return f"{between}{cuts} with a loss below 0.01 {self.metric}."
+
+    def curve(self) -> Section:
+        curves, rows = self.curves, []
+        for name, look, text, cut, place in self.rivals:
+            at = None if self.given and look == "chosen" else place
+            k = cut.n_positives
+            hits = self.chosen.sum() if at is None else curves["hits"][at]
+            cells = [f"{k:,}", text, number(cut.expected), f"{hits:,.1f}"]
+            cells.append(number(hits / k) if k else "")
+            if curves["recall"] is not None:
+                cells.append("" if at is None else number(curves["recall"][at]))
+            rows.append((name, *cells))
+        header: Row = ("", "positives", "threshold", self.metric, "true positives")
+        header = (*header, "precision", "recall")[: len(rows[0])]
+        what = "the rows with the highest scores are predicted positive"
+        if not self.single:
+            what = "all rows share one threshold, whatever their group"
+        exact = f"The values at {len(curves['k']):,} numbers of positives are exact; "
+        exact += "straight lines join them."
+        table = Table("Decisions compared, all values expected", header, tuple(rows))
+        title = f"Expected {self.metric} by number of positives"
+        text = f"How the score changes if {what}."
+        return Section("curve", title, (text,), (table,), (self.picture(),), (exact,))
+
+    def picture(self) -> Figure:
+        """The expected score against the number of positives, with three marks."""
+        curves, own, k = self.curves, self.asked.metric.name, self.curves["k"]
+        view, values = curves["views"][own], curves["scores"][own]
+        inside, name = sum(x <= view["most"] for x in k), f"Expected {self.metric}"
+        layers = [draw.line(k[:inside], values[:inside])]
+        for called, look, _, cut, place in reversed(self.rivals):
+            y = cut.expected if look == "chosen" or place is None else values[place]
+            if place is None:
+                layers.append(draw.level(min(y, view["high"]), "level", called))
+            elif cut.n_positives <= view["most"] and math.isfinite(y):
+                layers.append(draw.points([cut.n_positives], [y], look, called))
+        top = "top" if self.asked.metric.greater_is_better else "bottom"
+        flat = "Where the curve is flat, choose the number that is cheapest to act on."
+        if not self.single:
+            flat = "The dashed line is this decision, with a threshold in each group."
+        return Figure(
+            f"The {top} of the curve is the best number of positives. {flat}",
+            Axis("rows predicted positive", 0.0, view["most"], view["x_ticks"]),
+            Axis(name, view["low"], view["high"], view["y_ticks"]),
+            tuple(layers),
+            id="curve",
+        )
+
+    def mass(self) -> Section:
+        """Expected positives by probability, those of the chosen rows apart."""
+        p, chosen, n = self.asked.probabilities, self.chosen, self.decision.n
+        end = next(one for one in TOPS if one >= p.max())
+        n_rows, positives, held = (
+            np.histogram(values, BINS, (0.0, end), weights=weights)[0].tolist()
+            for values, weights in ((p, None), (p, p), (chosen, chosen))
+        )
+        edges = [end * i / BINS for i in range(BINS + 1)]
+        titles = [
+            f"p {edges[i]:.3g} to {edges[i + 1]:.3g}: {n_rows[i]:,} rows, "
+            f"{positives[i]:,.1f} positives expected"
+            for i in range(BINS)
+        ]
+        total, found = sum(positives), sum(held)
+        text = f"{total:,.1f} actual positives are expected among {n:,} rows "
+        text += f"({share(total, n)})."
+        if found > 0:
+            caught = share(found, total)
+            text += f" {caught} of them are among the rows predicted positive."
+        floor, name = in_options("min_recall=0.8", self.shell), "probability"
+        name = "calibrated " * self.calibrated + name
+        missed = ("bar", "predicted negative", held, positives)
+        taken = ("bar taken", "predicted positive", [0.0] * BINS, held)
+        figure = Figure(
+            "Positives in the light bars will be missed. To catch more of them, ask "
+            f"for a minimum recall ({floor}) or choose a metric such as F2.",
+            draw.axis(name, 0.0, end),
+            draw.axis(
+                "expected positives", 0.0, max(positives), 4, text=draw.count_text
+            ),
+            (draw.bars(edges, titles, missed, taken),),
+        )
+        title = "Where the positives are"
+        return Section("mass", title, (text,), figures=(figure,))
+
+    def metrics(self) -> Section:
+        """The best decision for each metric, and what the present one scores in it."""
+        own, at, more = self.asked.metric.name, self.curves["chosen"], ""
+        names = [own, *(name for name in METRICS if name != own)]
+        self.choices = {name: self.choices[name] for name in names}
+        header: Row = ("metric", "positives", "threshold", "expected")
+        if at is not None:
+            last = f"best for {self.metric}" if self.given else "this decision"
+            header += (last,)
+            which = f"the decision {last}" if self.given else last
+            more = f" The last column: {which}, scored by each metric."
+        rows: list[Row] = []
+        for name, one in self.choices.items():
+            one["here"] = None if at is None else self.curves["scores"][name][at]
+            here = [] if at is None else [number(one["here"])]
+            cut = self.cut_text(one["positives"], one["cut"])
+            cells = (f"{one['positives']:,}", cut, number(one["expected"]), *here)
+            rows.append((metric_title(name), *cells))
+        text = f"The best decision for each metric, and its expected score.{more}"
+        table = Table("Best decisions by metric", header, tuple(rows))
+        return Section("metrics", "What other metrics would choose", (text,), (table,))
+
+    def checked(self) -> tuple[Checked | None, list[str]]:
+        """The check on labelled rows, and a note where there is none."""
+        asked, on = self.asked, "these rows"
+        given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}
+        if asked.reference is not None:
+            (y, p), on = asked.reference, "the labelled reference"
+        elif asked.y is not None:
+            y, p = asked.y, asked.scores
+            given |= {**asked.grouping, "pos_label": asked.pos_label}
+        else:
+            return None, []
+        try:
+            found = calibration_check(y, p, **given)
+        except ValueError as error:
+            return None, [f"calibration was not checked on {on}: {error}"]
+        return Checked(found, on, self.shell, self.calibrated), []
+
+
+def _compared(other: float, own: float) -> str:
+    if number(other) == number(own):
+        return "the same as this decision"
+    side = "above" if other > own else "below"
+    return f"{number(abs(other - own))} {side} this decision"
+
+
+def _cases(p: Floats) -> dict[str, Callable[[], Any]]:
+    """Ways in which p may be wrong, and what it would have to be."""
+    share, given = float(p.mean()), Probabilities(p)
+
+    def common(times: float) -> Any:
+        new = times * share
+        shift = adjust_prior(given, prevalence=new, reference_prevalence=share)
+        return shift.apply(given)
+
+    def bold(times: float) -> Floats:
+        return from_log_odds(times * log_odds(p, 1.0 - p))[0]
+
+    cases = {"positives are half as common": lambda: common(0.5)}
+    if 2.0 * share < MOSTLY:
+        cases["positives are twice as common"] = lambda: common(2.0)
+    cases["the scores are overconfident (log-odds 25 % too large)"] = lambda: bold(0.8)
+    cases["the scores are underconfident (log-odds 20 % too small)"] = lambda: bold(
+        1.25
+    )
+    return cases

@@ -1,0 +1,258 @@
+"""A report of periods without labels: score, share and scores over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
+from argmetric._report import _figures as draw
+from argmetric._report._figures import Axis, Figure, count, number, percent, scores
+from argmetric._report._figures import share as in_percent
+from argmetric._report._report import Card, Report, Section, Table
+from argmetric._results.display import metric_title
+
+if TYPE_CHECKING:
+    from argmetric._input.types import Floats, Integers
+
+Period = dict[str, Any]
+
+BINS = 20
+MOST_ROWS = 60  # of the table of periods
+MOST_SEGMENTS = 50
+KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
+# Every "fine" says what cannot be seen, or that it was seen
+FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
+LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
+MEANINGS = {
+    "known": "the labels of all rows are known, and decide",
+    "fine": "as far as scores tell: without labels nobody sees that labels changed "
+    "their meaning",
+    "moved": "each class still looks the same; the forecast is adjusted",
+    "unknown": "the scores moved in another way: label some rows",
+}
+LOOK_FIRST = (
+    "Look at periods with an alarm first. Where the verdict is grey, both readings are "
+    "drawn, and to_label(100) names the rows to label."
+)
+ASK_WHY = (
+    "The estimate is right where the share moved and each class looks as before. Ask "
+    "what changed if it leaves the line of the reference."
+)
+SUSPECT = "the forecast improves: without a cause that is suspect, label some rows"
+
+
+def report_monitoring(found: Monitoring) -> Report:
+    """A report of periods that are monitored."""
+    watch = found.watch
+    if not found.periods:
+        raise ValueError("there are no periods to report")
+    rows, unseen = watch.reference.sum(axis=1), watch.unseen
+    old, title = float(rows[1] / rows.sum()), metric_title(watch.metric.name)
+    periods = [values_of(one) for one in found.periods]
+    segments = {key: values_of(x.periods[-1]) for key, x in found.segments.items()}
+    histogram, bars = _histogram(found, periods)
+    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
+    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
+    by_period = _table(caption, "period", title, shown)
+    columns = ("expected", "low", "high")
+    score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
+    columns, name = ("share", "share_low", "share_high"), "share of positives"
+    share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
+    sections = [
+        Section("by-period", f"{title} by period", (), (by_period,), (score,)),
+        Section("share", "Share of positives", figures=(share,)),
+        Section("scores", "Scores against the reference", figures=(bars,)),
+    ]
+    if segments:
+        shown, more = [*segments.items()][:MOST_SEGMENTS], len(segments) - MOST_SEGMENTS
+        table = _table("Last period of each segment", "segment", title, shown)
+        text = ("Verdicts and alarms are corrected for the number of segments.",)
+        after = (f"{more:,} better segments are not shown.",) if more > 0 else ()
+        name = "Segments, the worst first"
+        sections.append(Section("segments", name, text, (table,), after=after))
+    cards = _cards(title, periods, segments, watch.coverage)
+    in_reference = f"{in_percent(old)} in the reference of {rows.sum():,} rows"
+    now = Card("Share of positives", in_percent(periods[-1]["share"]), in_reference)
+    n_rows = count(sum(one["n"] for one in periods), "row")
+    return Report(
+        kind="monitor",
+        title=f"Is the model still good? {title} by period",
+        subtitle=f"{n_rows}; metric: {title}",
+        cards=(*cards, now),
+        sections=tuple(sections),
+        notes=(*notes_of(found), f"{unseen[0].upper()}{unseen[1:]}."),
+        values={
+            "coverage": watch.coverage,
+            "floor": watch.floor,
+            "reference_share": old,
+            "periods": periods,
+            "segments": segments,
+            "histogram": histogram,
+        },
+    )
+
+
+def _kind(one: Period) -> str:
+    """How a period is drawn: by its verdict, or as one whose labels are all known."""
+    return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
+
+
+def _verdict(one: Period) -> str:
+    if one["verdict"] != "fine":
+        return str(one["verdict"])
+    return BY_LABELS if _kind(one) == "known" else FINE
+
+
+def _dates(one: Period) -> str:
+    return f"{one['start']} to {one['end']}"
+
+
+def _cards(
+    title: str, periods: list[Period], segments: dict[str, Period], coverage: float
+) -> Iterator[Card]:
+    last, alarms = periods[-1], [one for one in periods if one["alarm"]]
+    kind, below = _kind(last), last["interval"]
+    suspect = BETTER in last["alarm"] and kind != "known"
+    meaning = SUSPECT if suspect else MEANINGS[kind]
+    yield Card("Last period", last["verdict"], meaning)
+    if kind == "unknown":
+        moved = scores(last["if_share_low"], last["if_share_high"])
+        others = scores(last["if_other_rows_low"], last["if_other_rows_high"])
+        below += f": {moved} if the share moved, {others} if other rows came"
+    elif kind != "known":
+        below = f"{percent(coverage)} interval {below}"
+    name = title if kind == "known" else f"Expected {title}"
+    yield Card(name, last["score"], below, accent=True)
+    raised = sum(bool(one["alarm"]) for one in segments.values())
+    told = [f"the last: {_dates(one)}, {one['alarm']}" for one in alarms[-1:]]
+    told += [f"now in {count(raised, 'segment')}"] * bool(raised)
+    yield Card("Alarms", str(len(alarms)), "; ".join(told) or "none in these periods")
+
+
+def _table(
+    caption: str, first: str, title: str, named: list[tuple[str, Period]]
+) -> Table:
+    header = (first, "verdict", title, "interval", "share", "rows", "alarm")
+    labelled = any(one["n_known"] for _, one in named)
+    rows = []
+    for name, one in named:
+        row = [name, _verdict(one), one["score"], one["interval"]]
+        row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
+        actual = number(one["actual"]) if one["n_known"] else ""
+        rows.append((*row, *[actual] * labelled))
+    return Table(caption, header + ("actual",) * labelled, tuple(rows))
+
+
+def _over_time(
+    periods: list[Period],
+    name: str,
+    caption: str,
+    columns: tuple[str, str, str],
+    reference: tuple[float | None, str],
+) -> Figure:
+    """Values and intervals of the periods, in a layer for each kind of them."""
+    of_score, last = columns[0] == "expected", len(periods) - 1
+    drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
+    actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
+    actual = [one for one in actual if math.isfinite(one[1])]
+    values = [x for _, *ends, _ in drawn for x in ends] + [x for _, x in actual]
+    values += [x for x in reference[:1] if x is not None]
+    y = draw.axis(name, min(values, default=0.0), max(values, default=1.0))
+    step = max(1, -(-len(periods) // 4))
+    ticks = tuple((i, periods[i]["start"][:10]) for i in range(0, last + 1, step))
+    words = {"fine": FINE, "moved": "share moved", "known": "all labels known"}
+    words["unknown"] = "cannot say" + ": both readings" * of_score
+    layers = []
+    if reference[0] is not None:
+        layers.append(draw.level(reference[0], "same", reference[1]))
+    alarms = [i for i, one in enumerate(periods) if of_score and one["alarm"]]
+    if alarms:
+        layers.append(draw.points(alarms, [y.high] * len(alarms), "alarm", "alarm"))
+    for kind, look in LOOKS.items():
+        own = [one for one in drawn if _kind(one[-1]) == kind]
+        if own:
+            x, means, lows, highs, of = zip(*own, strict=True)
+            titles = [
+                f"{_dates(of[i])}: {number(means[i])}, {scores(lows[i], highs[i])}; "
+                f"{_verdict(of[i])}"
+                for i in range(len(own))
+            ]
+            ends: dict[str, Any] = {"low": lows, "high": highs, "titles": titles}
+            layers.append(draw.points(x, means, look, words[kind], **ends))
+    if actual:
+        at, known = zip(*actual, strict=True)
+        layers.append(draw.points(at, known, "actual", "actual"))
+    return Figure(caption, Axis("", -0.5, last + 0.5, ticks), y, tuple(layers))
+
+
+def _drawn(
+    place: int, one: Period, columns: tuple[str, str, str]
+) -> Iterator[tuple[Any, ...]]:
+    """Place, mean and ends of what is drawn: both readings where nobody can say."""
+    both = columns[0] == "expected" and _kind(one) == "unknown"
+    readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
+    for name, aside in readings.items():
+        keys = (name, f"{name}_low", f"{name}_high") if name else columns
+        values = [one[key] for key in keys]
+        if all(map(math.isfinite, values)):
+            yield place + aside, *values, one
+
+
+def _histogram(
+    found: Monitoring, periods: list[Period]
+) -> tuple[dict[str, Any], Figure]:
+    """Rows by score: the last period before the reference, and all for a script."""
+    watch = found.watch
+    bins, between = _bins(watch.cells.edges, watch.reference)
+
+    def shares(rows: Any) -> list[float]:
+        counts = np.bincount(bins, rows)
+        return list((counts / counts.sum()).tolist())
+
+    old = shares(watch.old)
+    new = [shares(one.table.sum(axis=(0, 1))) for one in found.counts]
+    most = max(map(max, (old, *new)))
+    y = draw.axis("share of the rows", 0.0, most, 4, text=percent)
+    size, ends = len(old), [f"{x:.2g}" for x in between]
+    inside = [f"score {low} to {high}" for low, high in pairwise(ends)]
+    names = [*(f"score below {x}" for x in ends[:1]), *inside]
+    names.append(f"score {ends[-1]} and above" if ends else "all scores")
+    none, step = [0.0] * size, max(1, size // 5)
+    ticks = tuple((float(i), ends[i - 1]) for i in range(step, size, step))
+    own = ("bar taken own", "period", none, new[-1])
+    layer = draw.bars(range(size + 1), names, ("bar", "reference", none, old), own)
+    figure = Figure(
+        "Bars that rise or fall together along the score are a share that moved. A "
+        "bump in the middle means that other rows came.",
+        Axis("score", 0.0, float(size), ticks),
+        y,
+        (layer,),
+        id="histogram",
+    )
+    return {
+        "shares": [[round(x, 5) for x in row] for row in new],
+        "reference": [round(x, 5) for x in old],
+        "edges": between.tolist(),
+        "names": names,
+        "periods": [f"{_dates(one)}: {_verdict(one)}" for one in periods],
+        "top": y.high,
+    }, figure
+
+
+def _bins(edges: Floats, table: Integers) -> tuple[Integers, Floats]:
+    """Bin of each cell, and the scores between bins.
+
+    Bins are equal in rows and positives of the reference: both ends are seen.
+    """
+    rows, positives = table.sum(axis=0), table[1]
+    weight = rows / rows.sum() + positives / max(positives.sum(), 1)
+    middle = np.cumsum(weight) - weight / 2
+    bins = np.minimum((middle * BINS / 2).astype(np.int64), BINS - 1)
+    bins = np.unique(bins, return_inverse=True)[1]
+    first = np.searchsorted(bins, np.arange(1, bins.max() + 1))
+    return bins, edges[first - 1]

@@ -1,0 +1,385 @@
+"""What a report says is what the functions of the package say."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+import argmetric as am
+from argmetric._report import report_decision
+from argmetric._report._curves import BETAS, FLOORS, HEIGHT, KNOTS, METRICS
+from argmetric._report._figures import number
+from argmetric._results.pictures import adaptive_edges
+
+RNG = np.random.default_rng(5)
+P = RNG.beta(0.4, 3.0, 6000)
+Y = (RNG.random(P.size) < P).astype(int)
+GROUPS = RNG.permutation(np.arange(P.size) % 700)
+NAMES = {*METRICS, *(f"f{beta:g}" for beta in BETAS)}
+GROUPED = {"groups": GROUPS, "average": "groups", "zero_division": 1.0}
+
+
+@pytest.fixture(scope="module")
+def single():
+    return am.report(am.decide(P), Y)
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    return am.report(am.decide(P, **GROUPED), Y)
+
+
+def section(report, key):
+    (found,) = [one for one in report.sections if one.key == key]
+    return found
+
+
+def rows_of(report, key, table=0):
+    """The cells of a table by the first one of each row."""
+    return {name: cells for name, *cells in section(report, key).tables[table].rows}
+
+
+def test_the_decision_and_its_forecast(single):
+    decision = am.decide(P)
+    forecast = am.forecast(P, decision.labels)
+    assert single.values["decision"] == decision.to_dict()
+    assert single.values["forecast"] == forecast.to_dict()
+    assert single.assumptions == forecast.assumptions
+    cards = {card.name: card.value for card in single.cards}
+    assert cards["Forecast F1"] == number(forecast.mean)
+    assert cards["A 0.5 cut-off instead"] == number(decision.cut_half.expected)
+
+
+def test_every_metric_side_by_side(single):
+    assert list(single.values["metrics"]) == list(METRICS)
+    k = am.decide(P).n_positives
+    for name, one in single.values["metrics"].items():
+        decision = am.decide(P, name)
+        assert one["positives"] == decision.n_positives
+        assert one["threshold"] == decision.threshold
+        assert one["expected"] == decision.expected
+        assert one["here"] == decision.curve[k]
+
+
+def test_curves_are_exact_at_their_places_and_within_a_pixel_between(single):
+    curves = single.values["curves"]
+    k = np.array(curves["k"])
+    assert k.size <= KNOTS + 100
+    assert set(curves["scores"]) == NAMES
+    for name, values in curves["scores"].items():
+        curve, view = am.decide(P, name).curve, curves["views"][name]
+        np.testing.assert_array_equal(values, curve[k])
+        line = np.interp(np.arange(curve.size), k, values)
+        assert np.abs(line - curve).max() * HEIGHT / (view["high"] - view["low"]) < 1.0
+        best = am.decide(P, name).n_positives
+        assert k[curves["best"][name]] == best <= view["most"]
+        assert view["low"] <= curve[best] <= view["high"]
+    recall = am.decide(P, "recall", zero_division=np.nan).curve
+    np.testing.assert_array_equal(curves["recall"], recall[k])
+    top = np.concatenate([[0.0], np.cumsum(np.sort(P)[::-1])])
+    np.testing.assert_allclose(curves["hits"], top[k], rtol=1e-12)
+
+
+def test_thresholds_give_their_numbers_of_positives(single):
+    curves = single.values["curves"]
+    for cuts in (curves["thresholds"][1:], map(float, curves["cuts"][1:])):
+        assert [int((t <= P).sum()) for t in cuts] == curves["k"][1:]
+    first = curves["k"][0], curves["thresholds"][0], curves["cuts"][0]
+    assert first == (0, np.inf, None)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "mcc", "accuracy"])
+@pytest.mark.parametrize("limit", ["min_recall", "min_precision"])
+def test_the_best_cut_above_every_floor_is_among_the_places(single, name, limit):
+    curves = single.values["curves"]
+    values, k = np.array(curves["scores"][name]), np.array(curves["k"])
+    precision = np.where(k > 0, np.array(curves["hits"]) / np.maximum(k, 1), 1.0)
+    by_floor = {"min_recall": np.array(curves["recall"]), "min_precision": precision}
+    for floor in FLOORS:
+        allowed = by_floor[limit] >= floor - 1e-12
+        best = int(np.argmax(np.where(allowed, values, -np.inf)))
+        decision = am.decide(P, name, **{limit: floor})
+        assert values[best] == pytest.approx(decision.expected, rel=1e-12)
+
+
+def test_cuts_that_lose_little(single):
+    curve, curves = am.decide(P).curve, single.values["curves"]
+    low, high = (curves["k"][at] for at in curves["near"])
+    assert curve[low:high].min() >= curve.max() - 0.01
+    assert max(curve[low - 1], curve[high + 1]) < curve.max() - 0.01
+    assert (
+        f"between {low:,} and {high:,} positives" in section(single, "change").text[0]
+    )
+
+
+def test_what_would_change_it(single):
+    share = P.mean()
+    half = am.adjust_prior(P, prevalence=share / 2, reference_prevalence=share)
+    labels = am.decide(P).labels
+    changes = single.values["changes"]
+    assert changes[0]["what"] == "positives are half as common"
+    assert changes[0]["here"] == am.forecast(half.apply(P), labels).mean
+    best = am.decide(half.apply(P))
+    assert changes[0]["positives"] == best.n_positives
+    assert changes[0]["best"] == best.expected
+    assert all(one["best"] >= one["here"] - 1e-12 for one in changes)
+    assert len(changes) == len(section(single, "change").tables[0].rows) == 4
+
+
+def test_what_came_true(single):
+    labels = am.decide(P).labels
+    actual = am.evaluate(Y, labels)
+    assert single.values["actual"] == actual.to_dict()
+    cells = rows_of(single, "truth")
+    expected = P[labels == 1].sum()
+    assert cells["actual positive"][0] == (
+        f"{actual.counts['tp']:,} ({expected:,.1f} expected)"
+    )
+    half = am.evaluate(Y, (P >= 0.5).astype(int))
+    assert rows_of(single, "truth", 1)["0.5 cut-off"][1] == number(half)
+    surprise = am.forecast(P, labels).surprise(actual)
+    assert ("inside" in single.cards[-1].below) == (surprise is None)
+
+
+def test_the_check_is_that_of_calibration_check(single):
+    check = am.calibration_check(Y, P)
+    assert single.values["check"] == check.to_dict()
+    text = section(single, "calibration").text
+    assert text[0] == f"Reliable for decisions? Yes: {check.advice[0]}."
+
+
+def test_the_mass_adds_up(single):
+    (layer,) = section(single, "mass").figures[0].layers
+    missed, taken = layer["bars"]
+    assert sum(missed["high"]) == pytest.approx(P.sum())
+    assert sum(taken["high"]) == pytest.approx(P[am.decide(P).labels == 1].sum())
+
+
+def test_groups(grouped):
+    decision = am.decide(P, **GROUPED)
+    part = section(grouped, "groups")
+    assert part.title == "700 groups"
+    empty = int((decision.group_n_positives == 0).sum())
+    assert part.text[0].startswith(f"{empty:,} of them get an empty answer")
+    counts = {k: int(n) for k, (n,) in rows_of(grouped, "groups", 1).items()}
+    assert counts["1"] == int((decision.group_n_positives == 1).sum())
+    assert sum(counts.values()) == 700
+    worst = np.argsort(decision.group_expected, kind="stable")[:10]
+    least = rows_of(grouped, "groups", 2)
+    assert list(least) == [str(decision.group_ids[g]) for g in worst]
+    rows = decision.group_ids[worst[0]] == GROUPS
+    chosen = P[rows & (decision.labels == 1)]
+    assert least[str(decision.group_ids[worst[0]])] == [
+        str(rows.sum()),
+        str(chosen.size),
+        number(chosen.min()) if chosen.size else "",
+        number(decision.group_expected[worst[0]]),
+    ]
+
+
+def test_groups_are_counted_in_bins_that_their_number_supports(grouped):
+    (layer,) = section(grouped, "groups").figures[0].layers
+    scores = am.decide(P, **GROUPED).group_expected
+    assert sum(layer["bars"][0]["high"]) == 700
+    assert (layer["edges"][0], layer["edges"][-1]) == (scores.min(), scores.max())
+    assert adaptive_edges(np.full(9, 0.3)).size == 6
+    assert adaptive_edges(np.arange(5.0)).size == 6
+    assert adaptive_edges(RNG.random(100_000)).size == 41
+    assert 10 <= adaptive_edges(RNG.random(300)).size <= 20
+
+
+def test_one_cut_for_all_groups(grouped):
+    decision, curves = am.decide(P, **GROUPED), grouped.values["curves"]
+    assert curves["chosen"] is None
+    at = curves["best"]["f1"]
+    assert curves["k"][at] == decision.best_cut.n_positives
+    assert curves["scores"]["f1"][at] == decision.best_cut.expected
+    for place in (3, len(curves["k"]) // 2):
+        labels = (curves["thresholds"][place] <= P).astype(int)
+        forecast = am.forecast(P, labels, groups=GROUPS, zero_division=1.0)
+        assert curves["scores"]["f1"][place] == pytest.approx(forecast.mean, rel=1e-9)
+
+
+def test_labels_found_in_another_way():
+    labels = (P >= 0.4).astype(int)
+    said = report_decision(am.decide(P), labels=labels)
+    assert said.kind == "labels"
+    assert said.title.startswith(f"These labels predict {labels.sum():,} of")
+    assert said.values["forecast"] == am.forecast(P, labels).to_dict()
+
+
+def test_a_reference_recalibrates_and_is_checked():
+    odds = 3 * P / (1 - P)
+    wrong = odds / (1 + odds)
+    decision = am.decide(wrong, reference=(Y, wrong))
+    said = am.report(decision)
+    assert said.cards[0].value.startswith("calibrated p ≥ ")
+    assert said.values["check"] == am.calibration_check(Y, wrong).to_dict()
+    table = section(said, "calibration").tables[0]
+    assert table.caption == "Ways to decide, compared on the labelled reference"
+
+
+RARE = RNG.beta(0.05, 3.0, 6000)
+RARE_Y = (RNG.random(RARE.size) < RARE**1.5).astype(int)
+ROWS, KNOWN = RARE[3000:], (RARE_Y[:3000], RARE[:3000])
+
+
+def test_the_interval_of_a_page_stands_beside_its_own_mean():
+    """The mean over the maps that a reference allows is not what was maximised."""
+    decision = am.decide(ROWS, reference=KNOWN)
+    said = am.report(decision, RARE_Y[3000:])
+    other = am.forecast(ROWS, decision.labels, reference=KNOWN)
+    assert f"{other.mean:.3f}" != f"{decision.expected:.3f}"
+    assert said.values["forecast"]["mean"] == other.mean
+    text = said.render("text")
+    low, high = (f"{end:.3f}" for end in other.interval)
+    assert f"forecast {other.mean:.3f} (90 % interval {low} to {high})" in text
+    assert f"{decision.expected:.3f} is expected under one map of the scores" in text
+
+
+def test_given_labels_have_the_forecast_of_the_decision_that_has_them():
+    decision = am.decide(ROWS, reference=KNOWN)
+    decided = am.report(decision)
+    said = report_decision(decision, labels=decision.labels)
+    assert said.values["forecast"] == decided.values["forecast"]
+    levels = (one.values["curves"]["level"] for one in (said, decided))
+    assert next(levels) == pytest.approx(next(levels), rel=1e-12)
+
+
+def test_what_is_done_already_is_not_advised():
+    text = am.report(am.decide(ROWS, reference=KNOWN)).render("text")
+    assert "recalibrate it, as is done here" in text
+    assert "pass " not in text
+    assert "tune(y, p)" not in text
+    # A map that was not used may be advised, in words that fit a reference
+    text = am.report(am.decide(ROWS), reference=KNOWN).render("text")
+    assert "use calibrate(y, p) on the labelled reference" in text
+    assert "pass " not in text
+    # Without a reference the way to have one is said
+    text = am.report(am.decide(KNOWN[1]), KNOWN[0]).render("text")
+    assert "pass labelled rows as reference=(y, p) to decide and forecast" in text
+
+
+def test_limits_logits_and_matrices():
+    logits, limits = np.log(P / (1 - P)), {"max_positives": 50, "min_recall": 0.05}
+    decision = am.decide(logits, logits=True, **limits)
+    said = am.report(decision)
+    assert said.values["decision"]["threshold"] == decision.threshold
+    assert said.values["curves"]["most"] == 50
+    matrix, y = P[:300].reshape(60, 5), Y[:300].reshape(60, 5)
+    decision = am.decide(matrix, average="macro")
+    actual = am.evaluate(y, decision.labels, average="macro")
+    assert am.report(decision, y).values["actual"]["score"] == actual
+
+
+def test_rules_and_checks_show_what_they_found():
+    rule = am.tune(Y, P)
+    said = am.report(rule)
+    assert said.values["rule"]["threshold"] == rule.threshold
+    (curve,) = [x for x in said.sections[0].figures[0].layers if x["draw"] == "line"]
+    assert max(curve["y"]) == rule.score
+    check = am.calibration_check(Y, P)
+    said = am.report(check)
+    points = said.sections[0].figures[0].layers[-1]
+    assert points["x"] == check.positive_bins.to_dict()["mean"]
+    assert said.values["check"] == check.to_dict()
+
+
+def test_json_has_the_whole_page_and_numbers_in_full(single):
+    values = json.loads(single.render("json"))
+    assert values["decision"]["n_positives"] == am.decide(P).n_positives
+    assert values["curves"]["scores"]["mcc"] == single.values["curves"]["scores"]["mcc"]
+    assert [one["key"] for one in values["sections"]] == [
+        one.key for one in single.sections
+    ]
+    assert values["cards"][1]["interval"] == values["forecast"]["interval"]
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([0.3] * 30, "every score is 0.3"),
+        ([0.0, 1.0] * 15, "every score is 0 or 1"),
+    ],
+)
+def test_scores_that_leave_nothing_to_say(p, message):
+    with warnings.catch_warnings(action="ignore"):  # decide warns of labels too
+        decision = am.decide(p)
+    with pytest.raises(ValueError, match=message):
+        am.report(decision)
+
+
+def test_groups_of_one_are_told():
+    said = am.report(am.decide(P[:40], groups=np.arange(40), average="groups"))
+    assert any("every group has one row" in note for note in said.notes)
+
+
+def test_a_pickled_decision_has_no_report():
+    decision = pickle.loads(pickle.dumps(am.decide(P[:50])))
+    with pytest.raises(ValueError, match="decide once more"):
+        am.report(decision)
+
+
+def test_labels_of_one_class_are_told():
+    said = am.report(am.decide(P[:200]), np.zeros(200))
+    assert said.values["check"] is None
+    assert any("calibration was not checked" in note for note in said.notes)
+    assert len(section(said, "truth").figures) == 1  # no curves of ranks
+
+
+def test_long_curves_that_were_not_made():
+    p = RNG.beta(0.4, 3.0, 60_000)
+    curves = am.report(am.decide(p)).values["curves"]
+    k = np.array(curves["k"])
+    for name in ("f1", "f4", "jaccard", "mcc", "kappa", "gmean", "accuracy"):
+        curve, view = am.decide(p, name).curve, curves["views"][name]
+        np.testing.assert_allclose(curves["scores"][name], curve[k], atol=1e-12)
+        line = np.interp(np.arange(curve.size), k, curves["scores"][name])
+        assert np.abs(line - curve).max() * HEIGHT / (view["high"] - view["low"]) < 1.0
+
+
+@pytest.mark.parametrize("digits", [17, 1])
+def test_ranked_curves_are_those_of_scikit_learn(digits):
+    p = np.round(P, digits)
+    _, roc, pr = section(am.report(am.decide(p), Y), "truth").figures
+    assert roc.title == f"ROC curve, AUC {number(metrics.roc_auc_score(Y, p))}"
+    wanted = number(metrics.average_precision_score(Y, p))
+    assert pr.title == f"Precision–recall curve, average precision {wanted}"
+    x, y, _ = metrics.roc_curve(Y, p, drop_intermediate=False)
+    drawn = roc.layers[1]
+    points = set(zip(drawn["x"], drawn["y"], strict=True))
+    assert points <= set(zip(x.tolist(), y.tolist(), strict=True))
+    precision, recall, _ = metrics.precision_recall_curve(Y, p)
+    drawn = pr.layers[1]
+    points = set(zip(drawn["x"], drawn["y"], strict=True))
+    assert points <= set(zip(recall.tolist(), precision.tolist(), strict=True))
+    assert len(points) <= 202
+
+
+def test_probabilities_that_are_not_reliable_are_warned_of_first():
+    wrong = 3 * P / (1 + 2 * P)
+    told = "The probabilities are not reliable: on these rows this costs"
+    notes = am.report(am.decide(wrong), Y).notes
+    assert notes[0].startswith(told)
+    assert "expected scores on this page do not hold" in notes[0]
+    assert not any(one.startswith(told) for one in am.report(am.decide(P), Y).notes)
+    mended = am.report(am.decide(wrong, reference=(Y, wrong)), Y)
+    assert not any(one.startswith(told) for one in mended.notes)
+
+
+def test_advice_is_in_the_syntax_of_the_surface_that_was_used():
+    decision = am.decide(P, groups=np.arange(P.size), average="groups")
+    shell = report_decision(decision, Y, names={"file": "a.csv"}).render()
+    python = am.report(decision, Y).render()
+    for one, other in (
+        ("--average pooled", "average=&#39;pooled&#39;"),
+        ("--min-recall 0.8", "min_recall=0.8"),
+        ("as --reference", "as reference=(y, p)"),
+    ):
+        assert one in shell
+        assert one not in python
+        assert other in python
+        assert other not in shell
