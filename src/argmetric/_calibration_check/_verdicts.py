@@ -175,7 +175,6 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
-    notes: tuple[str, ...]
 
     def _metric_fields(self) -> list[Field]:
         raise NotImplementedError
@@ -184,6 +183,11 @@ class CheckedRoutes(Result):
         return []
 
     def _row_fields(self) -> list[Field]:
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides."""
         raise NotImplementedError
 
     @property

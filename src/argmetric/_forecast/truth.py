@@ -119,8 +119,8 @@ class Truth:
         for here, down, up in factors or self.factors(cells, each):
             moved = c[here] * (rise * down) + d[here] * (1.0 - up)
             p[here] = moved if shift is None else moved / (c[here] * rise + d[here])
-        p = p.reshape(cells.x.size, -1)
-        return p if prior is None else matched(p, cells.rows, prior * n)
+        flat: Floats = p.reshape(cells.x.size, -1)
+        return flat if prior is None else matched(flat, cells.rows, prior * n)
 
     def factors(self, cells: Cells, each: int) -> list[Factors]:
         """What p, and then 1-p, of cells of either label is multiplied with.
@@ -253,4 +253,5 @@ def drawn_counts(
 
 def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
-    return np.einsum("...c,cd->...d", rows, p)
+    total: Floats = np.einsum("...c,cd->...d", rows, p)
+    return total

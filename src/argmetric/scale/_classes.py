@@ -343,8 +343,9 @@ def evaluate_classes(
     names = None if known is None else tuple(map(plain_label, known.tolist()))
     words = {"average": average, "zero_division": zero_division}
     get_class_metric(metric, n_classes=len(names or (0, 1)), **words)
-    named_columns = {"decision_column": files.decision_column, "label": files.label}
-    wanted = WantedColumns(named_columns)
+    wanted = WantedColumns(
+        {"decision_column": files.decision_column, "label": files.label}
+    )
     pairs: Counter[tuple[Any, Any]] = Counter()
 
     def add(found: Found) -> Found:

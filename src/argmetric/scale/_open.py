@@ -147,15 +147,16 @@ def open(
     >>> data = scale.open("scores/", group="user", memory="2GB")  # doctest: +SKIP
     >>> data.decide("f1", output="decided/")  # doctest: +SKIP
     """
-    named = {"score": score, "label": label, "group": group, "weight": weight}
-    named["decision_column"] = decision_column
+    named: dict[str, Any] = {
+        **{"score": score, "label": label, "group": group, "weight": weight},
+        "decision_column": decision_column,
+    }
     for name, value in named.items():
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be the name of a column, not {shown(value)}")
-    lists = {"scores": scores, "features": features}
-    for name, value in lists.items():
-        if value is not None:
-            lists[name] = check_texts(value, name, "a list of columns")
+    for name, value in (("scores", scores), ("features", features)):
+        several = "a list of columns"
+        named[name] = None if value is None else check_texts(value, name, several)
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(on_error, "on_error", ("stop", "skip"))
     if progress is not None and not callable(progress):
@@ -164,7 +165,6 @@ def open(
     return Files(
         found=blocks_of(*files) if arrays else find_input(files),
         **named,
-        **lists,
         missing_groups=missing_groups,
         on_error=on_error,
         memory=check_memory(memory),

@@ -86,8 +86,9 @@ def tune(
             "a threshold for the mean over groups needs all rows in memory: open the "
             "files without group, or see argmetric.tune"
         )
-    names = {"score": files.score, "label": files.label}
-    wanted = WantedColumns(names, scores="finite")
+    wanted = WantedColumns(
+        {"score": files.score, "label": files.label}, scores="finite"
+    )
     with reading(files, wanted, pos_label, both=True) as run:
         require_defined(chosen, run.n)
         cells = _cells_for(run, chosen, limits)

@@ -128,6 +128,10 @@ def _page(rows: Rows, o: Given, decision: Any, **labels: Any) -> Report:
     known: Any = {"coverage": o.coverage, "reference": rows.labelled}
     if rows.way == "classes":
         names = {"file": rows.table.source}
-        return pages.report_class_decision(decision, rows.y, names=names, **known)
-    how = {**known, **labels, **_names(rows)}
-    return pages.report_decision(decision, rows.y, **how)
+        page: Report = pages.report_class_decision(
+            decision, rows.y, names=names, **known
+        )
+    else:
+        how = {**known, **labels, **_names(rows)}
+        page = pages.report_decision(decision, rows.y, **how)
+    return page
