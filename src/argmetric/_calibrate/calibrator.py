@@ -346,15 +346,9 @@ def check_finite(name: str, value: Any, low: float = -math.inf) -> None:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ChainedMap(Calibrator):
-    """Several maps, one after the other.
+    """Several maps, one after the other."""
 
-    Attributes
-    ----------
-    maps : tuple of Calibrator
-        In the order of their use.
-    """
-
-    maps: tuple[Calibrator, ...]
+    maps: tuple[Calibrator, ...]  # in the order of their use
 
     kind: ClassVar[str] = "chain"
     method: ClassVar[str] = "chain"
@@ -430,15 +424,9 @@ class ChainedMap(Calibrator):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class FunctionMap(Calibrator):
-    """A function of the user's own, from probabilities to probabilities.
+    """A function of the user's own, from probabilities to probabilities."""
 
-    Attributes
-    ----------
-    function : callable
-        Takes and gives an array of one dimension.
-    """
-
-    function: Callable[[Floats], Any]
+    function: Callable[[Floats], Any]  # takes and gives an array of one dimension
 
     method: ClassVar[str] = "function"
 

@@ -17,19 +17,11 @@ class CountedScores(Reference):
     """Sums over rows of one class and about the same score, by rising score.
 
     `scores` and `known_odds` are means of the rows, `weight` is the sum of theirs.
-
-    Attributes
-    ----------
-    rows : ndarray
-        How many each stands for.
-    squares : ndarray
-        Sum of the squares of their weights.
-    low, high : ndarray
-        Lowest and highest of their scores.
     """
 
-    rows: Integers = field(kw_only=True)
-    squares: Floats = field(kw_only=True)
+    rows: Integers = field(kw_only=True)  # how many each stands for
+    squares: Floats = field(kw_only=True)  # sum of the squares of their weights
+    # low, high: lowest and highest of their scores
     low: Floats = field(kw_only=True)
     high: Floats = field(kw_only=True)
 

@@ -83,18 +83,10 @@ def check_class_columns(x: Floats, count: int) -> None:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassTemperatureMap(ClassMap):
-    """Class probabilities softmax(log p / temperature), row by row.
+    """Class probabilities softmax(log p / temperature), row by row."""
 
-    Attributes
-    ----------
-    temperature : float
-        Above 1 for scores that are too sure of themselves.
-    n_classes : int
-        Number of columns.
-    """
-
-    temperature: float
-    n_classes: int
+    temperature: float  # above 1 for scores that are too sure of themselves
+    n_classes: int  # number of columns
 
     kind: ClassVar[str] = "class_temperature"
     method: ClassVar[str] = "temperature"

@@ -48,13 +48,9 @@ class LogOddsMap(Calibrator):
     It takes scores near 0 and 1 as the fit did. Otherwise the many rows that a forest
     or a nearest-neighbour vote gives 0 would stay certain, however often they were
     wrong.
-
-    Attributes
-    ----------
-    reach : float or None
-        Log-odds further from 0 than this count as that far; None: all as they are.
     """
 
+    # log-odds further from 0 than this count as that far; None: all as they are
     reach: float | None = field(default=None, kw_only=True)
 
     def _check(self) -> None:
@@ -115,14 +111,9 @@ class IdentityMap(Calibrator):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlattMap(LogOddsMap):
-    """logit p' = slope·logit p + intercept (Platt 2000, on log-odds).
+    """logit p' = slope·logit p + intercept (Platt 2000, on log-odds)."""
 
-    Attributes
-    ----------
-    slope, intercept : float
-        1 and 0 change nothing; the slope is not negative.
-    """
-
+    # slope, intercept: 1 and 0 change nothing; the slope is not negative
     slope: float
     intercept: float
 
@@ -141,14 +132,9 @@ class PlattMap(LogOddsMap):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BetaMap(LogOddsMap):
-    """logit p' = a·log p - b·log(1-p) + c with a, b ≥ 0 (Kull et al. 2017).
+    """logit p' = a·log p - b·log(1-p) + c with a, b ≥ 0 (Kull et al. 2017)."""
 
-    Attributes
-    ----------
-    a, b, c : float
-        1, 1 and 0 change nothing.
-    """
-
+    # a, b, c: 1, 1 and 0 change nothing
     a: float
     b: float
     c: float
@@ -174,15 +160,9 @@ def beta_features(x: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TemperatureMap(LogOddsMap):
-    """logit p' = logit p / temperature.
+    """logit p' = logit p / temperature."""
 
-    Attributes
-    ----------
-    temperature : float
-        Above 1 for scores that are too sure of themselves.
-    """
-
-    temperature: float
+    temperature: float  # above 1 for scores that are too sure of themselves
 
     kind: ClassVar[str] = "temperature"
     method: ClassVar[str] = "temperature"
@@ -214,14 +194,9 @@ def check_temperature(value: Any) -> None:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class IsotonicMap(Calibrator):
-    """Non-decreasing steps with straight lines between them, constant outside.
+    """Non-decreasing steps with straight lines between them, constant outside."""
 
-    Attributes
-    ----------
-    x, y : ndarray
-        Probabilities at the ends of the steps, and the heights there.
-    """
-
+    # x, y: probabilities at the ends of the steps, and the heights there
     x: Floats
     y: Floats
 

@@ -45,25 +45,14 @@ LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
 
 
 class EstimatedShare(NamedTuple):
-    """An estimated share of positives.
+    """An estimated share of positives."""
 
-    Attributes
-    ----------
-    mean : float
-        The share to expect among the rows.
-    low, high : float
-        Interval that holds it with the probability `coverage`.
-    coverage : float
-        The probability asked for.
-    reference : float
-        The share of positives in the reference.
-    """
-
-    mean: float
+    mean: float  # the share to expect among the rows
+    # low, high: interval that holds it with the probability `coverage`
     low: float
     high: float
-    coverage: float
-    reference: float
+    coverage: float  # the probability asked for
+    reference: float  # the share of positives in the reference
 
     def __str__(self) -> str:
         return (

@@ -57,26 +57,17 @@ FAINTEST = -700.0  # log-odds below which a chance would be 0
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SplineMap(Calibrator):
-    """A non-decreasing curve of the log-odds through some points.
+    """A non-decreasing curve of the log-odds through some points."""
 
-    Attributes
-    ----------
-    knots, values : ndarray
-        Log-odds, and what they become; straight lines between.
-    slope : float
-        Beyond the first and the last knot.
-    ends : tuple of two floats, or None
-        Log-odds from which on scores count as 0 and as 1; None where only finite
-        log-odds were given.
-    low, high : float or None
-        What scores of 0 and of 1 become, and the least and the most that any becomes;
-        None without ends.
-    """
-
+    # knots, values: log-odds, and what they become; straight lines between
     knots: Floats
     values: Floats
-    slope: float
+    slope: float  # beyond the first and the last knot
+    # log-odds from which on scores count as 0 and as 1; None where only finite log-odds
+    # were given
     ends: tuple[float, float] | None
+    # low, high: what scores of 0 and of 1 become, and the least and the most that any
+    # becomes; None without ends
     low: float | None
     high: float | None
 

@@ -22,27 +22,15 @@ Z = 1.959963984540054  # 97.5 % point of the normal law
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
-    """Bins of about equal mass, from low to high probability; ties are not split.
+    """Bins of about equal mass, from low to high probability; ties are not split."""
 
-    Attributes
-    ----------
-    low, high : ndarray
-        Lowest and highest probability in each bin.
-    weight : ndarray
-        Rows in it, or the sum of their weights.
-    mean : ndarray
-        Mean probability: what was said.
-    rate : ndarray
-        Share of positives: what happened.
-    rate_low, rate_high : ndarray
-        Wilson's 95 % interval of the share.
-    """
-
+    # low, high: lowest and highest probability in each bin
     low: Floats
     high: Floats
-    weight: Floats
-    mean: Floats
-    rate: Floats
+    weight: Floats  # rows in it, or the sum of their weights
+    mean: Floats  # mean probability: what was said
+    rate: Floats  # share of positives: what happened
+    # rate_low, rate_high: wilson's 95 % interval of the share
     rate_low: Floats
     rate_high: Floats
 

@@ -32,39 +32,21 @@ COLOURS = {"no": "C3", "too few rows to say": "C7", "yes": "C0"}
 
 @dataclass(frozen=True)
 class ClassReliability:
-    """Whether the probability of one class is reliable.
+    """Whether the probability of one class is reliable."""
 
-    Attributes
-    ----------
-    name : object
-        The class.
-    n : int
-        Rows of this class.
-    forecast_share : float
-        Mean probability of the class.
-    share, share_low, share_high : float
-        Actual share of its rows, and Wilson's 95 % interval.
-    slope : float
-        Of the log-odds: below 1 where p is too sure of itself.
-    ece : float
-        Expected calibration error.
-    p_value : float
-        Chance of such labels if the probability were right, times the number of
-        classes, as all of them are looked at.
-    few : bool
-        Whether fewer than 20 rows are of this class, or of the others.
-    """
-
-    name: Any
-    n: int
-    forecast_share: float
+    name: Any  # the class
+    n: int  # rows of this class
+    forecast_share: float  # mean probability of the class
+    # share, share_low, share_high: actual share of its rows, and Wilson's 95 % interval
     share: float
     share_low: float
     share_high: float
-    slope: float
-    ece: float
+    slope: float  # of the log-odds: below 1 where p is too sure of itself
+    ece: float  # expected calibration error
+    # chance of such labels if the probability were right, times the number of classes,
+    # as all of them are looked at
     p_value: float
-    few: bool
+    few: bool  # whether fewer than 20 rows are of this class, or of the others
 
     @property
     def reliable(self) -> Verdict:

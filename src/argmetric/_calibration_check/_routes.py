@@ -23,24 +23,15 @@ MOST_CELLS = 1 << 23
 
 @dataclass(frozen=True)
 class Units:
-    """What a new sample would draw: rows, or whole groups.
+    """What a new sample would draw: rows, or whole groups."""
 
-    Attributes
-    ----------
-    unit : ndarray or None
-        Number of the unit of every item; None: each is one.
-    segment : ndarray or None
-        Number of the segment whose counts the item enters; None: one for all.
-    n_units, n_segments : int
-        How many there are.
-    per_unit : bool
-        Whether every unit has a score of its own, and the mean of them counts.
-    """
-
-    unit: Integers | None
+    unit: Integers | None  # number of the unit of every item; None: each is one
+    # number of the segment whose counts the item enters; None: one for all
     segment: Integers | None
+    # n_units, n_segments: how many there are
     n_units: int
     n_segments: int
+    # whether every unit has a score of its own, and the mean of them counts
     per_unit: bool
 
 
@@ -194,23 +185,17 @@ RANKING_LOST = 0.005  # of the AUC, from which a map has destroyed some of the r
 
 @dataclass(frozen=True)
 class Route:
-    """One way from scores to labels.
+    """One way from scores to labels."""
 
-    Attributes
-    ----------
-    name : {"recalibrate", "decide", "tune", "half", "weights", "most_probable"}
-        `decide` with recalibrated scores, or with the scores as they stand; a cut that
-        was tuned; the cut at one half; of several classes, weights that were tuned, or
-        the most probable class. What is fitted was fitted on other rows.
-    score, standard_error : float
-        What its labels score.
-    gain, gain_standard_error : float
-        How much better that is than `decide` with the scores as they stand.
-    """
-
+    # `decide` with recalibrated scores, or with the scores as they stand; a cut that
+    # was tuned; the cut at one half; of several classes, weights that were tuned, or
+    # the most probable class. What is fitted was fitted on other rows.
     name: RouteName
+    # score, standard_error: what its labels score
     score: float
     standard_error: float
+    # gain, gain_standard_error: how much better that is than `decide` with the scores
+    # as they stand
     gain: float
     gain_standard_error: float
 

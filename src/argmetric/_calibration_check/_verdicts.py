@@ -137,24 +137,14 @@ def forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
 
 @dataclass(frozen=True)
 class Quality:
-    """Scores of probabilities that know of no decision; lower is better.
+    """Scores of probabilities that know of no decision; lower is better."""
 
-    Attributes
-    ----------
-    ece : float
-        Expected calibration error over bins of equal mass.
-    brier : float
-        Mean of (p - y)².
-    log_loss : float
-        Mean of -log of the probability of the true label; infinite where a row was
-        certain and wrong.
-    n_certain_and_wrong : int
-        Rows with p = 0 that were positive, or p = 1 that were not.
-    """
-
-    ece: float
-    brier: float
+    ece: float  # expected calibration error over bins of equal mass
+    brier: float  # mean of (p - y)²
+    # mean of -log of the probability of the true label; infinite where a row was
+    # certain and wrong
     log_loss: float
+    # rows with p = 0 that were positive, or p = 1 that were not
     n_certain_and_wrong: int
 
 

@@ -30,29 +30,14 @@ from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 
 @dataclass(frozen=True)
 class ClassBatch:
-    """Rows that are to be decided or forecast together.
+    """Rows that are to be decided or forecast together."""
 
-    Attributes
-    ----------
-    p : ndarray
-        Probabilities after the map, in the order of the input.
-    classes : tuple
-        The class of each column.
-    groups : Groups or None
-        Which rows belong together.
-    calibrator : object or None
-        The map that p went through.
-    notes : tuple of str
-        What was done to p.
-    through : callable or None
-        Gives the probabilities that another map in place of the calibrator makes.
-    """
-
-    p: Floats
-    classes: tuple[Any, ...]
-    groups: Groups | None
-    calibrator: Any = None
-    notes: tuple[str, ...] = ()
+    p: Floats  # probabilities after the map, in the order of the input
+    classes: tuple[Any, ...]  # the class of each column
+    groups: Groups | None  # which rows belong together
+    calibrator: Any = None  # the map that p went through
+    notes: tuple[str, ...] = ()  # what was done to p
+    # gives the probabilities that another map in place of the calibrator makes
     through: Callable[[Any], Floats] | None = None
 
     def alternatives(self) -> Iterator[Floats]:

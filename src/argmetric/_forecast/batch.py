@@ -15,35 +15,20 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows whose labels are scored.
+    """Rows whose labels are scored."""
 
-    Attributes
-    ----------
-    metric : Metric
-        What scores them.
-    layout : Layout
-        How they lie in segments; its scores are those before any map.
-    p, q : ndarray
-        Chances of a positive and of a negative, after the map.
-    known, selected : ndarray
-        Labels that have come, nan for the others; and those that are scored.
-    deviation : float
-        Of the effect that the rows of a segment share.
-    prior : float or None
-        The share of positives, where it is given.
-    logits : bool
-        Whether scores are log-odds.
-    """
-
-    metric: Metric
-    layout: Layout
+    metric: Metric  # what scores them
+    layout: Layout  # how they lie in segments; its scores are those before any map
+    # p, q: chances of a positive and of a negative, after the map
     p: Floats
     q: Floats
+    # known, selected: labels that have come, nan for the others; and those that are
+    # scored
     known: Floats
     selected: Booleans
-    deviation: float
-    prior: float | None
-    logits: bool
+    deviation: float  # of the effect that the rows of a segment share
+    prior: float | None  # the share of positives, where it is given
+    logits: bool  # whether scores are log-odds
 
     @property
     def n(self) -> int:

@@ -33,21 +33,13 @@ LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
 
 @dataclass(frozen=True)
 class JudgedGroups:
-    """Rows group by group, with the metric that judges every group.
-
-    Attributes
-    ----------
-    rows : Segments
-        Probabilities; `known` and `selected` lie beside them.
-    deviation : float
-        Of the effect that the rows of a group share.
-    """
+    """Rows group by group, with the metric that judges every group."""
 
     metric: Metric
-    rows: Segments
+    rows: Segments  # probabilities; `known` and `selected` lie beside them
     known: Floats
     selected: Booleans
-    deviation: float
+    deviation: float  # of the effect that the rows of a group share
 
     @property
     def size(self) -> int:
@@ -189,23 +181,17 @@ LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid o
 
 @dataclass(frozen=True)
 class CellLaws:
-    """Pairs of hits and misses of groups, with their chances and values.
+    """Pairs of hits and misses of groups, with their chances and values."""
 
-    Attributes
-    ----------
-    box : ndarray
-        Per group the least hits, how many numbers of hits, and the same of misses.
-    chances, values : ndarray
-        Of all pairs. Groups of one size and as many predictions share their values.
-    places : ndarray
-        With `a` hits and `r` misses more than the least, group g has the chance
-        chances[places[g, 0] + places[g, 1]·a + r] and the value
-        values[places[g, 2] + places[g, 3]·a + r].
-    """
-
+    # per group the least hits, how many numbers of hits, and the same of misses
     box: Integers
+    # chances, values: of all pairs. Groups of one size and as many predictions share
+    # their values.
     chances: Floats
     values: Floats
+    # with `a` hits and `r` misses more than the least, group g has the chance
+    # chances[places[g, 0] + places[g, 1]·a + r] and the value values[places[g, 2] +
+    # places[g, 3]·a + r]
     places: Integers
 
     def take(self, kept: Booleans) -> CellLaws:

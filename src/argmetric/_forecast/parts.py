@@ -32,24 +32,14 @@ UNLIKELY = 1e-13  # ends of a law that do not widen the grid
 
 @dataclass(frozen=True)
 class Parts:
-    """What every group adds to the sum.
+    """What every group adds to the sum."""
 
-    Attributes
-    ----------
-    raw : ndarray
-        Per group P(defined) and E[value^j; defined], j = 1, 2, 3.
-    low, high : ndarray
-        Least and largest value of every group.
-    laws : dict
-        Laws of the groups that are very long.
-    cells : tuple of pairs
-        Numbers and laws of groups of middle length; none where they are too many.
-    """
-
-    raw: Floats
+    raw: Floats  # per group P(defined) and E[value^j; defined], j = 1, 2, 3
+    # low, high: least and largest value of every group
     low: Floats
     high: Floats
-    laws: dict[int, ValueLaw]
+    laws: dict[int, ValueLaw]  # laws of the groups that are very long
+    # numbers and laws of groups of middle length; none where they are too many
     cells: tuple[tuple[Integers, CellLaws], ...] = ()
 
     def take(self, chosen: Integers) -> Parts:
@@ -200,22 +190,15 @@ def _coarser(law: ValueLaw) -> ValueLaw:
 
 @dataclass(frozen=True)
 class GroupCells:
-    """Cells of one width, counted from the least value of each group.
+    """Cells of one width, counted from the least value of each group."""
 
-    Attributes
-    ----------
-    step, count
-        Width and number of the cells.
-    filled : float or None
-        The value that stands in for one that is left out; None where sums are kept
-        apart by how many values went in.
-    base : float or None
-        Where the cells of all groups begin, if sums are kept apart.
-    """
-
+    # step, count: width and number of the cells
     step: float
     count: int
+    # the value that stands in for one that is left out; None where sums are kept apart
+    # by how many values went in
     filled: float | None = None
+    # where the cells of all groups begin, if sums are kept apart
     base: float | None = None
 
     def place(self, values: Floats, least: Floats | float) -> tuple[Integers, Floats]:

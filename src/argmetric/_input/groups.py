@@ -24,20 +24,12 @@ BINS = 1 << 10  # at most: more would leave the cache
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups that were checked where they came in, and are not coded again.
+    """Groups that were checked where they came in, and are not coded again."""
 
-    Attributes
-    ----------
-    codes : ndarray
-        For each row the number of its group, in the order of first appearance.
-    ids : ndarray
-        What the groups are called, in that order.
-    sizes : ndarray or None
-        How many rows each has, where that is known and the rows do not lie in order.
-    """
-
+    # for each row the number of its group, in the order of first appearance
     codes: Integers
-    ids: AnyArray
+    ids: AnyArray  # what the groups are called, in that order
+    # how many rows each has, where that is known and the rows do not lie in order
     sizes: Integers | None = None
 
     @property

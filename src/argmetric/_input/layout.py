@@ -33,39 +33,22 @@ WHICH_AVERAGE = (
 
 
 class Layout(NamedTuple):
-    """Scores of all segments and how to give labels back.
+    """Scores of all segments and how to give labels back."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        Probabilities or logits, one per explicit item.
-    indptr, sizes : ndarray
-        Where each segment begins among `rows`, and how many members it has.
-    rows : ndarray or None
-        Positions in `scores` of the segments' items; None: they lie in order.
-    ids : ndarray or None
-        Names of the segments, where there is more than one.
-    average : str or None
-        How the segments are combined; None for a single vector.
-    restore : callable
-        From 0/1 per explicit item to labels of the kind of the input.
-    select : callable
-        From an array in the shape of the input to its explicit items.
-    shape : tuple of int
-        Shape of the input.
-    coded : Groups or None
-        The groups that were given: who lays the same rows out again may pass them.
-    """
-
-    scores: Floats
+    scores: Floats  # probabilities or logits, one per explicit item
+    # indptr, sizes: where each segment begins among `rows`, and how many members it has
     indptr: Integers
     sizes: Integers
+    # positions in `scores` of the segments' items; None: they lie in order
     rows: Integers | None
-    ids: npt.NDArray[Any] | None
-    average: str | None
+    ids: npt.NDArray[Any] | None  # names of the segments, where there is more than one
+    average: str | None  # how the segments are combined; None for a single vector
+    # from 0/1 per explicit item to labels of the kind of the input
     restore: Callable[[npt.NDArray[Any]], Any]
+    # from an array in the shape of the input to its explicit items
     select: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # shape of the input
+    # the groups that were given: who lays the same rows out again may pass them
     coded: Groups | None = None
 
     @property

@@ -312,21 +312,12 @@ def check_weight(
 
 @dataclass(frozen=True, eq=False)
 class Probabilities:
-    """Scores that were checked where they came in, and are not checked again.
+    """Scores that were checked where they came in, and are not checked again."""
 
-    Attributes
-    ----------
-    values : ndarray
-        Finite; between 0 and 1 unless they are log-odds.
-    logits : bool
-        Whether they are.
-    scale_is_known : bool
-        Whether nobody has to ask if they are labels, even where all are 0 or 1: a tree
-        gave them, or they are a part of more rows.
-    """
-
-    values: Floats
-    logits: bool = False
+    values: Floats  # finite; between 0 and 1 unless they are log-odds
+    logits: bool = False  # whether they are
+    # whether nobody has to ask if they are labels, even where all are 0 or 1: a tree
+    # gave them, or they are a part of more rows
     scale_is_known: bool = False
 
     @property

@@ -45,90 +45,76 @@ ACTUAL_DRAWS = 2000
 
 @dataclass(frozen=True, repr=False)
 class Period(Result):
-    """One period.
+    """One period."""
 
-    Attributes
-    ----------
-    start, end : str
-        When it begins, and when the next one does; without times, numbers of rows.
-    n, n_positives, n_known : int
-        Rows, predicted positives, and rows whose true label is known; of a matrix its
-        cells.
-    expected, low, high : float
-        Expected score and its interval, all readings mixed. The interval holds unless
-        the verdict is "cannot say without labels"; `answer` says so.
-    share, share_low, share_high : float
-        Share of positives among the rows, and its interval.
-    population_low, population_high : float
-        Interval of the share of positives where the rows come from, if only this
-        share moved; from the scores alone.
-    p_nothing, p_other_rows, p_share : float
-        Probabilities of the three readings: nothing happened, other rows came, the
-        share of positives moved.
-    verdict : str
-        "fine", "share moved" or "cannot say without labels". A period that moved itself
-        is not fine where there is an alarm on movement. Where all labels are known they
-        decide: "fine" or "below the floor", and without a floor "all labels known".
-    if_share, if_share_low, if_share_high : float
-        Expected score and interval if the share of positives moved.
-    if_other_rows, if_other_rows_low, if_other_rows_high : float
-        Expected score and interval if other rows came.
-    from_map, from_share, from_chance : float
-        Parts of the variance of the score that the map, the share of positives and
-        chance are behind.
-    actual, actual_low, actual_high : float
-        Score of the rows whose label is known, and an interval for such rows. A mean
-        over groups or samples takes those all of whose labels are known.
-    z, z_reference, z_floor : float
-        Statistics of the alarms: movement against the past, movement against the
-        reference, and the floor. Large is bad. The first two are negative where the
-        score moved for the better; that of the floor is infinite where all labels are
-        known.
-    critical, critical_floor : float
-        Values that z, in absolute value, and z_floor must exceed for an alarm.
-    alarm : str
-        "", or "moved for the worse", "moved for the better" and "below the floor",
-        with a comma between two. A score that improves without a cause is suspect.
-    n_outside : int
-        Rows whose scores lie outside of those of the reference.
-    """
-
+    # start, end: when it begins, and when the next one does; without times, numbers of
+    # rows
     start: str
     end: str
+    # n, n_positives, n_known: rows, predicted positives, and rows whose true label is
+    # known; of a matrix its cells
     n: int
     n_positives: int
     n_known: int
+    # expected, low, high: expected score and its interval, all readings mixed. The
+    # interval holds unless the verdict is "cannot say without labels"; `answer` says
+    # so.
     expected: float
     low: float
     high: float
+    # share, share_low, share_high: share of positives among the rows, and its interval
     share: float
     share_low: float
     share_high: float
+    # population_low, population_high: interval of the share of positives where the rows
+    # come from, if only this share moved; from the scores alone
     population_low: float
     population_high: float
+    # p_nothing, p_other_rows, p_share: probabilities of the three readings: nothing
+    # happened, other rows came, the share of positives moved
     p_nothing: float
     p_other_rows: float
     p_share: float
+    # "fine", "share moved" or "cannot say without labels". A period that moved itself
+    # is not fine where there is an alarm on movement. Where all labels are known they
+    # decide: "fine" or "below the floor", and without a floor "all labels known".
     verdict: str
+    # if_share, if_share_low, if_share_high: expected score and interval if the share of
+    # positives moved
     if_share: float
     if_share_low: float
     if_share_high: float
+    # if_other_rows, if_other_rows_low, if_other_rows_high: expected score and interval
+    # if other rows came
     if_other_rows: float
     if_other_rows_low: float
     if_other_rows_high: float
+    # from_map, from_share, from_chance: parts of the variance of the score that the
+    # map, the share of positives and chance are behind
     from_map: float
     from_share: float
     from_chance: float
+    # actual, actual_low, actual_high: score of the rows whose label is known, and an
+    # interval for such rows. A mean over groups or samples takes those all of whose
+    # labels are known.
     actual: float
     actual_low: float
     actual_high: float
-    n_outside: int
+    n_outside: int  # rows whose scores lie outside of those of the reference
+    # z, z_reference, z_floor: statistics of the alarms: movement against the past,
+    # movement against the reference, and the floor. Large is bad. The first two are
+    # negative where the score moved for the better; that of the floor is infinite where
+    # all labels are known.
     z: float = math.nan
     z_reference: float = math.nan
     z_floor: float = math.nan
     rho: float = 0.0
+    # critical, critical_floor: values that z, in absolute value, and z_floor must
+    # exceed for an alarm
     critical: float = math.nan
     critical_floor: float = math.nan
+    # "", or "moved for the worse", "moved for the better" and "below the floor", with a
+    # comma between two. A score that improves without a cause is suspect.
     alarm: str = ""
 
     @property

@@ -40,34 +40,18 @@ class RawCut(NamedTuple):
 
 @dataclass(frozen=True)
 class PortableRule:
-    """One cut for each column, or the largest of weight·p + offset of classes.
+    """One cut for each column, or the largest of weight·p + offset of classes."""
 
-    Attributes
-    ----------
-    title : str
-        The rule in words.
-    columns : tuple of str
-        Names of the columns of scores.
-    labels : tuple
-        Negative and positive label, or the classes.
-    cuts : tuple of RawCut
-        One for each column; empty for classes.
-    weights, offsets : tuple of float
-        One for each class; empty for cuts.
-    logits : ClassLogits or None
-        From p to weighted logits of the classes, where the rule has a calibrator.
-    single : bool
-        Whether scores are one vector and not a matrix.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    labels: tuple[Any, ...]
-    cuts: tuple[RawCut, ...] = ()
+    title: str  # the rule in words
+    columns: tuple[str, ...]  # names of the columns of scores
+    labels: tuple[Any, ...]  # negative and positive label, or the classes
+    cuts: tuple[RawCut, ...] = ()  # one for each column; empty for classes
+    # weights, offsets: one for each class; empty for cuts
     weights: tuple[float, ...] = ()
     offsets: tuple[float, ...] = ()
+    # from p to weighted logits of the classes, where the rule has a calibrator
     logits: ClassLogits | None = None
-    single: bool = False
+    single: bool = False  # whether scores are one vector and not a matrix
 
     def labels_of(self, target: str, *kinds: type) -> type:
         """Kind of the labels; refuse a mixture, and what the target cannot write."""

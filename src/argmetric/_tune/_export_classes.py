@@ -36,26 +36,13 @@ class ClassLogits:
 
     x = log max(p / sum p, 2^-53). With a `temperature` other than 1, x becomes
     log softmax(x / temperature). x of `floor` or less count as `floor`.
-
-    Attributes
-    ----------
-    temperature : float
-        Of p, before all else.
-    floor : float or None
-        A logarithm.
-    lump : float
-        Added to the logit of a class at the floor.
-    matrix : ndarray
-        A row for each x, a column for each logit.
-    biases : ndarray
-        One for each class, the logarithm of its weight included.
     """
 
-    temperature: float
-    floor: float | None
-    lump: float
-    matrix: Floats
-    biases: Floats
+    temperature: float  # of p, before all else
+    floor: float | None  # A logarithm
+    lump: float  # added to the logit of a class at the floor
+    matrix: Floats  # A row for each x, a column for each logit
+    biases: Floats  # one for each class, the logarithm of its weight included
 
     def values(self, p: Floats, weights: Floats, offsets: Floats) -> Floats:
         """What `apply` compares; rows that do not sum to 1 are refused.

@@ -110,31 +110,19 @@ def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
 
 @dataclass(frozen=True)
 class CellSampler:
-    """Cells of rows in the order of the scores.
-
-    Attributes
-    ----------
-    draws : ndarray
-        Expected number of draws of each cell, the number of its rows if they weigh
-        the same. Otherwise W²/Q draws worth Q/W each, W and Q the sums of weights and
-        of their squares: the mean and the variance of the resampled weight are right.
-    worth : ndarray
-        Weight of a draw.
-    rows, mean_weight : ndarray
-        Number of rows of the cell, and their mean weight.
-    positive : ndarray of bool
-        Class of each cell.
-    ends : ndarray
-        Number of cells that each cut predicts.
-    """
+    """Cells of rows in the order of the scores."""
 
     cuts: Integers
+    # expected number of draws of each cell, the number of its rows if they weigh the
+    # same. Otherwise W²/Q draws worth Q/W each, W and Q the sums of weights and of
+    # their squares: the mean and the variance of the resampled weight are right.
     draws: Floats
-    worth: Floats
+    worth: Floats  # weight of a draw
+    # rows, mean_weight: number of rows of the cell, and their mean weight
     rows: Integers
     mean_weight: Floats
-    positive: Booleans
-    ends: Integers
+    positive: Booleans  # class of each cell
+    ends: Integers  # number of cells that each cut predicts
 
     @property
     def n_units(self) -> int:

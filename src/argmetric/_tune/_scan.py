@@ -71,17 +71,10 @@ def sort_rows(
 
 @dataclass(frozen=True)
 class Cuts:
-    """Weighted counts of every cut, over the same rows.
+    """Weighted counts of every cut, over the same rows."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        The distinct scores, descending.
-    tp, fp : ndarray
-        True and false positives of every cut, one more than there are scores.
-    """
-
-    scores: Floats
+    scores: Floats  # the distinct scores, descending
+    # tp, fp: true and false positives of every cut, one more than there are scores
     tp: Floats
     fp: Floats
 

@@ -35,18 +35,11 @@ ABSENT = {0.0: "counts 0", 1.0: "counts 1"}
 
 @dataclass(frozen=True)
 class ClassMetric:
-    """A score of a confusion matrix of several classes; greater is better.
+    """A score of a confusion matrix of several classes; greater is better."""
 
-    Attributes
-    ----------
-    name : str
-        What results call it, such as "macro f1".
-    zero_division : float
-        What a class counts that is neither true nor predicted in any row: 0, 1, or nan
-        where it is left out of the mean.
-    """
-
-    name: str
+    name: str  # what results call it, such as "macro f1"
+    # what a class counts that is neither true nor predicted in any row: 0, 1, or nan
+    # where it is left out of the mean
     zero_division: float = math.nan
 
     greater_is_better: ClassVar[bool] = True

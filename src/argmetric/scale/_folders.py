@@ -27,21 +27,11 @@ class UnfinishedError(DataError):
 
 @dataclass(frozen=True)
 class Places:
-    """Folders of a run.
+    """Folders of a run."""
 
-    Attributes
-    ----------
-    output : str
-        What is written in the end, by one rename.
-    fresh : str
-        The output while it grows, beside its place.
-    work : str
-        Pieces, labels, and what tasks have found.
-    """
-
-    output: str
-    fresh: str
-    work: str
+    output: str  # what is written in the end, by one rename
+    fresh: str  # the output while it grows, beside its place
+    work: str  # pieces, labels, and what tasks have found
 
     def inside(self, *parts: str) -> str:
         """A path in the working folder."""

@@ -9,24 +9,12 @@ from argmetric.scale._executors import load_extra
 
 
 class Partition(NamedTuple):
-    """Rows of a Dask collection, which may be computed as often as they are read.
+    """Rows of a Dask collection, which may be computed as often as they are read."""
 
-    Attributes
-    ----------
-    path : str
-        What messages call it.
-    name : str
-        What the file of the output is called.
-    parts : tuple of bytes
-        What computes a frame; or features, and labels.
-    schema : pyarrow.Schema
-        The columns of the rows.
-    """
-
-    path: str
-    name: str
-    parts: tuple[bytes, ...]
-    schema: Any
+    path: str  # what messages call it
+    name: str  # what the file of the output is called
+    parts: tuple[bytes, ...]  # what computes a frame; or features, and labels
+    schema: Any  # the columns of the rows
 
     def table(self) -> Any:
         """The rows themselves, computed in this thread."""

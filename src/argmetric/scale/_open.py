@@ -23,19 +23,12 @@ from argmetric.scale._tune import tune
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Files:
-    """Files of any size, their columns, and how they are worked on; see `open`.
+    """Files of any size, their columns, and how they are worked on; see `open`."""
 
-    Attributes
-    ----------
-    found : list
-        The files, sorted by path, or the partitions of a Dask collection.
-    score, label, group, weight, decision_column, scores, features, missing_groups
-        The columns, as they were named.
-    on_error, memory, work_dir, executor, n_jobs, progress
-        How the verbs run.
-    """
-
+    # the files, sorted by path, or the partitions of a Dask collection
     found: list[Any]
+    # score, label, group, weight, decision_column, scores, features, missing_groups:
+    # the columns, as they were named
     score: str | None
     label: str | None
     group: str | None
@@ -44,6 +37,7 @@ class Files:
     scores: list[str] | None
     features: list[str] | None
     missing_groups: MissingGroups
+    # on_error, memory, work_dir, executor, n_jobs, progress: how the verbs run
     on_error: OnError
     memory: int
     work_dir: str | None

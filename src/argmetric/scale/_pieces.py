@@ -38,27 +38,13 @@ Chunk = tuple[Integers, Floats, Any]  # row numbers, scores, ids
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a file: some batches of its file of pieces, or all of the file itself.
+    """Rows of a file: some batches of its file of pieces, or all of the file itself."""
 
-    Attributes
-    ----------
-    file : int
-        The number of the file.
-    source : Source or None
-        The file, where nothing was partitioned.
-    pieces : str
-        The file of pieces.
-    batches : range
-        Which of its batches, in the order of the rows.
-    rows : int
-        How many there are.
-    """
-
-    file: int
-    source: Source | None = None
-    pieces: str = ""
-    batches: range = range(0)
-    rows: int = 0
+    file: int  # the number of the file
+    source: Source | None = None  # the file, where nothing was partitioned
+    pieces: str = ""  # the file of pieces
+    batches: range = range(0)  # which of its batches, in the order of the rows
+    rows: int = 0  # how many there are
 
     @property
     def path(self) -> str:
@@ -93,21 +79,11 @@ class PieceReader:
 
 @dataclass(frozen=True)
 class Bucket:
-    """All rows of some pieces in memory, in the order of the pieces.
+    """All rows of some pieces in memory, in the order of the pieces."""
 
-    Attributes
-    ----------
-    values : ndarray
-        What is read of every row, within its range.
-    ids : pyarrow.ChunkedArray or None
-        Their groups.
-    tallies : list of Tally
-        The rows of every piece.
-    """
-
-    values: Floats
-    ids: Any
-    tallies: list[Tally]
+    values: Floats  # what is read of every row, within its range
+    ids: Any  # their groups
+    tallies: list[Tally]  # the rows of every piece
 
     def groups(self) -> Groups:
         """Groups by number, in the order of first appearance; null is one of them."""

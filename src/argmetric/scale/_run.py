@@ -68,19 +68,7 @@ def counted(pieces: PieceTuple, tallies: Sequence[Tally]) -> Found:
 
 @dataclass
 class Run:
-    """What stages need, and what they leave for the next ones.
-
-    Attributes
-    ----------
-    sources : dict of int to Source
-        The files, by number.
-    columns : Columns
-        What is read of them.
-    tallies : dict of int to Tally
-        What went in, by the number of the file.
-    skipped : list of str
-        Files that were left out, with the reason.
-    """
+    """What stages need, and what they leave for the next ones."""
 
     executor: Executor
     n_workers: int
@@ -88,9 +76,11 @@ class Run:
     places: Places
     report: Report
     on_error: OnError
-    sources: dict[int, Source] = field(default_factory=dict)
-    columns: UsedColumns = field(default_factory=UsedColumns)
+    sources: dict[int, Source] = field(default_factory=dict)  # the files, by number
+    columns: UsedColumns = field(default_factory=UsedColumns)  # what is read of them
+    # what went in, by the number of the file
     tallies: dict[int, Tally] = field(default_factory=dict)
+    # files that were left out, with the reason
     skipped: list[str] = field(default_factory=list)
 
     @property

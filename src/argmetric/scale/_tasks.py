@@ -102,24 +102,13 @@ MOST_SMALL_TASKS = 1 << 9
 
 @dataclass(frozen=True)
 class PieceTask:
-    """A function of one item whose result is kept under a name.
+    """A function of one item whose result is kept under a name."""
 
-    Attributes
-    ----------
-    function : callable
-        Has done all its work when it returns, however often it was begun.
-    item : object
-        Its argument.
-    kept : str
-        Where its result is kept; empty where it is not.
-    rows : int
-        How much work it is, for those who wait.
-    """
-
+    # has done all its work when it returns, however often it was begun
     function: Callable[[Any], Found]
-    item: Any
-    kept: str
-    rows: int = 0
+    item: Any  # its argument
+    kept: str  # where its result is kept; empty where it is not
+    rows: int = 0  # how much work it is, for those who wait
 
 
 @dataclass(frozen=True)

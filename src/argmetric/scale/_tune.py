@@ -165,21 +165,13 @@ def _range_left(
 
 @dataclass(frozen=True)
 class ScoreCells:
-    """Cells with rows in them, ascending.
+    """Cells with rows in them, ascending."""
 
-    Attributes
-    ----------
-    scores : ndarray
-        The smallest score of each.
-    first, last : ndarray
-        The keys that each stands for.
-    positive, negative : ndarray
-        Its rows of either class.
-    """
-
-    scores: Floats
+    scores: Floats  # the smallest score of each
+    # first, last: the keys that each stands for
     first: Hashes
     last: Hashes
+    # positive, negative: its rows of either class
     positive: Integers
     negative: Integers
 

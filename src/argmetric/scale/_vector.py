@@ -67,22 +67,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class VectorCut:
-    """Which rows of a vector are chosen.
-
-    Attributes
-    ----------
-    threshold : float or None
-        `p >= threshold` are chosen; None where a tie is split.
-    tied : float
-        The score of that tie: all above it are chosen.
-    quota : int
-        How many of those that share it are chosen, the first in order.
-    """
+    """Which rows of a vector are chosen."""
 
     reading: Reading
-    threshold: float | None
-    tied: float
-    quota: int
+    threshold: float | None  # `p >= threshold` are chosen; None where a tie is split
+    tied: float  # the score of that tie: all above it are chosen
+    quota: int  # how many of those that share it are chosen, the first in order
 
     def labels(self, scores: Floats) -> tuple[npt.NDArray[np.int8], VectorCut]:
         """Labels of the next rows, and the cut for those that follow."""

@@ -239,25 +239,15 @@ def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
 
 @dataclass(frozen=True)
 class SummaryIteration:
-    """What the theory of SEARN speaks of, on the clusters that are learned from.
+    """What the theory of SEARN speaks of, on the clusters that are learned from."""
 
-    Attributes
-    ----------
-    iteration : int
-        0 is the initial policy.
-    loss : float
-        Of the policy: 1 - ROUGE-2 recall, averaged over references and clusters.
-    regret : float
-        Mean cost of its choices: the recall that the best piece would have brought
-        more, were the whole budget spent at that rate.
-    steps : float
-        Mean number of choices in a summary.
-    """
-
-    iteration: int
+    iteration: int  # 0 is the initial policy
+    # of the policy: 1 - ROUGE-2 recall, averaged over references and clusters
     loss: float
+    # mean cost of its choices: the recall that the best piece would have brought more,
+    # were the whole budget spent at that rate
     regret: float
-    steps: float
+    steps: float  # mean number of choices in a summary
 
     def __str__(self) -> str:
         what = f"iteration {self.iteration}" if self.iteration else "initial"

@@ -25,18 +25,10 @@ _HUES = 7  # colours of the page; steps take turns
 
 
 class Step(NamedTuple):
-    """A step of the search: the words it added, and the gain it was expected to bring.
+    """A step of the search: the words it added, and the gain that it expected."""
 
-    Attributes
-    ----------
-    words : list of str
-        In the order of the source.
-    gain : float
-        By the policy's own measure: comparable within a summary.
-    """
-
-    words: list[str]
-    gain: float
+    words: list[str]  # in the order of the source
+    gain: float  # by the policy's own measure: comparable within a summary
 
 
 @dataclass(frozen=True, eq=False, repr=False)

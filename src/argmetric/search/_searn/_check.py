@@ -22,21 +22,11 @@ _SMALL = 1e-9  # losses and costs that differ by less are equal
 
 @dataclass(frozen=True)
 class TaskProblem:
-    """Something wrong with a task.
+    """Something wrong with a task."""
 
-    Attributes
-    ----------
-    check : str
-        Which check failed.
-    where : str
-        Input and state.
-    what : str
-        What is wrong, and what to do.
-    """
-
-    check: str
-    where: str
-    what: str
+    check: str  # which check failed
+    where: str  # input and state
+    what: str  # what is wrong, and what to do
 
     def __str__(self) -> str:
         return f"{self.check}: {self.what} ({self.where})"

@@ -17,46 +17,25 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration.
+    """One iteration."""
 
-    Attributes
-    ----------
-    number : int
-        From 1.
-    beta : float
-        Share of decisions that the new classifier got in the mixture.
-    examples : int
-        Decisions it was trained on.
-    regret : float
-        Mean regret of its choices on these (its cost-sensitive loss).
-    mistakes : float
-        Share of its choices on these that have a regret: under `cross_validation`, of
-        the classifiers that did not see the input.
-    roll_in_loss : float
-        Mean loss of the policy that the examples came from, on the training inputs.
-    dev_loss : float or None
-        Mean loss of all learned policies, the initial one removed, on development
-        inputs.
-    initial_weight : float
-        Share of decisions still with the initial policy.
-    seconds : float
-        Time taken.
-    unseen_mistakes : float or None
-        As `mistakes`, of a classifier that did not see the input; in the first of
-        several iterations without `cross_validation`, where there are enough to count.
-        Far more of them than `mistakes` mean that the policy learns next to nothing
-        from further iterations.
-    """
-
-    number: int
-    beta: float
-    examples: int
-    regret: float
+    number: int  # from 1
+    beta: float  # share of decisions that the new classifier got in the mixture
+    examples: int  # decisions it was trained on
+    regret: float  # mean regret of its choices on these (its cost-sensitive loss)
+    # share of its choices on these that have a regret: under `cross_validation`, of the
+    # classifiers that did not see the input
     mistakes: float
+    # mean loss of the policy that the examples came from, on the training inputs
     roll_in_loss: float
+    # mean loss of all learned policies, the initial one removed, on development inputs
     dev_loss: float | None
-    initial_weight: float
-    seconds: float
+    initial_weight: float  # share of decisions still with the initial policy
+    seconds: float  # time taken
+    # as `mistakes`, of a classifier that did not see the input; in the first of several
+    # iterations without `cross_validation`, where there are enough to count. Far more
+    # of them than `mistakes` mean that the policy learns next to nothing from further
+    # iterations.
     unseen_mistakes: float | None = None
 
     def __str__(self) -> str:
