@@ -298,6 +298,7 @@ NAMESAKES = {
         "each learner keeps its weights in another layout",
         ("decisions", "multilabel", "stream"),
     ),
+    "search": ("over rows near a tie, and over labels", ("limits", "multilabel")),
     "train": ("over labels, and over tokens", ("multilabel", "tagging_train")),
 }
 
