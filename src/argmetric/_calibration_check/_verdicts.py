@@ -175,7 +175,6 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
-    notes: tuple[str, ...]
 
     def _metric_fields(self) -> list[Field]:
         raise NotImplementedError
@@ -312,7 +311,7 @@ class CheckedRoutes(Result):
             *(self._quality(name, words) for name, words in QUALITIES.items()),
             self._field("method", "recalibrated by", "{}, out of fold"),
             *self._row_fields(),
-            Field("notes", self.notes),
+            Field("notes", self._notes()),
         ]
 
     def _quality(self, name: str, words: str) -> Field:
