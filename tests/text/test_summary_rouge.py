@@ -173,7 +173,7 @@ def test_scores_as_plain_values():
     found = scores_of_three().to_dict()
     assert found["rouge_2"] == {
         "mean": 0.25,
-        "interval": (0.0, 0.75),
+        "interval": [0.0, 0.75],
         "best": pytest.approx(1 / 3),
     }
     assert found["clusters"][1] == {

@@ -306,7 +306,7 @@ class CheckedRoutes(Result):
             *(self._quality(name, words) for name, words in QUALITIES.items()),
             self._field("method", "recalibrated by", "{}, out of fold"),
             *self._row_fields(),
-            Field("notes", self.notes),
+            Field("notes", self._notes()),
         ]
 
     def _quality(self, name: str, words: str) -> Field:
