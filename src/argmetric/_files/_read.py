@@ -44,7 +44,7 @@ from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
 
 Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
 
-BLOCK_BYTES = 1 << 23  # of text in a batch
+BLOCK_BYTES = 1 << 22  # of text in a batch; 2^23 take a fifth longer
 
 
 def read_table(
