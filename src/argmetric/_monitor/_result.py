@@ -378,14 +378,15 @@ class Monitoring(Saved["Monitoring"]):
         rows = f"{reference.sum():,} rows, {reference[1]:,} positive"
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
         found = self._found.of(self.counts, self.watch)
-        told = [values_of(one) for one in self.periods]
+        told = map(values_of, self.periods)
         return [
             Field("file", NAME),
             Field("format", FORMAT),
             Field("watch", self.watch, "reference", rows),
             Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
-            Field("periods", [one.values() for one in found], "periods", number),
-            Field("told", [{name: one[name] for name in TOLD} for one in told]),
+            # Only where it is saved: readings that nobody asked for take time.
+            Field("periods", lambda: [x.values() for x in found], "periods", number),
+            Field("told", lambda: [{name: x[name] for name in TOLD} for x in told]),
             Field("segments", self._segments),
             Field("watches", self._watches),
             Field("notes", self.notes),
