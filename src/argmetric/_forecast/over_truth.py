@@ -45,7 +45,7 @@ def law_over_truth(
     p = Truth(calibrator).chances(cells, batch.prior, batch.n, draws=MOVES)
     layout = batch.layout
     rows = layout.segment_rows(0, layout.sizes.size)
-    given = (one[rows] for one in (cells.place, batch.selected, batch.known))
+    given = cells.place[rows], batch.selected[rows], batch.known[rows]
     sample = GroupSample(batch.metric, *given, layout.indptr, layout.sizes)
     centre = sample.moments(_own(batch, cells, calibrator)[:, 0])[0]
     moves = [sample.moments(column)[0] - centre for column in p.T]
