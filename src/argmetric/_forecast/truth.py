@@ -115,12 +115,13 @@ class Truth:
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
         rise = 1.0 if shift is None else np.exp(shift)
-        p = np.empty((cells.x.size, each, self.maps))
+        by_map = np.empty((cells.x.size, each, self.maps))
         for here, down, up in factors or self.factors(cells, each):
             moved = c[here] * (rise * down) + d[here] * (1.0 - up)
-            p[here] = moved if shift is None else moved / (c[here] * rise + d[here])
-        flat: Floats = p.reshape(cells.x.size, -1)
-        return flat if prior is None else matched(flat, cells.rows, prior * n)
+            whole = 1.0 if shift is None else c[here] * rise + d[here]
+            by_map[here] = moved / whole
+        p = by_map.reshape(cells.x.size, -1)
+        return p if prior is None else matched(p, cells.rows, prior * n)
 
     def factors(self, cells: Cells, each: int) -> list[Factors]:
         """What p, and then 1-p, of cells of either label is multiplied with.
@@ -253,5 +254,4 @@ def drawn_counts(
 
 def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
-    total: Floats = np.einsum("...c,cd->...d", rows, p)
-    return total
+    return np.asarray(np.einsum("...c,cd->...d", rows, p))

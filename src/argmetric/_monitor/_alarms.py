@@ -36,7 +36,6 @@ YEARS = 40_000  # that are simulated
 LONGEST_YEAR = 104  # periods of a simulated year; longer ones are several of these
 SMALL_STEP = 0.1  # of θ, on which side of 0 the score is compared
 NO_STEP = 1e-6  # difference of the score that counts as none
-NOT_MOVED = math.nan, math.nan
 
 
 @lru_cache(maxsize=64)
@@ -141,18 +140,15 @@ def movements(
     part = np.ones(len(tables)) if known is None else known.astype(np.float64)
     past = old + np.cumsum(rows * np.append(0.0, part)[:, None], axis=0)
     labels = np.cumsum(np.array(tables), axis=0)
-    ends = range(first + 1, len(tables) + 1)
-    pairs = [(end, w) for end in ends for w in WINDOWS if w <= end]
-    end, width = np.array([*pairs, *((one, 1) for one in ends)]).T
-    then = past[end - width]
-    then[len(pairs) :] = old  # a period against the reference alone
-    roots = signed_roots(then, sums[end] - sums[end - width], chances)
     found = []
-    for i, last in enumerate(ends):
-        side = direction(labels[last - 1], old, chances, metric)
-        furthest = max(roots[: len(pairs)][end[: len(pairs)] == last], key=abs)
-        pair = furthest, roots[len(pairs) + i]
-        found.append((-side * pair[0], -side * pair[1]) if side else NOT_MOVED)
+    for end in range(first + 1, len(tables) + 1):  # each by itself: sums round alike
+        side = direction(labels[end - 1], old, chances, metric)
+        starts = end - np.array([1, *(w for w in WINDOWS if w <= end)])
+        then = past[starts]
+        then[0] = old  # the period against the reference alone
+        against, *roots = signed_roots(then, sums[end] - sums[starts], chances).tolist()
+        furthest = -side * max(roots, key=abs)
+        found.append((furthest, -side * against) if side else (math.nan, math.nan))
     return found
 
 
