@@ -291,7 +291,11 @@ CALLS: dict[str, Call] = {
     "Decision.to_frame": of(DECISION.to_frame, backend="pandas"),
     "Report.render": of(am.report(RULE).render, format="md"),
     "argmetric.report": of(
-        am.report, result=DECISION, y=Y, pos_label=1, coverage=0.8, reference=(Y, P)
+        lambda result, **known: am.report(
+            DECISION if type(result) is str else result, **known
+        ),  # a copy of a decision has no page
+        **{"result": "a decision", "y": Y, "pos_label": 1, "coverage": 0.8},
+        reference=(Y, P),
     ),
     "Forecast.cdf": of(FORECAST.cdf, x=0.5),
     "Forecast.probability_below": of(FORECAST.probability_below, x=0.5),

@@ -66,7 +66,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.decide": Call(
+    "Files.decide": Call(
         on_files(opened.decide),
         {
             "files": "scores.parquet",
@@ -88,7 +88,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.decide_classes": Call(
+    "Files.decide_classes": Call(
         on_files(opened.decide_classes),
         {
             "files": "scores.parquet",
@@ -108,7 +108,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.evaluate_classes": Call(
+    "Files.evaluate_classes": Call(
         on_files(opened.evaluate_classes),
         {
             "files": "scores.parquet",
@@ -122,7 +122,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.tune": Call(
+    "Files.tune": Call(
         on_files(opened.tune),
         {
             "files": "scores.parquet",
@@ -143,7 +143,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.calibrate": Call(
+    "Files.calibrate": Call(
         on_files(opened.calibrate),
         {
             "files": "scores.parquet",
@@ -159,7 +159,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.calibration_check": Call(
+    "Files.calibration_check": Call(
         on_files(opened.calibration_check),
         {
             "files": "scores.parquet",
@@ -181,7 +181,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.forecast": Call(
+    "Files.forecast": Call(
         on_files(opened.forecast),
         {
             "files": "scores.parquet",
@@ -198,7 +198,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.fit": Call(
+    "Files.fit": Call(
         on_files(opened.fit),
         {
             "estimator": am.MetricLogisticRegression(n_restarts=1),
@@ -209,7 +209,7 @@ SCALED = {
         },
         NAMES,
     ),
-    "argmetric.scale.Files.evaluate": Call(
+    "Files.evaluate": Call(
         on_files(opened.evaluate),
         {
             "files": "scores.parquet",

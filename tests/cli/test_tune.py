@@ -213,7 +213,7 @@ def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
     shown = words(ended.err)
     assert f"({'r.json'}, tuned on 400 rows, f1 {rule.score:.4f})" in shown
     assert f"forecast {f.mean:.4f}, 90 % interval" in shown
-    assert f"positives {chosen.sum()} (" in shown
+    assert f"positives {chosen.sum()} of 200 (" in shown
     found = json.loads(run("decide", "val.parquet", "--rule", "r.json", "--json").out)
     assert found["rule"] == json.loads(json.dumps(rule.to_dict()))
     if labels == "y":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 import argmetric as am
 from argmetric import _files as aio
+from argmetric.cli._app import app
+from argmetric.cli._errors import with_flags
 
 
 @pytest.fixture
@@ -288,3 +291,26 @@ def test_rows_without_a_group(gap: str | None) -> None:
 def test_groups_that_cannot_be_told_apart() -> None:
     with pytest.raises(aio.DataError, match=r"'g' holds list<.*cannot be told apart"):
         aio.groups(table_of(g=[[1], [2]]), "g")
+
+
+def test_errors_name_roles_and_the_command_line_its_flags() -> None:
+    folder = Path(aio.__file__).parent
+    flags = re.compile(r"--[a-z]|argmetric [a-z]+ -")
+    spoken = [p.name for p in folder.rglob("*.py") if flags.search(p.read_text())]
+    assert spoken == []
+    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
+    assert said == "`pos_label`, `hash_bits=18`; `a`"
+    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
+    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
+
+
+def test_every_role_has_a_flag() -> None:
+    known = {
+        name
+        for called, command in app.resolved_commands().items()
+        if not called.startswith("-") and command.default_command is not None
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+    }
+    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
+    assert flags - known == set()

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -27,8 +26,6 @@ from argmetric import _files as aio
 from argmetric._files import _read, _write
 from argmetric._files._arrow import text_array
 from argmetric._files._formats import sniff
-from argmetric.cli._app import app
-from argmetric.cli._errors import with_flags
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'
@@ -594,26 +591,3 @@ for name in ("o.csv", "o.parquet", "o.arrow", "o.jsonl"):
 assert not (heavy - {"pyarrow"}) & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_errors_name_roles_and_the_command_line_its_flags() -> None:
-    folder = Path(aio.__file__).parent
-    flags = re.compile(r"--[a-z]|argmetric [a-z]+ -")
-    spoken = [p.name for p in folder.rglob("*.py") if flags.search(p.read_text())]
-    assert spoken == []
-    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
-    assert said == "`pos_label`, `hash_bits=18`; `a`"
-    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
-    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
-
-
-def test_every_role_has_a_flag() -> None:
-    known = {
-        name
-        for called, command in app.resolved_commands().items()
-        if not called.startswith("-") and command.default_command is not None
-        for argument in command.assemble_argument_collection()
-        for name in argument.names
-    }
-    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
-    assert flags - known == set()

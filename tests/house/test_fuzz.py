@@ -21,7 +21,7 @@ N_CALLS = 20_000 if SLOW else 400
 
 ROOMS = "", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {
-    *("ActualScore", "ActualClassScore", "ClassDecision", "ClassForecast"),
+    *("ActualScore", "ActualClassScore", "ClassDecision", "ClassForecast", "Files"),
     *(
         "CalibrationCheck",
         "ClassCalibrationCheck",

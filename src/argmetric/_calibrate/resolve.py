@@ -110,7 +110,7 @@ def resolve_class_reference(
             )
         if isinstance(reference, FittedClassReference):
             return reference
-        return _fitted_classes(*_pair(reference), names, logits)
+        return _fitted_classes(*check_pair(reference), names, logits)
     if calibrator is None:
         return FittedClassReference(None, None, None, names)
     from argmetric._calibrate.calibrator import Calibrator, FunctionMap
@@ -170,7 +170,7 @@ def as_calibrator(calibrator: Any) -> Calibrator:
 def _fitted(reference: Any, logits: bool) -> FittedReference:
     if isinstance(reference, FittedReference):
         return reference
-    y, p = _pair(reference)
+    y, p = check_pair(reference)
     from argmetric._calibrate.calibrate import DEFAULT, is_multi_class
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
@@ -193,7 +193,7 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
     """
     if reference is None or isinstance(reference, FittedReference):
         return reference
-    y, p = _pair(reference)
+    y, p = check_pair(reference)
     array = label_array(y, _Y)
     refuse_missing(array, _Y)
     found = distinct(array)
@@ -202,7 +202,8 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
     return binary_labels(array, pos_label, name=_Y).positive, p
 
 
-def _pair(reference: Any) -> tuple[Any, Any]:
+def check_pair(reference: Any) -> tuple[Any, Any]:
+    """Labels and scores; anything else is refused."""
     pair = isinstance(reference, tuple | list) and len(reference) == 2
     if not pair or is_frame_like(reference):
         raise TypeError(

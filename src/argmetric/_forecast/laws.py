@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._expected import TOLERANCE, is_short, kernels
+from argmetric._expected import TOLERANCE, kernels
+from argmetric._expected.plan import SHORT_ROWS
 from argmetric._input.types import Floats
 from argmetric._results.discrete import distinct, dot
 from argmetric.metrics import Metric
@@ -30,7 +31,7 @@ def law_of_count(
     of a law of many rows that are below the tolerance are left out.
     """
     tolerance = 0.0 if p.size <= UNTRIMMED else tolerance
-    if is_short(p.size):  # no kernel has to be loaded
+    if p.size <= SHORT_ROWS:  # no kernel has to be loaded
         law = np.ones(1)
         for chances in np.stack([q, p], axis=1):
             law = np.convolve(law, chances)

@@ -97,6 +97,23 @@ def above(typing, a, b):
 
 
 @intrinsic
+def running(typing, lanes):
+    """Sums of the lanes up to each of them."""
+
+    def generate(context, builder, signature, values):
+        total, width = values[0], signature.return_type.width
+        zero, shift = ir.Constant(total.type, [0.0] * width), 1
+        while shift < width:
+            source = [width] * shift + list(range(width - shift))
+            place = ir.Constant(ir.VectorType(_ONE, width), source)
+            moved = builder.shuffle_vector(total, zero, place)
+            total, shift = builder.fadd(total, moved), 2 * shift
+        return total
+
+    return lanes(lanes), generate
+
+
+@intrinsic
 def over_root(typing, x, squares):
     """x/√squares; 0 where the square is not above 0."""
 

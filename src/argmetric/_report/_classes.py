@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric import _calibration_check as checks
+from argmetric._calibrate.resolve import check_pair
 from argmetric._calibration_check import ClassCalibrationCheck, marked
 from argmetric._classes import ClassDecision, codes_of, evaluate_classes
 from argmetric._input.types import Floats
@@ -65,7 +66,7 @@ def report_class_decision(
     if checked is not None:
         how["groups"] = batch.groups if y is not None else None
         try:
-            truth, p = checked
+            truth, p = check_pair(checked)
             check = checks.calibration_check(truth, p, metric, one_label=True, **how)
             again = batch.calibrator is not None and y is not None
             sections += _verdicts(check, on, again=again)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.applied import recalibrated
-from argmetric._calibrate.resolve import FittedReference
+from argmetric._calibrate.resolve import FittedReference, check_pair
 from argmetric._decide import Decision, decide, threshold_between
 from argmetric._expected import PlacedSums, is_long
 from argmetric._input.layout import lay_out
@@ -57,6 +57,8 @@ class Asked:
         self.calibrator, own = asked["calibrator"], asked["reference"]
         if reference is None and not isinstance(own, FittedReference):  # without rows
             reference = own
+        elif reference is not None:
+            check_pair(reference)
         self.reference, self.names, self.ids = reference, known["names"], known["ids"]
         self.y, self.pos_label = known["y"], known["pos_label"]
         grouping = {"groups": asked["groups"], "average": asked["average"]}

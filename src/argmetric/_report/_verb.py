@@ -66,8 +66,8 @@ def report(
     known = [one for one in _PAGES if isinstance(result, one)]
     if not known:
         raise TypeError(
-            f"there is no page on {kind}: pass what decide, tune, calibration_check or "
-            "monitor gave back"
+            "result must be what decide, tune, calibration_check or monitor gave back: "
+            f"there is no page on {kind}"
         )
     made, takes = _PAGES[known[0]]
     given = {"y": y, "pos_label": pos_label, "coverage": coverage}

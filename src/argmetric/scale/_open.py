@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from argmetric._input.arguments import check_choice, check_path, check_texts, shown
+from argmetric._results.display import Shown
 from argmetric.scale._calibrate import calibrate, calibration_check
 from argmetric.scale._classes import decide_classes, evaluate_classes
 from argmetric.scale._columns import MissingGroups
@@ -22,7 +23,7 @@ from argmetric.scale._tune import tune
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Files:
+class Files(Shown):
     """Files of any size, their columns, and how they are worked on; see `open`."""
 
     # the files, sorted by path, or the partitions of a Dask collection

@@ -214,7 +214,7 @@ def test_predict_summary(run: Run, kind: str) -> None:
     for line in (
         "rows 160 rows of data.csv (target 'y')",
         f"model {kind}.skops",
-        f"positives {int(decided.sum())} (",
+        f"positives {int(decided.sum())} of 160 (",
         f"forecast {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"actual score {am.evaluate(Y, decided):.4f}",
         "assumes: probabilities recalibrated by spline on 160 labelled rows",

@@ -13,34 +13,16 @@ counts 0…m of segment g begin at places[g], which segments of one size share.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 
 from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._jit import inner, kernel
-from argmetric._jit.lanes import alike, eight, put
+from argmetric._jit.lanes import alike, eight, put, running
 from argmetric._jit.laws import PAD, add_labels, law_room, no_labels
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.
 CHANCE, SCALE, RATIO, TOTAL, JOINT = 0, 8, 16, 24, 32
 HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
-
-
-@intrinsic
-def running(typing, lanes):
-    """Sums of the lanes up to each of them."""
-
-    def generate(context, builder, signature, values):
-        total, place = values[0], ir.VectorType(ir.IntType(32), LANES)
-        zero = ir.Constant(total.type, [0.0] * LANES)
-        for shift in (1, 2, 4):
-            source = [LANES] * shift + list(range(LANES - shift))
-            moved = builder.shuffle_vector(total, zero, ir.Constant(place, source))
-            total = builder.fadd(total, moved)
-        return total
-
-    return lanes(lanes), generate
 
 
 @inner
