@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-import opened
 from argmetric import search, sequence, stream
 from recorded_parts.data import METRICS, groups_of, matrix, scores, truth
 from recorded_parts.lines import line_calls
 
 Calls = Iterator[tuple[str, Callable[[], Any]]]
 TESTS = Path(__file__).parents[2] / "tests"
+sys.path.insert(0, str(TESTS))
 
 
 def all_calls() -> Calls:
@@ -348,6 +348,8 @@ def write_files() -> None:
 
 
 def scale_calls() -> Calls:
+    import opened
+
     def of_files(verb: Any, **options: Any) -> Callable[[], Any]:
         def call() -> Any:
             write_files()
@@ -388,7 +390,6 @@ def scale_calls() -> Calls:
 
 def valid_calls() -> Calls:
     """One call of every public name, as the tests list them."""
-    sys.path.insert(0, str(TESTS))
     from fuzz import CALLS
 
     for name, one in CALLS.items():
