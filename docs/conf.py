@@ -34,6 +34,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Every public name has a docstring, with a summary and without parameters of old.
 numpydoc_validation_checks = {"GL08", "SS01", "PR02"}
+numpydoc_validation_exclude = {r"\.fields$"}  # `Result` says what they are
 
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"  # formulas without a script from elsewhere
