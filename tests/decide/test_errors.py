@@ -53,6 +53,7 @@ BY_VARIANCE = {
         plan.AFFINE_QUADRATURE_VARIANCE,
         (*AFFINE, *ITEMS),
     ),
+    "MIXED_QUADRATURE_VARIANCE": (plan.MIXED_QUADRATURE_VARIANCE, ("kappa",)),
     "both sides of a rate": (2 * plan.QUADRATURE_VARIANCE, RATES),
     "five points": (_sums.N_NODES[-2][0], (*RATES, "custom")),
     "wide laws": (2000.0, (*RATES, *AFFINE, "f1", "custom")),
@@ -241,7 +242,7 @@ def test_the_stated_error_holds(kind, name):
 RARE = {"rare positives": lambda x: x, "rare negatives": lambda x: 1 - x}
 
 
-@pytest.mark.parametrize("side", [0.95, 1.05])
+@pytest.mark.parametrize("side", [0.61, 0.95, 1.05])
 @pytest.mark.parametrize("rare", RARE)
 @pytest.mark.parametrize("metric", [*AFFINE, *ITEMS])
 def test_rare_labels_on_both_sides_of_the_switch(metric, rare, side):

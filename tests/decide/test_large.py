@@ -68,6 +68,7 @@ def test_quadrature_and_windows_meet_at_the_switch(name, monkeypatch):
     smooth = am.decide(p, name)
     assert float(p @ (1 - p)) > plan.AFFINE_QUADRATURE_VARIANCE
     monkeypatch.setattr(plan, "AFFINE_QUADRATURE_VARIANCE", 1e9)
+    monkeypatch.setattr(plan, "MIXED_QUADRATURE_VARIANCE", 1e9)
     windows = am.decide(p, name)
     np.testing.assert_allclose(smooth.curve, windows.curve, rtol=1e-11, atol=1e-14)
 

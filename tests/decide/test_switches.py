@@ -95,7 +95,7 @@ def test_what_0_by_0_adds_is_shared_by_segments_of_a_size(metric, zero_division)
     ("metric", "variance"),
     [
         ("mcc", plan.AFFINE_QUADRATURE_VARIANCE),
-        ("kappa", plan.AFFINE_QUADRATURE_VARIANCE),
+        ("kappa", plan.MIXED_QUADRATURE_VARIANCE),
         (own, plan.QUADRATURE_VARIANCE),
     ],
 )

@@ -270,6 +270,7 @@ def test_smooth_curves_equal_those_of_the_whole_law(form, implicit, monkeypatch)
     twin = reference.smooth_curves
     for kernel, switch in ((compiled.smooth_curves, 0.0), (twin, 0.0), (None, 1e9)):
         monkeypatch.setattr(plan, "AFFINE_QUADRATURE_VARIANCE", switch)
+        monkeypatch.setattr(plan, "MIXED_QUADRATURE_VARIANCE", switch)
         monkeypatch.setattr(compiled, "smooth_curves", kernel)
         found.append(np.full(p.size + len(lengths), np.nan))
         _affine.affine_curves(some, form, found[-1])

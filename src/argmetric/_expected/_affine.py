@@ -19,7 +19,7 @@ from argmetric._expected._hermite import (
     points_and_weights,
     without_one,
 )
-from argmetric._expected.plan import by_affine_quadrature
+from argmetric._expected.plan import affine_quadrature_variance
 from argmetric._input.segments import Segments, SizeCounts
 from argmetric._input.types import Floats
 from argmetric.metrics import AffineFactors, AffineForm
@@ -69,7 +69,7 @@ def affine_curves(segments: Segments, form: AffineForm, out: Floats) -> None:
     """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
     moments = np.empty((segments.n_segments, 2))
     kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    smooth = by_affine_quadrature(moments[:, 1])
+    smooth = moments[:, 1] >= affine_quadrature_variance(form)
     for chosen in (np.flatnonzero(smooth), np.flatnonzero(~smooth)):
         if chosen.size:
             part = segments.take(chosen)

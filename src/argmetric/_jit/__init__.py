@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import gc
 import hashlib
+import importlib
 import inspect
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 from numba.core.options import DefaultOptions
+from numba.np import linalg
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _PLAIN = {"nogil": True, "no_cfunc_wrapper": True}  # C code never calls a kernel
@@ -200,3 +202,11 @@ def _is_ours(event: Any) -> bool:
 
 NOTICE = _Notice()
 event.register("numba:compile", NOTICE)
+
+# numba loads scipy.linalg, which takes 0.15 s, to see that scipy is there: it is, as we
+# depend on it. Whoever compiles a product of matrices still has it loaded by numba.
+_ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+try:
+    importlib.import_module("numba.np.arraymath")
+finally:
+    linalg.ensure_blas = _ensure_blas
