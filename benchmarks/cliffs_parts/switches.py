@@ -65,6 +65,7 @@ def all_switches() -> list[Switch]:
         for name, value, metric in (
             ("QUADRATURE_VARIANCE", plan.QUADRATURE_VARIANCE, "custom"),
             ("AFFINE_QUADRATURE_VARIANCE", plan.AFFINE_QUADRATURE_VARIANCE, "mcc"),
+            ("MIXED_QUADRATURE_VARIANCE", plan.MIXED_QUADRATURE_VARIANCE, "kappa"),
         )
     ]
     vectors = [
