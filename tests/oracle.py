@@ -342,6 +342,35 @@ def poisson_binomial(p):
     return law
 
 
+def wide_law(p, negligible=0.0, real=REAL):
+    """First count and chances of the number of successes: a tree of products.
+
+    The polynomials (1-x) + x·z of all items are multiplied in pairs, all pairs of a
+    level at once; coefficients up to `negligible` are dropped at both ends. All terms
+    are positive: doubles lose a digit or two.
+    """
+    rows = np.sort(np.asarray(p, float)).astype(real)[:, None]
+    rows, first = np.append(1 - rows, rows, axis=1), np.zeros(len(rows), int)
+    if not len(rows):
+        return 0, np.ones(1, real)
+    while len(rows) > 1:
+        if len(rows) % 2:
+            one = np.zeros((1, rows.shape[1]), real)
+            one[0, 0] = 1
+            rows, first = np.append(rows, one, axis=0), np.append(first, 0)
+        width = rows.shape[1]
+        product = np.zeros((len(rows) // 2, 2 * width - 1), real)
+        for i in range(width):
+            product[:, i : i + width] += rows[::2, i, None] * rows[1::2]
+        kept = product > negligible
+        low, high = kept.argmax(axis=1), kept.shape[1] - kept[:, ::-1].argmax(axis=1)
+        at = low[:, None] + np.arange((high - low).max())
+        product = np.append(product, np.zeros((len(product), 1), real), axis=1)
+        rows = np.take_along_axis(product, np.minimum(at, 2 * width - 1), axis=1)
+        first = first[::2] + first[1::2] + low
+    return int(first[0]), rows[0]
+
+
 def _prefix_laws(p):
     law = np.ones(1, REAL)
     laws = [law]

@@ -49,10 +49,7 @@ BY_SIZE = {
 }
 BY_VARIANCE = {
     "QUADRATURE_VARIANCE": (plan.QUADRATURE_VARIANCE, (*RATES, "custom")),
-    "AFFINE_QUADRATURE_VARIANCE": (
-        plan.AFFINE_QUADRATURE_VARIANCE,
-        (*AFFINE, *ITEMS),
-    ),
+    "AFFINE_QUADRATURE_VARIANCE": (plan.AFFINE_QUADRATURE_VARIANCE, (*AFFINE, *ITEMS)),
     "MIXED_QUADRATURE_VARIANCE": (plan.MIXED_QUADRATURE_VARIANCE, ("kappa",)),
     "both sides of a rate": (2 * plan.QUADRATURE_VARIANCE, RATES),
     "five points": (_sums.N_NODES[-2][0], (*RATES, "custom")),
@@ -64,40 +61,11 @@ BY_MEAN = {
 }
 
 
-def wide_law(p, negligible=0.0, real=oracle.REAL):
-    """First count and chances of the number of successes: a tree of products.
-
-    The polynomials (1-x) + x·z of all items are multiplied in pairs, all pairs of a
-    level at once; coefficients up to `negligible` are dropped at both ends. All terms
-    are positive: doubles lose a digit or two.
-    """
-    rows = np.sort(np.asarray(p, float)).astype(real)[:, None]
-    rows, first = np.append(1 - rows, rows, axis=1), np.zeros(len(rows), int)
-    if not len(rows):
-        return 0, np.ones(1, real)
-    while len(rows) > 1:
-        if len(rows) % 2:
-            one = np.zeros((1, rows.shape[1]), real)
-            one[0, 0] = 1
-            rows, first = np.append(rows, one, axis=0), np.append(first, 0)
-        width = rows.shape[1]
-        product = np.zeros((len(rows) // 2, 2 * width - 1), real)
-        for i in range(width):
-            product[:, i : i + width] += rows[::2, i, None] * rows[1::2]
-        kept = product > negligible
-        low, high = kept.argmax(axis=1), kept.shape[1] - kept[:, ::-1].argmax(axis=1)
-        at = low[:, None] + np.arange((high - low).max())
-        product = np.append(product, np.zeros((len(product), 1), real), axis=1)
-        rows = np.take_along_axis(product, np.minimum(at, 2 * width - 1), axis=1)
-        first = first[::2] + first[1::2] + low
-    return int(first[0]), rows[0]
-
-
 def wide_mean(metric, p, k, zd=0.0, negligible=0.0, real=oracle.REAL):
     """Expected value of the top-k set for one k, any metric; n up to a million."""
     p = np.sort(np.asarray(p, float))[::-1]
     (first, hits), (other, misses) = (
-        wide_law(part, negligible, real) for part in (p[:k], p[k:])
+        oracle.wide_law(part, negligible, real) for part in (p[:k], p[k:])
     )
     total, mass = real(0), real(0)
     t = other + np.arange(misses.size)
@@ -119,7 +87,7 @@ def test_the_twin_is_exact():
             (1 - x) * same + x * less
             for same, less in zip([*law, 0], [0, *law], strict=True)
         ]
-    first, found = wide_law(p)
+    first, found = oracle.wide_law(p)
     full = np.zeros(len(law), oracle.REAL)
     full[first : first + found.size] = found[: len(law) - first]
     for got, exact in zip(full, law, strict=True):

@@ -13,14 +13,7 @@ from scipy import sparse
 import oracle
 import strategies as nasty
 from argmetric import decide
-from decide_checks import (
-    NAN,
-    assert_close,
-    assert_top_set,
-    few,
-    spec,
-    tolerance,
-)
+from decide_checks import NAN, assert_close, assert_top_set, few, spec, tolerance
 
 
 def per_group(p, ids, name, **options):

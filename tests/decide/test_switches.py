@@ -9,29 +9,14 @@ import argmetric as am
 from argmetric._expected import expected_curves, plan
 from argmetric._input import groups as _groups
 from argmetric._input.segments import Segments
-from twins.curves import law_of_items
+from decide_checks import law_value
 
 
 def own(tp, k, t, n):
     return tp / (0.3 * k + 0.7 * t + 1.0)
 
 
-def law_value(metric, p, k, n):
-    """E at one k from the laws of hits and misses."""
-    metric, p = am.get_metric(metric), np.sort(p)[::-1]
-    low, hits = law_of_items(p[:k], 1 - p[:k], 1e-22)
-    lowest, misses = law_of_items(p[k:], 1 - p[k:], 1e-22)
-    a = low + np.arange(hits.size)[:, None]
-    values = metric.value(a, k, a + lowest + np.arange(misses.size), n)
-    return float(hits @ values @ misses)
-
-
-LIMITS = (
-    plan.TABLE_ROWS,
-    plan.SHORT_ROWS,
-    plan.QUADRATIC_ROWS,
-    plan.SHARED_TABLE_ROWS,
-)
+LIMITS = (plan.TABLE_ROWS, plan.SHORT_ROWS, plan.QUADRATIC_ROWS, plan.SHARED_TABLE_ROWS)
 METRICS = ("f1", "f0.7", "jaccard", "mcc", "kappa", "gmean", "qmean")
 METRICS += ("balanced_accuracy", "fowlkes_mallows", own)
 

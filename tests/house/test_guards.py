@@ -101,8 +101,8 @@ HELD_BY = {
         "test_small_batches_against_all_truths_and_labels": "score_groups",
     },
     "affine": {
-        "test_affine_curves": "affine_curves",
-        "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
+        "test_curves_of_groups": "affine_curves",
+        "test_curves_at_the_limits_of_variance": "smooth_curves",
     },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
@@ -145,8 +145,7 @@ HELD_BY = {
         "test_gradient_of_the_expected_metric": "logistic_pairs",
     },
     "exponential": {
-        "test_hit_curves": "hit_curves",
-        "test_ratio_curves": "ratio_curves",
+        "test_curves_of_groups": "hit_curves ratio_curves",
     },
     "grouping": {
         "test_ids_that_lie_close_are_numbered_by_counting": (
@@ -180,23 +179,19 @@ HELD_BY = {
         "test_best_trees_equal_enumeration": "best_trees",
         "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
     },
-    "powers": {
-        "test_bins_and_ranges_equal_numpy": "bin_sums take_range",
-    },
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
     "screen": {
-        "test_laws_and_cumulants_at_some_counts": "power_sums_at laws_at",
-        "test_rough_laws_have_the_first_moments": "rough_laws",
-        "test_rough_values_are_means_over_few_cells": "rough_cells rough_sums",
+        "test_decisions_equal_those_on_whole_curves": (
+            "laws_at power_sums_at rough_cells rough_laws rough_sums"
+        ),
     },
     "segments": {
-        "test_bounds_of_counts": "bounded_counts",
-        "test_choice_marks_and_counts": "choose mark",
-        "test_moments_of_segments": (
-            "count_and_chance edge_logs prefix_means segment_moments"
-        ),
+        "test_min_recall": "bounded_counts",
+        "test_curves_of_groups": "choose edge_logs prefix_means segment_moments",
+        "test_decisions_equal_those_of_sorted_vectors": "bin_sums take_range",
+        "test_groups_are_decided_as_they_are_alone": "count_and_chance mark",
         "test_segments_are_sorted_stably": "sort_long sort_short",
     },
     "rules": {
@@ -225,12 +220,12 @@ HELD_BY = {
         "test_a_wide_beam_finds_the_best_completion": "complete",
     },
     "sums": {
-        "test_cells_and_sums_are_those_of_both_laws": "fill_cells sum_cells widest_key",
+        "test_curves_in_pieces_and_batches": "fill_cells sum_cells widest_key",
     },
     "tables": {
-        "test_harmonic_curves": "harmonic_curves",
-        "test_laws_of_short_vectors_are_the_same_to_the_bit": "both_laws",
-        "test_table_kernels": "table_curves table_laws table_moments",
+        "test_curves_of_groups": "harmonic_curves table_curves",
+        "test_short_vectors_do_not_depend_on_what_is_loaded": "both_laws",
+        "test_groups_forecast_the_mean_over_groups": "table_laws table_moments",
     },
     "tagging": {
         "test_searches_equal_the_twin": "beam greedy static_scores",

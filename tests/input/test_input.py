@@ -16,10 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 import argmetric as am
 from argmetric._input.groups import code_groups
-from argmetric._input.validation import (
-    _extremes,
-    to_floats,
-)
+from argmetric._input.validation import _extremes, to_floats
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]

@@ -185,9 +185,7 @@ VERBS = {
         both_names="labels and known",
     ),
     "tune": Verb(tuned),
-    "calibrate": Verb(
-        lambda y, pred, **o: am.calibrate(y, P, **o).apply(P).tolist(),
-    ),
+    "calibrate": Verb(lambda y, pred, **o: am.calibrate(y, P, **o).apply(P).tolist()),
     "calibration_check": Verb(
         lambda y, pred, **o: (
             am.calibration_check(y, P, method="platt", n_bootstrap=10, **o).gap

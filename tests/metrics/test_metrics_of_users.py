@@ -15,10 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._input.validation import (
-    check_scores,
-    is_within_unit,
-)
+from argmetric._input.validation import check_scores, is_within_unit
 
 NAN = math.nan
 

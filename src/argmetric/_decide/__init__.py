@@ -26,16 +26,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_decide": (
-            "NeverDefinedError",
-            "decide",
-            "refuse_never_defined",
-        ),
+        "_decide": ("NeverDefinedError", "decide", "refuse_never_defined"),
         "_evaluate": ("ActualScore", "evaluate"),
-        "_one": (
-            "decide_items",
-            "tie_note",
-        ),
+        "_one": ("decide_items", "tie_note"),
         "_plot": ("ExpectedMetricDisplay",),
         "_question": (
             "Limits",
@@ -44,9 +37,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "error_note",
             "threshold_between",
         ),
-        "_result": (
-            "Cut",
-            "Decision",
-        ),
+        "_result": ("Cut", "Decision"),
     },
 )

@@ -191,11 +191,7 @@ def _count_law(p: Floats) -> Floats:
 
 
 def _laws_without_one(p: Floats, law: Floats) -> Floats:
-    """P(T_-i = t) for every item i, t = 0…m-1.
-
-    An item is divided out from the end at which its own chance is 1/2 or more, so that
-    errors do not grow.
-    """
+    """P(T_-i = t) of every item i, divided out from the end where it is likely."""
     size = p.shape[1]
     likely = p > 0.5
     chance = np.where(likely, 1.0 - p, p)

@@ -151,10 +151,7 @@ def _planned(question: Question) -> Plan:
 
 
 def _single_cuts(question: Question) -> tuple[Floats, Floats]:
-    """Scores of all rows, descending, and the mean metric of the first k of them.
-
-    One sort, and the steps of all curves added up.
-    """
+    """Scores of all rows, descending, and the mean metric of the first k of them."""
     layout = question.layout
     scores = np.empty(layout.scores.size)
     steps, shares = np.empty(scores.size), np.empty(scores.size)

@@ -46,9 +46,7 @@ from argmetric.metrics import Metric, require_defined, size_facts
 
 
 class Found(NamedTuple):
-    """The best count, the chance of no positive, what makes scores and curve, and
-    which route was taken.
-    """
+    """The best count, P(no positive), makers of scores and curve, and the route."""
 
     choice: BestCount
     chance_of_none: float
@@ -112,11 +110,7 @@ def decide_one(question: Question) -> Decision:
 
 
 def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[], Cut]:
-    """The cut at one half of the scores as given; `expected` is that of the top.
-
-    A function of the user's own need not rise: what is one half or more before it need
-    not be at the top after it.
-    """
+    """The cut at one half of the scores as given; a map of the user's need not rise."""
     found = question.asked["calibrator"]
     if found is None or found._rises:
         return lambda: Cut(question.half, n_half, expected)

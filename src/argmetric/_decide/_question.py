@@ -92,10 +92,7 @@ class Question(NamedTuple):
         return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
 
     def tie_floor(self, segments: Segments) -> Floats:
-        """Differences of every segment that are rounding; see `Metric.tie_floor`.
-
-        Where hardly any label is uncertain, hardly anything cancels.
-        """
+        """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1)."""
         if segments.n_segments == 1:
             floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
         else:
@@ -318,11 +315,7 @@ def error_note(error: float) -> list[str]:
 
 
 def convention_note(question: Question, none: float, often: float) -> list[str]:
-    """Whether the value of 0/0 matters on these data.
-
-    `none` is the chance of no positive, and `often` the share of the segments in which
-    it is OFTEN_EMPTY or more.
-    """
+    """Whether 0/0 matters: P(no positive), and the share of segments where it does."""
     if often == 0.0:
         return []
     values = size_facts(question.metric, question.n).empty

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
     from argmetric._expected._edges import regular_at_edges as regular_at_edges
-    from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
     from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
     from argmetric._expected._items import Array as Array
     from argmetric._expected._items import BestCount as BestCount
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from argmetric._expected._long import FIRST_BINS as FIRST_BINS
     from argmetric._expected._long import choose_in_long as choose_in_long
     from argmetric._expected._powers import PlacedSums as PlacedSums
+    from argmetric._expected._quadrature import (
+        bernoulli_cumulants as bernoulli_cumulants,
+    )
     from argmetric._expected._search import Choice as Choice
     from argmetric._expected._search import CountRange as CountRange
     from argmetric._expected._search import choose_counts as choose_counts
@@ -39,12 +41,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_curves": (
-            "error_of",
-            "expected_curves",
-        ),
+        "_curves": ("error_of", "expected_curves"),
         "_edges": ("regular_at_edges",),
-        "_hermite": ("bernoulli_cumulants",),
         "_items": (
             "MOST_COUNTS",
             "Array",
@@ -54,11 +52,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "carry",
             "sums_in_bins",
         ),
-        "_long": (
-            "FIRST_BINS",
-            "choose_in_long",
-        ),
+        "_long": ("FIRST_BINS", "choose_in_long"),
         "_powers": ("PlacedSums",),
+        "_quadrature": ("bernoulli_cumulants",),
         "_search": (
             "Choice",
             "CountRange",
@@ -67,19 +63,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             "has_search",
             "plan_of",
         ),
-        "_tables": (
-            "Tables",
-            "by_size",
-            "short_curve",
-        ),
-        "kernels.tolerances": (
-            "TIE",
-            "TOLERANCE",
-        ),
-        "plan": (
-            "Plan",
-            "is_long",
-            "is_short",
-        ),
+        "_tables": ("Tables", "by_size", "short_curve"),
+        "kernels.tolerances": ("TIE", "TOLERANCE"),
+        "plan": ("Plan", "is_long", "is_short"),
     },
 )

@@ -37,10 +37,7 @@ def settle_edges(
     out: Floats,
     chances: tuple[Floats, ...],
 ) -> None:
-    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
-
-    At k = 0, and for affine forms at k = n, the value is the same for all 0 < T < n.
-    """
+    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n)."""
     none, every, *_ = chances
     chance = np.maximum(none, every)
     if isinstance(form, RatioForm):
@@ -69,10 +66,7 @@ def settle_edges(
 
 @dataclass(frozen=True)
 class EdgeTerms:
-    """What T = 0 and T = n add to the curves, and whether they are defined, by (k, n).
-
-    Made once for every size where segments share them, else when asked for.
-    """
+    """What T = 0 and T = n add, and whether they are defined, by (k, n), or by size."""
 
     metric: Metric
     form: Form

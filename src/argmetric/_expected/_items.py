@@ -16,10 +16,7 @@ MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
 
 
 class BestCount(NamedTuple):
-    """The best k of a vector, its value, that of the cut at one half, and the scores
-    of the last item that is chosen and of the first that is not, infinite where there
-    is none.
-    """
+    """The best k, its value, that of the cut at one half, and the scores at the cut."""
 
     best: int
     expected: float
@@ -81,7 +78,7 @@ class Array(Items):
         return sums_in_bins(self.p, low, scale, bins)
 
     def within(self, low: float, high: float, count: int) -> Array:
-        from argmetric._expected.kernels.powers import take_range
+        from argmetric._expected.kernels.segments import take_range
 
         out = np.empty(count + 1)
         take_range(self.p, low, high, out)
@@ -136,7 +133,7 @@ class Ranked:
 
 def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
     """Exact sums of a vector in memory."""
-    from argmetric._expected.kernels.powers import bin_sums
+    from argmetric._expected.kernels.segments import bin_sums
 
     sums = np.zeros((bins, N_SUMS), dtype=np.int64)
     for first in range(0, p.size, MOST_AT_ONCE):

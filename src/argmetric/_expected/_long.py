@@ -14,13 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._expected._items import (
-    BestCount,
-    Items,
-    Ranked,
-    powers_of,
-    running_sums,
-)
+from argmetric._expected._items import BestCount, Items, Ranked, powers_of, running_sums
 from argmetric._expected._powers import (
     FEW_HITS,
     RELATIVE_ERROR,
@@ -58,10 +52,7 @@ class Edges:
 def choose_in_long(
     items: Items, metric: Metric, low: int, high: int, floor: float, most: int
 ) -> BestCount | None:
-    """Best k within low…high of unsorted items; None where that takes the whole curve.
-
-    With more than `most` counts that can be the best, it does.
-    """
+    """Best k in low…high of unsorted items; None: more than `most` may be the best."""
     n, everything = items.size, items
     if low > high:
         return None
@@ -212,10 +203,7 @@ class HistogramSearch:
         return float(grid[first]), float(grid[last])
 
     def _survivors(self, k: Floats, lower: Floats, upper: Floats) -> tuple[int, int]:
-        """First and last place in k between which the best can be.
-
-        The sums at every k lie between `lower` and `upper`.
-        """
+        """First and last place in k that can be the best, by bounds of the sums."""
         if k.size < 2:
             return 0, k.size - 1
         inner = (k >= max(self.low, 1)) & (k <= min(self.high, self.n - 1))

@@ -30,10 +30,7 @@ def paper_curve(segment: Segments, metric: Metric) -> Floats:
 
 
 def jansche_algorithm_1(p: Floats, metric: Metric) -> Floats:
-    """Jansche (2007), Algorithm 1: switch on the bits by falling probability.
-
-    Each of the n+1 hypotheses is evaluated by `expected_value`. O(n⁴) in all.
-    """
+    """Jansche (2007), Algorithm 1: switch on the bits by falling probability. O(n⁴)."""
     z = np.zeros(p.size, dtype=bool)
     values = [expected_value(z, p, metric)]
     for i in range(p.size):

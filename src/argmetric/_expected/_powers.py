@@ -16,15 +16,16 @@ from functools import cache
 import numpy as np
 
 from argmetric._expected import kernels
-from argmetric._expected._affine import (
+from argmetric._expected._curves import choose_nodes
+from argmetric._expected._quadrature import (
     DEGREE,
+    MAX_NODES,
     NODES,
     combine,
+    points_and_weights,
     product,
     weight_polynomials,
 )
-from argmetric._expected._exponential import choose_nodes
-from argmetric._expected._hermite import MAX_NODES, points_and_weights
 from argmetric._expected._sums import N_NODES, SAFETY
 from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._expected.plan import (
@@ -148,10 +149,7 @@ class MeanValues(Evaluator):
         return np.asarray(self.sign * value)
 
     def valid(self, k: Floats, sums: Floats) -> Booleans:
-        """Not near k = n where the misses, a difference of sums, are divided by n - k.
-
-        Weights of cells divide by no count.
-        """
+        """Not near k = n, where misses are divided by n - k (weights by nothing)."""
         return np.asarray(self.weighs_cells | (self._rounding(k) <= RELATIVE_ERROR))
 
     def _rounding(self, k: Floats) -> Floats:

@@ -9,15 +9,16 @@ cells alone whose chance is worth it, and segments of one size share its values.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from argmetric._expected import kernels
-from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
+from argmetric._expected._quadrature import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
 from argmetric._expected.kernels.tolerances import TOLERANCE
-from argmetric._expected.plan import QUADRATURE_VARIANCE
+from argmetric._expected.plan import QUADRATURE_VARIANCE, is_affordable
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -31,6 +32,9 @@ WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is c
 CELLS = 1 << 15  # values that are asked for at a time: they stay in the cache
 ORDERS = MAX_NODES - 1
 PROBED = (MAX_NODES, MAX_NODES - 1, MAX_NODES - 2)  # points that are compared
+PIECE = 128  # counts
+N_PROBES = 24  # places at which the error of the quadrature is looked at
+ROOM = 1 << 20  # points of laws that are kept at a time
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class Laws:
 
 
 @dataclass(frozen=True)
-class Sums:
+class SegmentSums:
     """Segments with a metric, at some counts of which sums are taken.
 
     A segment may be a piece of a longer one: from its count `first` on, with the laws
@@ -139,11 +143,8 @@ class Sums:
 
     @classmethod
     def of(
-        cls,
-        segments: Segments,
-        metric: Metric,
-        switch: float = QUADRATURE_VARIANCE,
-    ) -> Sums:
+        cls, segments: Segments, metric: Metric, switch: float = QUADRATURE_VARIANCE
+    ) -> SegmentSums:
         count = segments.n_segments
         moments = np.empty((count, 4))
         kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
@@ -165,10 +166,7 @@ class Sums:
         return np.where(self.rare, RARE, usual)
 
     def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> Laws:
-        """Of the hits, or of the misses, which grow from the other end.
-
-        The cumulants are made where a law may be smooth, or where they are wanted.
-        """
+        """Of the hits, or of the misses, which grow from the other end."""
         segments, tolerance, rare = self.segments, self.tolerance, self.rare
         p, q, indptr = segments.p, segments.q, segments.indptr
         group, count, seeds = pairs.group, pairs.count, self.seeds[mirrored]
@@ -266,3 +264,142 @@ def shared_keys(key: Integers, whole: Booleans) -> tuple[Integers, Integers]:
     key = key[order]
     cuts = (np.diff(key) != 0) | (key[1:] % 2 == 1)
     return order, np.concatenate([[0], np.flatnonzero(cuts) + 1, [key.size]])
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Runs of counts of segments, ascending: from `first` on, before `last`."""
+
+    whole: SegmentSums
+    owner: Integers
+    first: Integers
+    last: Integers
+
+    @classmethod
+    def of(cls, sums: SegmentSums) -> Pieces:
+        lengths = sums.segments.lengths
+        count = np.maximum(1, -(-lengths // PIECE))
+        owner = np.repeat(np.arange(count.size), count)
+        turn = np.arange(owner.size) - np.repeat(np.cumsum(count) - count, count)
+        first = turn * PIECE
+        return cls(sums, owner, first, np.minimum(first + PIECE, lengths[owner]))
+
+    def seeded(self) -> SegmentSums:
+        """Every piece as a segment, with the laws of what lies around it."""
+        sums, owner = self.whole, self.owner
+        segments = sums.segments
+        seeds = []
+        for mirrored, count in ((False, self.first), (True, self.last)):
+            pairs = Pairs(owner, count, count)
+            seeds.append(sums.laws(pairs, mirrored=mirrored, moments=True))
+        ends = segments.indptr[owner] + self.last
+        return replace(
+            sums,
+            segments=Segments(
+                segments.p,
+                segments.q,
+                np.concatenate([[0], ends]),
+                segments.sizes[owner],
+            ),
+            few=sums.few[owner],
+            variance=sums.variance[owner],
+            first=self.first,
+            seeds=(seeds[0], seeds[1]),
+        )
+
+    def batches(self, sums: SegmentSums) -> Iterator[Integers]:
+        """Pieces whose laws have room side by side, those that share values first."""
+        before, behind = (side.cumulants[1] for side in sums.seeds)
+        inside = np.maximum(sums.variance - before - behind, 0.0)
+        points = sum(20.0 * np.sqrt(side + inside) + 64 for side in (before, behind))
+        points *= sums.segments.lengths + 1
+        order = np.lexsort((self.first, sums.segments.sizes))
+        batch = (np.cumsum(points[order]) / ROOM).astype(np.int64)
+        cuts = np.flatnonzero(np.diff(batch)) + 1
+        return map(np.sort, np.split(order, cuts))
+
+    def take(self, sums: SegmentSums, chosen: Integers) -> tuple[SegmentSums, Pairs]:
+        """Some pieces as segments, and all counts of them; places are of the whole."""
+        segments = sums.segments.take(chosen)
+        hits, misses = (side.take(chosen) for side in sums.seeds)
+        owner, first = self.owner[chosen], self.first[chosen]
+        at_end = self.last[chosen] == self.whole.segments.lengths[owner]
+        size = segments.lengths + at_end
+        group = np.repeat(np.arange(chosen.size), size)
+        count = np.arange(group.size) - np.repeat(np.cumsum(size) - size, size)
+        start = self.whole.segments.indptr[owner] + owner + first
+        part = replace(
+            sums,
+            segments=segments,
+            few=sums.few[chosen],
+            variance=sums.variance[chosen],
+            first=first,
+            seeds=(hits, misses),
+        )
+        return part, Pairs(group, count, start[group] + count)
+
+
+def value_curves(
+    segments: Segments, metric: Metric, *, switch: float = QUADRATURE_VARIANCE
+) -> tuple[Floats, Floats]:
+    """Expected metric for every k of segments, flat, and the error to reckon with.
+
+    Trimming errs by at most the dropped mass times the range of the metric. The
+    quadrature's error is estimated: see `quadrature_errors`. Segments on which it is
+    large are summed without one, if they are not too long.
+    """
+    sums = SegmentSums.of(segments, metric, switch)
+    curves, lost = segments.empty_curves(), segments.empty_curves()
+    pieces = Pieces.of(sums)
+    seeded = pieces.seeded()
+    for chosen in pieces.batches(seeded):
+        part, pairs = pieces.take(seeded, chosen)
+        laws = part.both_laws(pairs, moments=True)
+        curves[pairs.place], lost[pairs.place] = part.values(pairs, *laws)
+    starts = segments.indptr[:-1] + np.arange(segments.n_segments)
+    largest = np.fmax.reduceat(np.abs(curves), starts)
+    scale = np.fmax(largest, 1.0)
+    estimate = quadrature_errors(sums, curves, starts)
+    lengths = segments.lengths
+    errors = scale * (np.maximum.reduceat(lost, starts) + lengths * 2.0**-53) + estimate
+    rough = np.flatnonzero((estimate > ROUGH * scale) & is_affordable(lengths))
+    if rough.size and switch < math.inf:
+        few = segments.take(rough)
+        again, errors[rough] = value_curves(few, metric, switch=math.inf)
+        segments.put(rough, again, curves)
+    return curves, errors
+
+
+def quadrature_errors(sums: SegmentSums, curves: Floats, starts: Integers) -> Floats:
+    """Largest disagreement of quadratures at some k of segments that may have one."""
+    estimate = np.zeros(starts.size)
+    chosen = np.flatnonzero(sums.variance >= sums.switch)
+    if not chosen.size:
+        return estimate
+    segments = sums.segments.take(chosen)
+    part = SegmentSums.of(segments, sums.metric, sums.switch)
+    best, low = np.zeros((2, starts.size), dtype=np.int64)
+    sign = 1.0 if sums.metric.greater_is_better else -1.0
+    whole, floor = sums.segments, np.zeros(starts.size)
+    kernels.choose(curves, whole.indptr, low, whole.lengths, sign, floor, best)
+    place = probes(part, best[chosen])
+    pairs = Pairs.at(segments, place)
+    _, _, change = part.probed_values(pairs)
+    np.fmax.at(estimate, chosen[pairs.group], SAFETY * change)
+    return estimate
+
+
+def probes(sums: SegmentSums, best: Integers) -> Integers:
+    """Places spread over k, the best, and where a law has just become smooth."""
+    segments = sums.segments
+    lengths, starts = segments.lengths, segments.indptr[:-1]
+    starts = starts + np.arange(lengths.size)
+    variance = segments.empty_curves()
+    kernels.prefix_means(segments.p * segments.q, segments.indptr, variance)
+    rest = np.repeat(variance[starts + lengths], lengths + 1) - variance
+    whole = np.add.reduceat(variance < sums.switch, starts, dtype=np.int64)
+    smooth = np.add.reduceat(rest >= sums.switch, starts, dtype=np.int64)
+    spread = np.linspace(0.0, lengths, N_PROBES, axis=1).astype(np.int64)
+    some = np.stack([best, whole, smooth - 1], axis=1)
+    counts = np.clip(np.concatenate([spread, some], axis=1), 0, lengths[:, None])
+    return np.unique(starts[:, None] + counts)

@@ -27,11 +27,7 @@ MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
 
 class TableBlock(NamedTuple):
-    """Values at [k - first, a, r] of the counts k in `part`; see `Tables.of`.
-
-    Only a ≤ k and r ≤ m - k are possible: blocks of few counts hold a quarter of the
-    cells of one array for all counts.
-    """
+    """Values at [k - first, a, r] of the counts k in `part`, a ≤ k and r ≤ m - k."""
 
     part: slice
     values: Floats
@@ -51,10 +47,7 @@ class Tables:
         return made(self.metric, m, n)
 
     def of(self, m: int, n: int) -> tuple[Floats, Floats | None]:
-        """value(a, k, a+r, n) at [k, a, r], 0 where undefined; and 1 where defined.
-
-        The second is None where every cell is defined.
-        """
+        """value(a, k, a+r, n) at [k, a, r], or 0; and 1 where defined, or None."""
         if m <= table_rows(self.metric.form) and is_lasting(self.metric):
             return remembered_table(self.metric, m, n)
         if (m, n) not in self._kept:
@@ -132,10 +125,7 @@ def table_curves(
     out: Floats,
     only: Integers | None = None,
 ) -> None:
-    """E[value | defined] of every segment of at most `longest` items, into `out`.
-
-    Or of those only that are named, all of one size.
-    """
+    """E[value | defined] of segments of at most `longest` items, or of those named."""
     mass = None
     sizes = by_size(segments, longest)
     if only is not None:
@@ -185,11 +175,7 @@ def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
 
 
 class _Room:
-    """Arrays for the laws of m items, and the parts of them that a step works on.
-
-    An item takes three calls of numpy, and to cut out the parts would take as long:
-    they are made once for all vectors of a size.
-    """
+    """Arrays for the laws of m items, cut once into the parts that a step works on."""
 
     def __init__(self, m: int) -> None:
         # A zero, the law of the first k, and that of the last k

@@ -224,10 +224,7 @@ def _number(value: Any, name: str, wanted: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy, or an array of no dimension, as Python's own.
-
-    A masked one is no number; `item` would give what lies below the mask.
-    """
+    """A number of numpy, or an array of no dimension, as Python's own if unmasked."""
     if getattr(value, "mask", False) is not False and np.ma.is_masked(value):
         return value
     if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:

@@ -4,11 +4,5 @@ from __future__ import annotations
 
 
 def install(extra: str) -> str:
-    """How to install the libraries of an extra; the package is on no index yet.
-
-    Examples
-    --------
-    >>> install("plot")
-    "pip install '.[plot]' in a checkout of argmetric"
-    """
+    """How to install the libraries of an extra; the package is on no index yet."""
     return f"pip install '.[{extra}]' in a checkout of argmetric"

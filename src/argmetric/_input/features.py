@@ -22,24 +22,20 @@ class _ComplexError(ValueError):
 
 
 def check_features(X: Any) -> None:
-    """Refuse features that scikit-learn would fail on, or read in another way.
-
-    A matrix with parts that do not fit; masked values, as masks are dropped; objects
-    among which is Decimal('sNaN') or a whole number beyond all floats.
-    """
+    """Refuse features that scikit-learn would fail on, or read in another way."""
     check_structure(X, "X")
     _refuse_masked(X)
     # A lazy frame, which has no shape, would read its source to tell its types
     is_frame = hasattr(X, "shape") and hasattr(X, "columns")
     columns = getattr(X, "dtypes", ()) if is_frame else ()
-    kinds = [getattr(X, "dtype", None), *columns]
-    if not isinstance(X, list | tuple) and not any(
-        kind == np.dtype(object) for kind in kinds
-    ):
+    types = [getattr(X, "dtype", None), *columns]
+    if not isinstance(X, list | tuple) and np.dtype(object) not in types:
         return
     try:
         cells = np.asarray(X, dtype=object)
-        _refuse_complex(set(map(type, cells.ravel())))
+        kinds = set(map(type, cells.ravel()))
+        if any(issubclass(kind, complex | np.complexfloating) for kind in kinds):
+            raise _ComplexError  # numpy would drop a part of them
         with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
             cells.astype(np.float64)
     except _ComplexError:
@@ -80,7 +76,11 @@ def _explain(X: Any, y: Any, *, text: bool) -> None:
     """Raise the error that says what is wrong with X, if something is."""
     if is_sparse(X):
         _refuse_shape(X.shape, y)
-        _refuse_infinite_entries(X)
+        matrix = X if X.format in ("csr", "csc") else X.tocsr()
+        infinite = matrix.dtype.kind == "f" and ~np.isfinite(matrix.data)
+        for entry in np.flatnonzero(infinite)[:1].tolist():
+            at = entry_place(matrix, entry)
+            raise ValueError(_not_finite(matrix.data[entry], at))
         return
     array = to_numpy(X, "X", "a matrix of numbers")
     if text and array.dtype.kind in "OUST":
@@ -134,16 +134,6 @@ def _refuse_words(X: Any, array: AnyArray) -> None:
             raise ValueError(_not_finite(number, _place(X, at)))
 
 
-def _refuse_infinite_entries(X: Any) -> None:
-    matrix = X if X.format in ("csr", "csc") else X.tocsr()
-    if matrix.dtype.kind == "f":
-        wrong = np.flatnonzero(~np.isfinite(matrix.data))
-        if wrong.size:
-            entry = int(wrong[0])
-            at = entry_place(matrix, entry)
-            raise ValueError(_not_finite(matrix.data[entry], at))
-
-
 def _not_finite(value: Any, where: str) -> str:
     if np.isnan(value):
         return f"X has NaN at {where}; drop or fill it first"
@@ -168,12 +158,6 @@ def _refuse_masked(X: Any) -> None:
 def _first_masked(values: Any) -> tuple[int, ...] | None:
     wrong = np.argwhere(np.ma.getmaskarray(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
-
-
-def _refuse_complex(kinds: set[type]) -> None:
-    """Refuse complex numbers among objects: numpy would drop a part of them."""
-    if any(issubclass(kind, complex | np.complexfloating) for kind in kinds):
-        raise _ComplexError
 
 
 def _refuse_signalling_nan(cells: AnyArray) -> None:

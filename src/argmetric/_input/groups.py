@@ -173,11 +173,7 @@ def _has_kernel(n: int) -> bool:
 
 
 def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
-    """Row numbers of all groups, one behind the other, each in the order of its rows.
-
-    A counting sort; one with many groups goes all over the memory, so these are first
-    brought into bins of neighbours.
-    """
+    """Row numbers of all groups, one behind the other: a counting sort (in bins)."""
     from argmetric._input.kernels import grouping
 
     n, count = codes.size, indptr.size - 1

@@ -60,21 +60,8 @@ def classes_of(
 ) -> Classes:
     """The two classes that distinct labels stand for, or an error.
 
-    Parameters
-    ----------
-    found : sequence
-        The distinct labels, none missing.
-    name : str
-        What messages call them all.
-    pos_label : object, optional
-        The positive one; not needed for 0/1, booleans and -1/1.
-    both : bool, default=False
-        Whether both classes must be there, to learn from. Without it a batch may lack
-        the one that `pos_label` names.
-    where : callable, optional
-        The place of the first row with a label, for messages.
-    naming : callable, optional
-        How messages name `pos_label`, and a value of it.
+    `both` must be there to learn from; else a batch may lack the one of `pos_label`.
+    `where` tells the place of a label, `naming` how messages name `pos_label`.
     """
     if pos_label is None:
         if len(found) > 2:
@@ -218,17 +205,7 @@ def binary_labels(
     other: str = "p",
     naming: Naming = as_keyword,
 ) -> Labels:
-    """Labels of two classes, of whatever kind.
-
-    Parameters
-    ----------
-    y : array-like
-        The labels, none missing.
-    pos_label, name, both, naming
-        As for `classes_of`.
-    shape, other
-        The shape that is needed, and what has it.
-    """
+    """Labels of two classes, of whatever kind, of the shape that `other` has."""
     _check_pos_label(pos_label, {name: y})
     array = _shaped(label_array(y, name), name, shape, other)
     refuse_missing(array, name)
@@ -260,21 +237,10 @@ def read_together(
     missing: str = "",
     **labels: Any,
 ) -> list[Floats]:
-    """Arrays of the same labels: 1 where positive, 0 where not, nan where missing.
+    """Labels of several arrays by their names, `missing` the one that may have gaps.
 
     With `pos_label` it is all arrays together that hold two labels: one of them may
     well lack a class. Without, each is read for itself, 0/1 beside -1/1.
-
-    Parameters
-    ----------
-    pos_label : object, optional
-        The positive label.
-    shape, other
-        The shape that all have, and what has it; the first array by default.
-    missing : str, optional
-        The one array in which labels may be missing.
-    **labels : array-like
-        By the names that messages call them.
     """
     _check_pos_label(pos_label, labels)
     arrays, gaps, seen = {}, {}, {}

@@ -30,11 +30,7 @@ def warn_user(message: str) -> None:
 
 
 def refuse_two_classes(scores: Floats, name: str) -> None:
-    """Refuse both columns of `predict_proba` where columns are labels.
-
-    Two labels whose probabilities sum to 1 in every row are one label and its
-    opposite, and anything but independent. Columns of 0 and 1 are not accused.
-    """
+    """Refuse both columns of `predict_proba` as labels: they sum to 1 in every row."""
     if scores.ndim != 2 or scores.shape[1] != 2 or scores.shape[0] < ENOUGH_ROWS:
         return
     first = scores[:, 0]
@@ -94,11 +90,7 @@ def warn_of_scale(
 def warn_of_common_class(
     classes: npt.NDArray[Any], positive: int, y: npt.NDArray[Any]
 ) -> None:
-    """Warn of a positive class that only the alphabet chose, and most rows have.
-
-    `positive` is its number among the two classes. Numbers and booleans have an order
-    that is meant; text has not.
-    """
+    """Warn of a positive class that only the alphabet chose, and most rows have."""
     names = classes.tolist()
     chosen, other = names[positive], names[1 - positive]
     if not isinstance(chosen, str) or chosen.strip().lower() in _POSITIVE:

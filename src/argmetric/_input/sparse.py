@@ -14,12 +14,7 @@ def is_sparse(values: object) -> bool:
 
 
 def check_structure(matrix: Any, name: str) -> None:
-    """Refuse a matrix with an entry outside of it, or with parts that do not fit.
-
-    scipy looks at these when it builds a matrix, not when its parts were changed later,
-    and converting or adding up such a matrix reads foreign memory. Values that are not
-    sparse pass.
-    """
+    """Refuse entries outside of a matrix, and parts that do not fit: scipy may not."""
     if not is_sparse(matrix):
         return
     if len(matrix.shape) != 2:  # a vector: who needs a matrix refuses it

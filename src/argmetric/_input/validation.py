@@ -42,30 +42,26 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
 
     Masked values become nan, or None where there is no nan. `kind` says what is needed.
     """
+    given = values
     if is_masked(values):
-        array = _unmasked(values)
+        values = _unmasked(values)
     elif is_frame_like(values):
-        array = _frame_values(values, name, kind)
-    else:
-        array = _plain_values(values, name, kind)
-    if array.ndim == 0:
-        raise TypeError(_no_array(values, name, kind))
-    return array
-
-
-def _plain_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
-    if isinstance(values, list | tuple):
+        values = _frame_values(values, name, kind)
+    elif isinstance(values, list | tuple):
         _refuse_matrices(values, name)
         if "numpy.ma" in sys.modules:
             values = _without_masks(values)
     elif isinstance(values, bytearray):
         raise TypeError(f"{name} must be {kind}, not bytearray")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError:  # rows of unequal lengths make no array
         raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
     except (TypeError, RuntimeError) as error:  # a tensor that is still being trained
         raise TypeError(f"{name} makes no array: {error}") from None
+    if array.ndim == 0:
+        raise TypeError(_no_array(given, name, kind))
+    return array
 
 
 def _unmasked(values: Any) -> npt.NDArray[Any]:
@@ -79,10 +75,7 @@ def _unmasked(values: Any) -> npt.NDArray[Any]:
 
 
 def _without_masks(values: Any, depth: int = 2) -> Any:
-    """A list whose masked values are None, or nan in rows of floats.
-
-    numpy warns of a masked number in a list, and drops the mask of a row.
-    """
+    """A list whose masked values are None, or nan in rows of floats."""
     kinds = set(map(type, values))
     odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
     rows = {list, tuple} & kinds if depth > 1 else set()
@@ -202,15 +195,6 @@ def place(index: int, shape: tuple[int, ...], first: int = 0) -> str:
     return ", column ".join([f"row {first + row}", *map(str, rest)])
 
 
-def _extremes(values: Floats) -> tuple[float, float]:
-    """The smallest and the largest value, nan where there is one."""
-    if values.size <= VALUES_READ_BY_PYTHON:
-        plain = values.ravel().tolist()
-        if not math.isnan(sum(plain)):
-            return min(plain), max(plain)
-    return float(values.min()), float(values.max())
-
-
 def check_scores(
     values: Floats,
     name: str,
@@ -225,10 +209,17 @@ def check_scores(
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row, counted from `first`.
     """
-    many = values.size > VALUES_READ_BY_PYTHON
-    if values.size == 0 or (many and not logits and is_within_unit(values)):
+    if values.size == 0:
         return values
-    low, high = _extremes(values)
+    few = values.ravel().tolist() if values.size <= VALUES_READ_BY_PYTHON else None
+    plain = few is None and not logits and values.dtype == np.float64
+    # As whole numbers the bits of NaN and of negative floats are above those of 1
+    if plain and values.view(np.uint64).max() <= ONE_BITS:
+        return values
+    if few is not None and not math.isnan(sum(few)):
+        low, high = min(few), max(few)
+    else:
+        low, high = float(values.min()), float(values.max())
     if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
         return values
     if where is None:
@@ -249,22 +240,8 @@ def check_scores(
     )
 
 
-def is_within_unit(values: Floats) -> bool:
-    """Whether all are in [0, 1], in one pass; -0.0 counts as outside.
-
-    As whole numbers the bits of floats ascend from 0, and those of NaN and of all with
-    a sign are larger than those of 1.
-    """
-    if values.dtype != np.float64:
-        return False
-    return bool(values.view(np.uint64).max() <= ONE_BITS)
-
-
 def _advice(low: float, high: float, hint: str) -> str:
-    """What the values may be, on strong evidence alone.
-
-    A regression on 0/1 strays a little over both ends too, and counts go beyond 1.
-    """
+    """What the values may be, on strong evidence alone."""
     if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
         return hint
     if low >= 0.0 and PERCENT <= high <= 100.0:

@@ -66,10 +66,7 @@ def unfused(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Copy a small function into the kernels that call it, once for every row.
-
-    numba counts references to the arrays of a call, which may cost more than the call.
-    """
+    """Copy a small function into the kernels that call it: a call counts references."""
     return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))
 
 
@@ -86,11 +83,7 @@ def _compiled(function: Function, options: dict[str, Any]) -> Function:
 
 
 def _compile_once_per_type(dispatcher: Any) -> None:
-    """Let kernels that call it with the number 0 and with a variable share one code.
-
-    numba has a type for every whole number that stands in a call, and would compile
-    the callee again for each.
-    """
+    """Let calls with the number 0 and with a variable share one code."""
     template = dispatcher.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:

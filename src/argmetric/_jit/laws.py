@@ -72,9 +72,6 @@ def no_labels(law):
 
 @inner
 def copy_law(law, length, other):
-    """Copy a law with the zeros around it.
-
-    A loop: to copy one slice to another numba compiles seconds of error messages.
-    """
+    """Copy a law with the zeros around it, in a loop, which compiles faster."""
     for a in range(length + 2 * PAD):
         other[a] = law[a]

@@ -64,21 +64,7 @@ def read_arrays(file: IO[bytes]) -> Arrays:
 def write_archive(
     path: FilePath, kind: str, version: int, header: Mapping[str, Any], arrays: Arrays
 ) -> None:
-    """Write a header and arrays; the file is replaced whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    kind : str
-        What it holds, as the file says it.
-    version : int
-        Of its format.
-    header : dict
-        Values that `plain` takes.
-    arrays : dict of ndarray
-        None may have the name "header".
-    """
+    """Write a JSON header and arrays, none called "header"; whole or not at all."""
     said = {"format": kind, "version": version, **header}
     members: Any = {_HEADER: json_array(said), **arrays}
     with written_whole(path) as file:
@@ -88,19 +74,7 @@ def write_archive(
 def read_archive(
     path: FilePath, kind: str, version: int, what: str
 ) -> tuple[dict[str, Any], Arrays]:
-    """Read the header and the arrays that `write_archive` wrote.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    kind : str
-        What it has to hold, as the file says it.
-    version : int
-        The newest version of its format that is known.
-    what : str
-        What it has to hold, for messages.
-    """
+    """The header and arrays of `write_archive`; `what` names them in messages."""
     path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself

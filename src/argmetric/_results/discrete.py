@@ -66,10 +66,7 @@ def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def central_interval(
     values: Floats, probabilities: Floats, coverage: float
 ) -> tuple[float, float]:
-    """From the value below which half of the rest lies to the one above which it does.
-
-    No more than (1 - coverage)/2 lies below the interval, and no more above it.
-    """
+    """The values with at most (1 - coverage)/2 below the first and above the second."""
     below = np.cumsum(probabilities)
     rest = below[-1] * (1.0 - coverage) / 2
     # The first value that more than `rest` reaches, the last with more than it above.

@@ -20,18 +20,7 @@ MOST_BARS = 40  # names that have a bar each; more are a histogram
 def drawing(
     ax: Any, size: tuple[float, float] = (6.4, 3.8), **labels: Any
 ) -> Iterator[Any]:
-    """Axes to draw on: the given ones, or those of a new figure.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        None for a new figure.
-    size : (float, float)
-        Of a new figure.
-    **labels
-        What ``ax.set`` takes, such as xlabel, ylabel, title; there is a legend where
-        something drawn has a label.
-    """
+    """The given axes or those of a new figure, then labelled as ``ax.set`` takes it."""
     ax = new_axes(ax, size)
     yield ax
     ax.set(**labels)
@@ -137,10 +126,7 @@ def bars_size(count: int) -> tuple[float, float]:
 def draw_curve(
     ax: Any, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
 ) -> Any:
-    """Draw what is expected for every number of positives, as far as it matters.
-
-    The best k stands in the left half of the picture, and all marks are in it.
-    """
+    """Draw a curve over k so far that the best is in the left half with all marks."""
     most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
     k = thinned(most + 1, best)
     (line,) = ax.plot(k, curve[k], color="C0", label=label)

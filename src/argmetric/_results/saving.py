@@ -32,19 +32,7 @@ def is_utf8(encoding: str) -> bool:
 
 
 def decoded(data: bytes, encoding: str, name: str, otherwise: str) -> str:
-    """Return text; what cannot be read is told with its line and its byte.
-
-    Parameters
-    ----------
-    data : bytes
-        All of it.
-    encoding : str
-        How it is written.
-    name : str
-        What messages call it.
-    otherwise : str
-        What the reader of the message may do.
-    """
+    """Text; what cannot be read is told with its line and byte, and what to do."""
     if is_utf8(encoding):
         refuse_other_encodings(data, name)
     try:
@@ -87,20 +75,7 @@ def refuse_other_encodings(
 
 
 def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
-    """Whether JSON is nested deeper than `MAX_NESTING`; strings do not count.
-
-    Parameters
-    ----------
-    text : bytes
-        JSON, or what should be.
-    n_objects : int, optional
-        How many objects there are, one after the other.
-
-    Examples
-    --------
-    >>> is_too_deep(b"[" * 101), is_too_deep(b'{"a": "' + b"[" * 101 + b'"}')
-    (True, False)
-    """
+    """Whether JSON of so many objects is nested over `MAX_NESTING`, strings aside."""
     if text.count(b"[") + text.count(b"{") < MAX_NESTING + n_objects:
         return False
     codes = np.frombuffer(_STRING.sub(b"", text), dtype=np.uint8)
@@ -135,10 +110,7 @@ def _within_floats(text: str) -> float:
     return value
 
 
-_OF_A_FILE: dict[str, Any] = {
-    "object_pairs_hook": _once,
-    "parse_float": _within_floats,
-}
+_OF_A_FILE: dict[str, Any] = {"object_pairs_hook": _once, "parse_float": _within_floats}
 
 
 def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -> Any:
@@ -161,30 +133,14 @@ def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -
 
 
 def save_json(path: FilePath, values: dict[str, Any]) -> None:
-    """Write plain values; a file that is there is replaced whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    values : dict
-        What JSON can hold; nan and infinities are refused.
-    """
+    """Write plain values; a file that is there is replaced whole or not at all."""
     text = json.dumps(values, indent=1, allow_nan=False, ensure_ascii=False)
     with replaced_whole(path) as file:
         file.write(f"{text}\n".encode())
 
 
 def load_json(path: FilePath, what: str) -> Any:
-    """Read plain values; a message names the file where it is damaged.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    what : str
-        What it should hold, for the message.
-    """
+    """Read plain values; a message names the file that is no whole `what`."""
     path = check_path(path)
     content = read_whole(path)
     try:
@@ -202,17 +158,7 @@ def plain_number(value: float) -> float | str:
 
 
 def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
-    """Values that JSON holds: infinities and nan as text, arrays as lists.
-
-    Parameters
-    ----------
-    value : object
-        Of any depth. What has a `to_dict` of its own is asked for it.
-    name : str
-        What it is called in the message that refuses it.
-    nan : str or None
-        What stands for nan: None, which is null, for those who only look.
-    """
+    """What JSON holds: infinities as text, nan as `nan`, arrays as lists, `to_dict`."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -252,19 +198,7 @@ def refuse_spelled_numbers(value: Any, name: str) -> None:
 
 
 def check_version(found: Any, newest: int, what: str, by: str = "") -> None:
-    """Refuse a format that is none, or that a newer argmetric wrote.
-
-    Parameters
-    ----------
-    found : int
-        The version of the format that a file names.
-    newest : int
-        The last one that is known here; all before it are read too.
-    what : str
-        What has it, for the message.
-    by : str, optional
-        The release that wrote it, where the file says so.
-    """
+    """Refuse a format that is none, or that a newer argmetric (release `by`) wrote."""
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
         raise ValueError(f"{what} has the odd format {found!r}")
     if found > newest:

@@ -15,22 +15,12 @@ _unfinished: set[str] = set()  # temporary files and folders
 
 
 class DataError(ValueError):
-    """The data at hand cannot be used; the message says where and why.
-
-    What the user may do about it is named by its role, between back quotes; the command
-    line shows the flag in its place.
-    """
+    """The data at hand cannot be used; the message says where and why."""
 
 
 @contextlib.contextmanager
 def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name only when all went well.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to make or replace. Pipes and devices are written to as they are.
-    """
+    """Open a file that takes its name when all went well; a pipe or device as it is."""
     from argmetric._input.arguments import (
         check_path,  # with numpy, which help does without
     )
@@ -118,15 +108,7 @@ def unfinished(*paths: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_alone(path: str, refusal: str) -> Iterator[None]:
-    """Hold a lock file; one that was killed holds nothing.
-
-    Parameters
-    ----------
-    path : str
-        The lock file, which is there only meanwhile.
-    refusal : str
-        What to say where another process holds it.
-    """
+    """Hold a lock file meanwhile, or refuse; a process that was killed holds none."""
     handle = _locked(path)
     if handle is None:
         raise DataError(refusal)

@@ -125,11 +125,7 @@ class Metric:
         return None
 
     def value(
-        self,
-        tp: npt.ArrayLike,
-        k: npt.ArrayLike,
-        t: npt.ArrayLike,
-        n: npt.ArrayLike,
+        self, tp: npt.ArrayLike, k: npt.ArrayLike, t: npt.ArrayLike, n: npt.ArrayLike
     ) -> Floats:
         """Value for true positives, predicted positives, positives and size.
 
@@ -303,10 +299,7 @@ def is_lasting(metric: Metric) -> bool:
 
 
 class SizeFacts(NamedTuple):
-    """Of a metric on n items: rounding, and what none and one are worth at 0/0.
-
-    `empty` has a pair for zero_division 0 and for 1.
-    """
+    """Of a metric on n items: rounding, and values of none and one at 0/0 = 0 and 1."""
 
     floor: float
     empty: tuple[tuple[float, float], tuple[float, float]]

@@ -24,10 +24,7 @@ def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
 
 
 def require_defined(metric: Metric, n: int) -> None:
-    """Refuse a function of the user's own that gives nan wherever n items are tried.
-
-    The value of 0/0 would stand in its place, everywhere.
-    """
+    """Refuse a function of the user's own that gives nan wherever n items are tried."""
     if not isinstance(metric, CustomMetric) or n < 2:
         return
     sizes = np.unique(np.linspace(0, n, min(n, 256) + 1).round().astype(np.int64))

@@ -18,29 +18,7 @@ SMALLEST_STEP = 1e-9  # of the class: below it the steps drown in rounding
 def slopes(
     metric: Metric, hits: float, alarms: float, positives: float, negatives: float
 ) -> tuple[float, float, float]:
-    """Value at fractional counts, and its slopes in the two counts.
-
-    Parameters
-    ----------
-    metric : Metric
-        Any metric of the house.
-    hits, alarms : float
-        A and C: true and false positives, between 0 and the size of their class.
-    positives, negatives : float
-        Sizes A+B and C+D of the two classes, which stay as they are.
-
-    Returns
-    -------
-    value, by_hits, by_alarms : float
-        U(A, B, C, D), U_A - U_B and U_C - U_D.
-
-    Examples
-    --------
-    >>> import argmetric as am
-    >>> from argmetric.metrics._derivatives import slopes
-    >>> slopes(am.FBeta(1), hits=3, alarms=1, positives=4, negatives=6)
-    (0.75, 0.15625, -0.09375)
-    """
+    """U at fractional counts, U_A - U_B and U_C - U_D, with A+B and C+D fixed."""
     tp, k, t, n = hits, hits + alarms, positives, positives + negatives
     value = float(metric.value(tp, k, t, n))
     form = metric.form

@@ -91,10 +91,7 @@ class ItemForm:
 
 @dataclass(frozen=True)
 class AffineFactors:
-    """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t), without the last if None.
-
-    Functions of (k, n), and of (t, n) where the name says so.
-    """
+    """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t) in (k, n) or (t, n)."""
 
     hits_k: Callable[[Floats, Floats], Floats]
     hits_t: Callable[[Floats, Floats], Floats]

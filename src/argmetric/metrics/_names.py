@@ -247,20 +247,7 @@ class MissingFunction:
 
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
-    """The class and its parameters; of a function of the user's own, the name.
-
-    Parameters
-    ----------
-    metric : Metric
-        Any metric.
-
-    Examples
-    --------
-    >>> from argmetric.metrics._names import metric_to_dict
-    >>> import argmetric as am
-    >>> metric_to_dict(am.FBeta(2))
-    {'class': 'FBeta', 'name': 'f2', 'beta': 2.0, 'zero_division': 0.0}
-    """
+    """The class and its parameters; of a function of the user's own, the name."""
     from argmetric._results.saving import plain
 
     head = {"class": type(metric).__name__, "name": metric.name}
@@ -275,16 +262,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 
 def metric_from_dict(values: dict[str, Any]) -> Metric:
-    """The metric that `metric_to_dict` described.
-
-    A function of the user's own comes back as a metric that says so when it is
-    evaluated.
-
-    Parameters
-    ----------
-    values : dict
-        What `metric_to_dict` gave.
-    """
+    """The metric of `metric_to_dict`; a lost function says so when it is evaluated."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
     from argmetric._results.saving import restored

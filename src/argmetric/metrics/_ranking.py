@@ -117,11 +117,7 @@ def search_violation(
 def search_instance(
     value: Callable[..., Floats], n: int, sign: float
 ) -> dict[str, Any]:
-    """Probabilities for which a k-set beats the top-k set, by enumeration.
-
-    A falling value at one cell does not make one certain: the dictionary is empty
-    where none of the random vectors shows one.
-    """
+    """Probabilities, if any are found, for which a k-set beats the top-k set."""
     outcomes = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     k, t = outcomes.sum(axis=1)[:, None], outcomes.sum(axis=1)[None, :]
     values = sign * np.nan_to_num(value(outcomes @ outcomes.T, k, t, n))

@@ -20,7 +20,6 @@ _load, __dir__, __all__ = lazy_names(
             "trim_boxes",
         ),
         "exponential": ("hit_curves", "ratio_curves"),
-        "powers": ("bin_sums", "take_range"),
         "rates": ("best_of_rates",),
         "screen": (
             "laws_at",
@@ -30,6 +29,7 @@ _load, __dir__, __all__ = lazy_names(
             "rough_sums",
         ),
         "segments": (
+            "bin_sums",
             "bounded_counts",
             "choose",
             "count_and_chance",
@@ -39,6 +39,7 @@ _load, __dir__, __all__ = lazy_names(
             "segment_moments",
             "sort_long",
             "sort_short",
+            "take_range",
         ),
         "sums": ("fill_cells", "sum_cells", "widest_key"),
         "tables": (

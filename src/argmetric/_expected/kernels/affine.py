@@ -27,10 +27,7 @@ HITS, REST, FLOOR, RATE, ROWS = 40, 48, 56, 64, 72
 
 @inner
 def load_block(p, q, first, step, count, lanes):
-    """Items first, first+step, … on one side of one half; how many, and which side.
-
-    The law without an item is scale·law - ratio·(its neighbour).
-    """
+    """Items first, first+step, … on one side of one half; how many, and which side."""
     rising = p[first] <= 0.5
     used = 0
     for j in range(LANES):

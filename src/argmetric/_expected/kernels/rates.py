@@ -307,10 +307,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
 
 @inner
 def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
-    """Bound E above k; returns the last count that can still be the best.
-
-    One term bounds those of the items behind it, the further off the more of them.
-    """
+    """Bound E above k; returns the last count that can still be the best."""
     level, i, run = value[k], k, 1
     while i < last:
         worth, cost = both_worths(law, 0, p[i], q[i], gain, loss)

@@ -47,10 +47,7 @@ def add_powers(p, q, sums):
 
 @kernel
 def few_points(cumulants, most, points, weights):
-    """Three points, and two, of the sums 0…most with cumulants in the columns.
-
-    Without branches, and with quotients that raise nothing: lanes side by side.
-    """
+    """Three points, and two, of the sums 0…most with cumulants in the columns."""
     for i in range(most.shape[0]):
         variance = cumulants[1, i]
         sure = variance < SURE
@@ -151,10 +148,7 @@ def rough_laws(p, q, indptr, at, sums, counts, points, weights):
 
 @kernel
 def rough_cells(points, tp, t):
-    """Counts of the nine cells of three points on either side, and of the four of two.
-
-    One row for each cell, as long as the rows of `tp`.
-    """
+    """Counts of the nine cells of three points on either side, and of the four."""
     cell, used = 0, tp.shape[1]
     for first, last in ((0, 3), (3, 5)):
         for a in range(first, last):
@@ -199,10 +193,7 @@ def rough_sums(values, weights, out, other):
 
 @kernel
 def power_sums_at(p, q, indptr, group, count, out):
-    """Sums of `add_powers` over the first count[i] labels of segment group[i].
-
-    Both ascend. The cumulants are linear functions of them.
-    """
+    """Sums of `add_powers` over the first count[i] labels of segment group[i]."""
     total, partial, lost = np.zeros((3, out.shape[0]))
     now, done = -1, 0
     for i in range(group.shape[0]):

@@ -76,10 +76,7 @@ def sort_words(words, spare, counts):
 
 @kernel
 def pack(bits, turn, places, out):
-    """One half of the bits above the place, in an order of places.
-
-    The larger number first: of a positive one all bits are turned.
-    """
+    """Half of the bits, turned where positive, above the place: largest first."""
     for i in range(places.shape[0]):
         place = places[i] & PLACE
         word = bits[place]
@@ -278,13 +275,47 @@ def mark(order, indptr, best, labels):
 
 @kernel
 def count_and_chance(key, q, indptr, cut, count, none):
-    """Per segment: items with key ≥ cut, key descending; and P(no positive).
-
-    The chance to 300 places after the point: smaller numbers are slow.
-    """
+    """Per segment: items with key ≥ cut, key descending; and P(no positive)."""
     for g in range(indptr.shape[0] - 1):
         k, product = 0, 1.0
         for i in range(indptr[g], indptr[g + 1]):
             k += key[i] >= cut
             product = product * q[i] if product >= 1e-300 else 0.0
         count[g], none[g] = k, product
+
+
+@kernel
+def bin_sums(p, low, scale, sums):
+    """Add up the place f of every p within its bin, b, which begins at low + b/scale.
+
+    f is from -1/2 to 1/2, and exact for bins of a width that is a power of two. Sums
+    are of whole numbers, so that they depend neither on the order of the items nor on
+    how these are divided: how many there are, f in units of 2^-22, what that leaves
+    of f in units of 2^-53, and f² and f³ in units of 2^-32. What lies outside of the
+    bins is left out. No sum of fewer than 2^32 items overflows.
+    """
+    width = float(sums.shape[0])
+    for i in range(p.shape[0]):
+        place = (p[i] - low) * scale
+        if 0.0 <= place < width:
+            b = int(place)
+            f = place - b - 0.5
+            units = int(f * 9007199254740992.0)
+            square = f * f
+            sums[b, 0] += 1
+            sums[b, 1] += units >> 31
+            sums[b, 2] += units & 0x7FFFFFFF
+            sums[b, 3] += int(square * 4294967296.0 + 0.5)
+            sums[b, 4] += int(square * f * 4294967296.0)
+
+
+@kernel
+def take_range(p, low, high, out):
+    """All p with low ≤ p < high in the order of the input; `out` has one place more."""
+    count = 0
+    for i in range(p.shape[0]):
+        x = p[i]
+        out[count] = x
+        count += (x >= low) & (x < high)
+        if count == out.shape[0]:
+            break

@@ -17,10 +17,7 @@ LANES = 8
 
 @kernel
 def table_curves(p, q, indptr, chosen, table, out):
-    """E[table] for every k of the chosen segments, which all have the table's size.
-
-    O(m³/6) for eight segments.
-    """
+    """E[table] for every k of the chosen segments, all of the table's size. O(m³/6)."""
     m = table.shape[0] - 1
     width = LANES * (m + 1)
     lane_p, lane_q = np.empty(LANES * m), np.empty(LANES * m)
@@ -137,10 +134,7 @@ def lane_laws(p, q, m, laws):
 
 @inner
 def add_both_laws(p, q, first, last, selected, laws):
-    """Laws of the positives among the rows that are not selected, and those that are.
-
-    Rows first…last-1 in any order; the number of selected ones is returned.
-    """
+    """Laws of the positives among rows that are not selected, and are; returns k."""
     unselected = hits = 0
     laws[0, 0] = laws[1, 0] = 1.0
     for i in range(first, last):
@@ -202,11 +196,7 @@ def table_laws(p, q, indptr, chosen, selected, cell, rest, weight, mass, moment)
 
 @unfused
 def both_laws(p, q):
-    """Laws of the positives among the first k items, and among the others, by rows.
-
-    To the bit those of `reference.both_laws`: which of the two is at hand decides
-    nothing but the time that it takes.
-    """
+    """Laws of the positives among the first k items and the others, as numpy's."""
     m = p.shape[0]
     hits, misses = np.zeros((m + 1, m + 1)), np.zeros((m + 1, m + 1))
     hits[0, 0] = misses[m, 0] = 1.0

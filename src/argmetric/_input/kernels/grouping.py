@@ -51,10 +51,7 @@ def number_ids(words, slots, keys, codes, firsts):
 
 @kernel
 def number_close_ids(values, low, slots, codes, firsts):
-    """Number whole numbers that lie close: each has a slot of its own.
-
-    Returns how many ids there are, and how many runs of rows with the same one.
-    """
+    """Number whole numbers that lie close; how many ids and runs of them there are."""
     count = runs = 0
     before = -1
     for i in range(values.shape[0]):
@@ -91,10 +88,7 @@ def mix_texts(letters, offsets, seed, out):
 
 @kernel
 def group_rows(code, counts, rows):
-    """Rows of every group behind each other, in input order (a counting sort).
-
-    `counts` holds the first slot of each group and is used up.
-    """
+    """Rows of every group in input order, from `counts` on, which are used up."""
     for i in range(code.shape[0]):
         g = code[i]
         rows[counts[g]] = i
@@ -103,10 +97,7 @@ def group_rows(code, counts, rows):
 
 @kernel
 def bin_rows(code, bits, starts, rows, codes):
-    """Rows and codes by the leading bits of the code, in input order.
-
-    `starts` holds the first slot of each bin and is used up.
-    """
+    """Rows and codes by the leading bits of the code, from `starts` on: used up."""
     for i in range(code.shape[0]):
         g = code[i]
         slot = starts[g >> bits]

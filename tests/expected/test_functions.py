@@ -1,0 +1,268 @@
+"""Metrics of which only values are known: sums over laws, and the rough search."""
+
+import math
+
+import numpy as np
+import pytest
+
+import argmetric as am
+import oracle
+
+
+def own(tp, k, t, n):
+    return tp / (0.3 * k + 0.7 * t + 1.0)
+
+
+def squares(tp, k, t, n):
+    return tp * tp / (k * t)
+
+
+def capped(tp, k, t, n):
+    return np.minimum(tp, 12) - 0.3 * (k - tp)
+
+
+def at_least_half(tp, k, t, n):
+    return np.where(tp >= 0.5 * t, 1.0 - k / (4 * n), 0.0)
+
+
+def bonus(tp, k, t, n):
+    return tp / (k + t + 1) + (tp == k)
+
+
+def wavy(tp, k, t, n):
+    return tp / (k + t) + 0.05 * (tp % 5 == 1)
+
+
+def steps(tp, k, t, n):
+    return np.floor(10 * tp / (k + 1)) + tp / (t + 1)
+
+
+def roots(tp, k, t, n):
+    return np.sqrt(tp) / np.sqrt(k + 1) - 0.01 * (t - tp)
+
+
+def flat(tp, k, t, n):
+    return 0.25
+
+
+def signed(tp, k, t, n):
+    return (tp * n - k * t) / (k * t + 1)
+
+
+def spike(tp, k, t, n):
+    return np.where((k == 17) & (tp >= 2), 2.5, 2 * tp / (k + t + 1))
+
+
+def odd(tp, k, t, n):
+    return (t % 2) * (tp + 1) / (n + 1)
+
+
+FUNCTIONS = [own, squares, capped, at_least_half, bonus, wavy, steps, roots]
+FUNCTIONS += [flat, signed]
+LOSS = am.CustomMetric(
+    lambda tp, k, t, n: (k - tp) + 4 * (t - tp),
+    name="loss",
+    greater_is_better=False,
+    smooth=True,
+)
+SMOOTH = am.CustomMetric(own, smooth=True)
+LAWS = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.2, 2.0, n),
+    "rare": lambda rng, n: np.minimum(1.0, rng.exponential(2.0 / n, n)),
+    "frequent": lambda rng, n: 1.0 - rng.beta(0.2, 4.0, n),
+    "tied": lambda rng, n: rng.choice([0.1, 0.2, 0.5, 0.9], n),
+    "certain": lambda rng, n: rng.choice([0.0, 1.0, 0.3], n),
+    "tiny": lambda rng, n: rng.choice([1e-300, 1e-16, 1 - 1e-16, 0.4], n),
+}
+
+
+def laws(p):
+    """Laws of the number of positives among the first 0, 1, … items."""
+    found = [np.ones(1)]
+    for x in p:
+        found.append(np.convolve(found[-1], [1 - x, x]))
+    return found
+
+
+def curve_by_laws(p, metric):
+    """E[value | defined] for every k: a plain sum over the whole laws."""
+    p = np.sort(p)[::-1]
+    m, hits, misses = p.size, laws(p), laws(p[::-1])
+    curve = np.full(m + 1, np.nan)
+    for k in range(m + 1):
+        a, r = np.ogrid[: k + 1.0, : m - k + 1.0]
+        value = metric.value(a, float(k), a + r, float(m))
+        chance = hits[k][:, None] * misses[m - k]
+        defined = ~np.isnan(value)
+        mass = chance[defined].sum()
+        if mass > 1e-300:
+            curve[k] = (chance[defined] * value[defined]).sum() / mass
+    return curve
+
+
+def decided(vectors, metric, **options):
+    """The decision in groups, one for each vector."""
+    ids = np.repeat(np.arange(len(vectors)), [len(p) for p in vectors])
+    options = {"average": "groups", "check": False} | options
+    return am.decide(np.concatenate(vectors), metric, groups=ids, **options)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("function", [own, spike, squares, signed, odd])
+def test_curves_in_pieces_and_batches(function, law):
+    """Laws are rolled on from seeds; segments of one size share their values."""
+    rng = np.random.default_rng(4)
+    vectors = [LAWS[law](rng, n) for n in (130, 1, 40, 130, 81, 260, 65)]
+    for zero in (0.0, 1.0, math.nan):
+        metric = am.CustomMetric(function, zero_division=zero)
+        found = decided(vectors, metric)
+        for g, p in enumerate(vectors):
+            wanted = curve_by_laws(p, metric)
+            scale = max(1.0, np.nanmax(np.abs(wanted), initial=0.0))
+            slack = scale * 1e-11 + (found.error * len(vectors) if g else 0.0)
+            np.testing.assert_allclose(found.curve_of(g), wanted, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("function", [own, odd, spike])
+def test_curves_of_large_variance(function):
+    """Quadratures are tried, and given up where the metric is too rough for them."""
+    p = np.random.default_rng(5).random(500)
+    metric = am.CustomMetric(function)
+    found = am.decide(p, metric, check=False)
+    exact = am.decide(p, metric, check=False, method="windows")
+    assert exact.error < 1e-11
+    assert found.error < 1e-7
+    np.testing.assert_allclose(found.curve, exact.curve, rtol=0, atol=found.error)
+    np.testing.assert_allclose(exact.curve, curve_by_laws(p, metric), atol=1e-11)
+    if function is odd:
+        np.testing.assert_array_equal(found.curve, exact.curve)
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard"])
+def test_curves_equal_those_of_the_papers(metric):
+    known = am.get_metric(metric)
+    rng = np.random.default_rng(2)
+    for law in LAWS.values():
+        p = law(rng, 90)
+        curve = am.decide(p, am.CustomMetric(known.value), check=False).curve
+        wanted = am.decide(p, known, method="reference", check=False).curve
+        np.testing.assert_allclose(curve, wanted, rtol=1e-11, atol=1e-300)
+
+
+def test_functions_of_single_numbers():
+    def one_by_one(tp, k, t, n):
+        return 1.0 if tp > 0.5 * k else 0.25 * tp / n
+
+    metric = am.CustomMetric(one_by_one)
+    vectors = [np.array([0.9, 0.5, 0.2, 0.1, 1e-300]), np.full(70, 0.05)]
+    found = decided(vectors, metric)
+    for g, p in enumerate(vectors):
+        np.testing.assert_allclose(found.curve_of(g), curve_by_laws(p, metric), 1e-12)
+
+
+def values_asked(vectors, **options):
+    """How many values a function is asked for."""
+    asked = []
+
+    def counted(tp, k, t, n):
+        asked.append(np.broadcast(tp, k, t, n).size)
+        return own(tp, k, t, n)
+
+    decided(vectors, am.CustomMetric(counted, **options))
+    return sum(asked)
+
+
+def test_segments_share_values_and_smooth_functions_need_few():
+    rng = np.random.default_rng(3)
+    vectors = [rng.beta(0.3, 2.0, 400) for _ in range(12)]
+    everything = values_asked(vectors)
+    assert everything < 4 * values_asked(vectors[:1])
+    assert values_asked(vectors, smooth=True) < 0.3 * everything
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_infinite_values_are_refused_wherever_they_have_weight(smooth, sign):
+    p = np.random.default_rng(1).random(200)
+
+    def infinite(tp, k, t, n):
+        return sign * np.where(tp > 2, np.inf, tp)
+
+    def somewhere(tp, k, t, n):
+        return sign * np.where((k == 7) & (tp == 3), np.inf, tp / (k + 1))
+
+    with pytest.raises(ValueError, match="odd one is infinite on some counts"):
+        am.decide(p, am.CustomMetric(infinite, "odd one", smooth=smooth), check=False)
+    for options in ({"method": "windows"}, {"groups": p > 0.5, "average": "groups"}):
+        with pytest.raises(ValueError, match="infinite on some counts"):
+            am.decide(p, somewhere, check=False, **options)
+
+
+def test_small_values_keep_their_digits():
+    """Outcomes that are rare may be all that counts."""
+    for p in (1e-12, 1e-100):
+        curve = am.decide(np.full(80, p), own).curve
+        k = np.arange(81)
+        np.testing.assert_allclose(curve, k * p / (0.3 * k + 0.7 + 1.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("metric", [*FUNCTIONS, LOSS])
+def test_decisions_equal_those_on_whole_curves(metric, law):
+    """Smooth functions and others that say so, in groups and one by one."""
+    rng, sizes = np.random.default_rng(6), [1, 2, 64, 65, 66, 130, 300]
+    vectors = [LAWS[law](rng, n) for n in sizes]
+    if metric is not LOSS:
+        metric = am.CustomMetric(metric, smooth=True)
+    sign = 1.0 if metric.greater_is_better else -1.0
+    found, floor = decided(vectors, metric), metric.tie_floor(np.array(sizes))
+    for g, p in enumerate(vectors):
+        curve = sign * am.decide(p, metric, method="windows", check=False).curve
+        bar = curve.max() - max(2e-12 * max(1.0, np.abs(curve).max()), floor[g])
+        alone = am.decide(p, metric, check=False)
+        for k, value in (
+            (alone.n_positives, alone.expected),
+            (found.group_n_positives[g], found.group_expected[g]),
+        ):
+            assert sign * value == pytest.approx(curve[k], rel=1e-11, abs=1e-12)
+            assert curve[k] >= bar
+            assert (curve[:k] < curve.max() - 5e-13 * abs(curve.max())).all()
+        half = alone.cut_half
+        assert sign * half.expected == pytest.approx(
+            curve[half.n_positives], rel=1e-11, abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("zero", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize("law", ["skewed", "rare", "certain"])
+def test_undefined_outcomes_are_left_out(zero, law):
+    rng = np.random.default_rng(7)
+    metric = am.CustomMetric(squares, zero_division=zero, smooth=True)
+    for n in (66, 200):
+        p = LAWS[law](rng, n)
+        found = am.decide(p, metric, check=False)
+        curve = am.decide(p, metric, check=False, method="windows").curve
+        k = oracle.best_k(np.where(np.isnan(curve), -np.inf, curve))
+        assert found.n_positives == k
+        assert found.expected == pytest.approx(curve[k], rel=1e-11)
+
+
+def test_long_vectors_and_the_counts_between_two_blocks():
+    p = np.random.default_rng(8).beta(0.2, 3.0, 12_291)
+    decision = am.decide(p, SMOOTH)
+    k = decision.n_positives
+    assert decision.expected == pytest.approx(decision.curve[k], rel=1e-11)
+    assert decision.curve[k] >= decision.curve.max() * (1 - 1e-11)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_what_hides_from_a_rough_curve_is_found_by_default(law):
+    """One k is singled out by what may seldom happen there."""
+    rng = np.random.default_rng(9)
+    for n in (66, 150):
+        p = LAWS[law](rng, n)
+        curve = am.decide(p, spike, check=False, method="windows").curve
+        found = am.decide(p, spike, check=False)
+        assert found.expected == pytest.approx(curve.max(), rel=1e-11)
+        assert found.n_positives == oracle.best_k(curve)
