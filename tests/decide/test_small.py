@@ -13,7 +13,6 @@ import argmetric as am
 import oracle
 import strategies as nasty
 from argmetric import decide
-from argmetric._decide import _question
 from decide_checks import (
     CONVENTIONS,
     METRIC_AND_CONVENTION,
@@ -223,23 +222,6 @@ def test_ties_go_to_the_smaller_k(name, p, k):
     assert decide(p, spec(name)).n_positives == k
 
 
-@some
-@given(st.data(), st.booleans(), st.sampled_from([0.0, 1e-9]))
-def test_few_values_are_chosen_from_as_many_are(data, greater, floor):
-    one = st.sampled_from([0.3, 0.3 + 1e-13, 0.3 + 1e-10, -0.3, 0.0, NAN, 0.7])
-    values = data.draw(st.lists(one | st.floats(-2, 2), min_size=1, max_size=33))
-    low = data.draw(st.integers(0, len(values) - 1))
-    high = data.draw(st.integers(low, len(values) - 1))
-    metric = am.CustomMetric(own, greater_is_better=greater)
-    question = _question.Question(None, 0, metric, "auto", None, False, None, {})
-    wanted = _question.choose(question, np.array(values), low, high, floor)
-    assert _question.choose_of_few(question, values, low, high, floor) == wanted
-
-
-def own(tp, k, t, n):
-    return tp / (k + t)
-
-
 def test_erratum_12_the_empty_prediction_is_evaluated():
     p = [0.05, 0.04, 0.03]
     decision = decide(p, "f1", zero_division=1.0)
@@ -264,17 +246,6 @@ def test_erratum_11_no_threshold_splits_a_tie():
     assert decision.threshold is None
     assert decision.expected == pytest.approx(0.45068331934618, abs=1e-12)
     assert "threshold" in repr(decision)
-
-
-def test_erratum_7_sec_counts_to_the_rounded_mean():
-    rng = np.random.default_rng(7)
-    for _ in range(20):
-        p = rng.random(9)
-        decision = decide(p, "sec")
-        assert decision.n_positives == round(p.sum())
-        variance = np.sum(p * (1 - p))
-        bias = p.sum() - decision.n_positives
-        assert decision.expected == pytest.approx((variance + bias**2) / 81, rel=1e-12)
 
 
 def test_erratum_8_sec_still_returns_a_top_set():
@@ -421,59 +392,12 @@ def test_limits_that_cannot_be_met_say_what_can(limits, word):
 # ------------------------------------------------------------------- groups
 
 
-def test_rounded_probabilities_reach_their_own_optimum():
-    """optimal-classification-cutoffs misses it in more than half of such runs."""
-    rng = np.random.default_rng(1)
-    for _ in range(40):
-        p = rng.random(20).round(1)
-        curve, _ = oracle.summed_curve("f1", p)
-        decision = decide(p, "f1")
-        assert decision.expected == pytest.approx(float(curve.max()), rel=1e-11)
-        reached = float(curve[np.asarray(decision.labels).sum()])
-        assert decision.expected == pytest.approx(reached, rel=1e-11)
-
-
-def test_high_probabilities_reach_their_own_optimum():
-    """p in [.6, .95]: sub-optimal there in 400 of 400 runs."""
-    rng = np.random.default_rng(2)
-    for name in ("f1", "accuracy", "f2"):
-        for _ in range(10):
-            p = rng.uniform(0.6, 0.95, 10)
-            decision = decide(p, name)
-            assert decision.labels.all()
-            best = oracle.enumerated_curve(name, p)[0].max()
-            assert decision.expected == pytest.approx(float(best), rel=1e-11)
-
-
 @pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "accuracy", "recall"])
 def test_all_certain_predicts_all_and_all_impossible_none(name):
     certain = decide(np.ones(5), name)
     assert certain.labels.tolist() == [1] * 5
     assert certain.expected == pytest.approx(1.0, rel=1e-14)
     assert decide(np.zeros(5), name).labels.tolist() == [0] * 5
-
-
-def test_f2_is_not_f_root_2():
-    """β against β²: a port that sets q = 2 for F2 picks a different k."""
-    rng = np.random.default_rng(3)
-    differ = 0
-    for _ in range(30):
-        p = rng.beta(0.5, 1.5, 9)
-        f2, _ = oracle.enumerated_curve("f2", p)
-        f_root_2, _ = oracle.enumerated_curve(oracle.f_measure(2), p)
-        decision = decide(p, "f2")
-        assert decision.expected == pytest.approx(float(f2.max()), rel=1e-11)
-        differ += oracle.best_k(f2) != oracle.best_k(f_root_2)
-        root = decide(p, am.FBeta(math.sqrt(2)))
-        assert root.expected == pytest.approx(float(f_root_2.max()), rel=1e-11)
-    assert differ > 5
-
-
-def test_asymmetric_beta_orders_the_number_of_positives():
-    p = np.random.default_rng(4).random(12)
-    counts = [decide(p, f"f{beta}").n_positives for beta in (0.25, 0.5, 1, 2, 4)]
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
 
 
 @pytest.mark.parametrize("options", [{}, {"groups": [0] * 20, "average": "groups"}])

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +100,18 @@ def test_groups_of_many_sizes_name_the_ends():
 def test_a_method_that_was_asked_for_is_named(method):
     decision = am.decide(np.linspace(0.1, 0.9, 70), method=method)
     assert decision.plan.startswith(f"method='{method}'; 70 rows: ")
+
+
+def test_a_first_call_does_not_load_scipy_linalg():
+    """numba does, to see whether scipy is there; it still compiles what needs it."""
+    code = (
+        "import sys, numba, numpy as np, argmetric as am\n"
+        "am.decide(np.linspace(0.1, 0.9, 100))\n"
+        "print('scipy.linalg' in sys.modules)\n"
+        "print(numba.njit(lambda a: np.dot(a, a))(np.eye(2)).sum())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "2.0"], done.stderr
 
 
 def test_there_are_few_switches():

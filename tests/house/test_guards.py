@@ -151,10 +151,9 @@ HELD_BY = {
         "test_ids_that_lie_close_are_numbered_by_counting": (
             "count_codes number_close_ids"
         ),
-        "test_small_hash_tables_equal_a_dictionary": "number_ids",
+        "test_ids_are_numbered_as_by_a_dictionary": "number_ids",
         "test_mixed_texts_equal_whole_numbers": "mix_texts",
-        "test_rows_of_a_group_stay_in_order": "group_rows",
-        "test_rows_that_pass_through_bins_stay_in_order": "bin_rows group_binned_rows",
+        "test_rows_of_a_group_stay_in_order": "bin_rows group_binned_rows group_rows",
     },
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",

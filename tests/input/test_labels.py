@@ -9,8 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
@@ -43,20 +41,6 @@ def written(labels, way):
     return [positive if label else negative for label in labels]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", WAYS)
-def test_labels_of_any_kind_are_evaluated(way, kind):
-    y_true, y_pred = (KINDS[kind](written(y, way)) for y in (TRUE, PRED))
-    pos_label = WAYS[way][2]
-    for metric in ("f1", "mcc", "specificity"):
-        got = am.evaluate(y_true, y_pred, metric, pos_label=pos_label)
-        assert got == am.evaluate(TRUE, PRED, metric)
-    groups = [1, 1, 1, 2, 2, 2]
-    assert am.evaluate(
-        y_true, y_pred, groups=groups, pos_label=pos_label
-    ) == am.evaluate(TRUE, PRED, groups=groups)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_labels_of_any_kind_are_forecast(way):
     plain = am.forecast(P, PRED, "f1", known=[1, math.nan, 0, None, None, 0])
@@ -66,13 +50,6 @@ def test_labels_of_any_kind_are_forecast(way):
     assert got.mean == plain.mean
     assert got.interval == plain.interval
     assert got.assumptions == plain.assumptions
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=9))
-def test_signs_and_booleans_agree(pairs):
-    true, pred = np.array(pairs).T
-    signs = (2 * a.astype(int) - 1 for a in (true, pred))
-    assert am.evaluate(*signs, "accuracy") == am.evaluate(true, pred, "accuracy")
 
 
 def test_matrices_of_signs():

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._input.validation import check_scores, is_within_unit
+from argmetric._input.validation import check_scores
 
 NAN = math.nan
 
@@ -256,11 +256,15 @@ def test_tversky_has_parameters_and_so_no_name():
     st.sampled_from([1, -1, 2]),
 )
 def test_one_pass_tells_what_is_no_probability(values, step):
-    values = np.array(values)[::step]
-    inside = ((values >= 0) & (values <= 1) & ~np.signbit(values)).all()
-    assert is_within_unit(values) == inside
-    if inside:
-        assert check_scores(values, "p", logits=False) is values
+    for p in (np.array(values)[::step], np.tile(values, 40)[::step]):
+        near = (p >= -1e-6) & (p <= 1 + 1e-6)
+        if near.all():
+            found = check_scores(p, "p", logits=False)
+            np.testing.assert_array_equal(found, np.clip(p, 0.0, 1.0))
+        else:
+            row = np.flatnonzero(np.isnan(p) if np.isnan(p).any() else ~near)[0]
+            with pytest.raises(ValueError, match=rf"p (has NaN|is .*) at row {row}"):
+                check_scores(p, "p", logits=False)
 
 
 def test_floats_of_more_than_64_bits_become_infinite_without_a_warning():
