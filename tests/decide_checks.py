@@ -30,6 +30,18 @@ few = settings(deadline=None, max_examples=12)
 some = settings(deadline=None, max_examples=30)
 
 
+def saved_map(kind, **values):
+    """A map of probabilities with these parameters, as a file has them."""
+    head = {"calibrator": kind, "format": 3, "draws": None, "counts": None}
+    return am.Calibrator.from_dict(head | values)
+
+
+MAP = saved_map("platt", slope=0.8, intercept=-1.5, n=1000, prevalence=0.2, reach=None)
+STEPS = saved_map(
+    "isotonic", x=[0.3, 0.5, 0.7], y=[0.2, 0.2, 0.6], n=0, prevalence=None
+)
+
+
 def spec(name):
     """What to hand to `decide`: the name where there is one."""
     return SPECIAL.get(name, name)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.maps import IsotonicMap, PlattMap
+from decide_checks import MAP, STEPS
 from oracle import enumerated_mean
 
-STEPS = IsotonicMap(np.array([0.3, 0.5, 0.7]), np.array([0.2, 0.2, 0.6]))
 MAPS = {
-    "moves": PlattMap(0.8, -1.5, n=1000, prevalence=0.2),
+    "moves": MAP,
     "makes ties": STEPS,
     "falls": lambda p: 0.8 - 0.6 * p,
     "falls and rises": lambda p: 0.1 + 3 * (p - 0.5) ** 2,

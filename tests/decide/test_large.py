@@ -5,7 +5,6 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._expected import plan
 
 SMOOTH = {
     "uniform": lambda rng, n: rng.random(n),
@@ -61,19 +60,7 @@ def test_quadrature_keeps_within_its_own_estimate(law, name):
     assert worst <= fast.error + slow.error + 1e-14
 
 
-@pytest.mark.parametrize("name", ["mcc", "kappa"])
-def test_quadrature_and_windows_meet_at_the_switch(name, monkeypatch):
-    """Var T ≈ 100, where the affine route changes from one to the other."""
-    p = draw("uniform", 640)
-    smooth = am.decide(p, name)
-    assert float(p @ (1 - p)) > plan.AFFINE_QUADRATURE_VARIANCE
-    monkeypatch.setattr(plan, "AFFINE_QUADRATURE_VARIANCE", 1e9)
-    monkeypatch.setattr(plan, "MIXED_QUADRATURE_VARIANCE", 1e9)
-    windows = am.decide(p, name)
-    np.testing.assert_allclose(smooth.curve, windows.curve, rtol=1e-11, atol=1e-14)
-
-
-def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be(monkeypatch):
+def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be():
     """A step function defeats quadrature; the reported error has to cover it."""
 
     def at_least_half(tp, k, t, n):

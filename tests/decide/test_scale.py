@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import argmetric as am
-from argmetric._calibrate.maps import IsotonicMap, PlattMap
+from decide_checks import MAP, STEPS
 
-MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)
-STEPS = IsotonicMap(np.array([0.3, 0.5, 0.7]), np.array([0.2, 0.2, 0.6]))
 RNG = np.random.default_rng(3)
 TRUE = RNG.beta(0.5, 3.0, 1200)
 Y = (RNG.random(TRUE.size) < TRUE).astype(int)

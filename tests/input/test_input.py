@@ -10,36 +10,26 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import argmetric as am
-from argmetric._input.groups import code_groups
-from argmetric._input.validation import _extremes, to_floats
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]
 
 
 def rows_of(groups):
-    """Rows of every group, by id."""
-    coded = code_groups(groups, len(groups))
-    rows = np.arange(len(groups)) if coded.rows is None else coded.rows
-    parts = np.split(rows, coded.indptr[1:-1])
-    return dict(zip(coded.ids.tolist(), (part.tolist() for part in parts), strict=True))
+    """Rows of every group, by id: one row is likely, and its group has a positive."""
+    found = {}
+    for row in range(len(groups)):
+        p = np.where(np.arange(len(groups)) == row, 0.9, 0.1)
+        decision = am.decide(p, "accuracy", groups=groups, average="groups")
+        at = decision.group_n_positives.tolist().index(1)
+        found.setdefault(decision.group_ids.tolist()[at], []).append(row)
+    return found
 
 
 def by_groups(groups):
     return am.decide(P, groups=groups, average="groups")
-
-
-@settings(deadline=None)
-@given(arrays(float, st.integers(1, 40), elements=st.floats()))
-def test_extremes_of_few_values_are_those_of_numpy(values):
-    with np.errstate(invalid="ignore"):
-        wanted = values.min(), values.max()
-    np.testing.assert_array_equal(_extremes(values), wanted)
 
 
 # ------------------------------------------------------------------ groups
@@ -51,11 +41,11 @@ def test_extremes_of_few_values_are_those_of_numpy(values):
 )
 def test_the_span_of_narrow_integers(dtype, low, high):
     groups = np.tile(np.arange(low, high + 1).astype(dtype), 2)
-    coded = code_groups(groups, groups.size)
-    count = high - low + 1
-    assert coded.ids.dtype == dtype
-    assert coded.ids.tolist() == list(range(low, high + 1))
-    assert coded.rows.reshape(count, 2).T.ravel().tolist() == list(range(2 * count))
+    p = np.repeat([0.9, 0.1], groups.size // 2)
+    found = am.decide(p, "accuracy", groups=groups, average="groups")
+    assert found.group_ids.dtype == dtype
+    assert found.group_ids.tolist() == list(range(low, high + 1))
+    assert (found.group_n_positives == 1).all()
 
 
 def test_unsigned_integers_beyond_63_bits():
@@ -286,8 +276,6 @@ def test_ragged_lists():
 
 def test_masked_labels_are_unknown():
     known = np.ma.array([1, 0, 0, 0], mask=[0, 1, 1, 1])
-    assert to_floats(known, "known")[0] == 1
-    assert np.isnan(to_floats(known, "known")[1:]).all()
     masked = am.forecast(P, [1, 1, 0, 0], known=known)
     assert masked.mean == am.forecast(P, [1, 1, 0, 0], known=[1, None, None, None]).mean
     with pytest.raises(ValueError, match="labels has no label at row 1"):
@@ -348,16 +336,6 @@ def test_every_sparse_format(form, average):
     assert decision.labels.toarray().tolist() == dense.labels.tolist()
     assert decision.expected == pytest.approx(dense.expected, rel=1e-12)
     assert (matrix.toarray() == before).all()
-
-
-@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
-def test_restoring_labels_leaves_the_layout_alone(average):
-    from argmetric._input.layout import lay_out
-
-    layout = lay_out(sp.csr_array(DENSE), average=average)
-    first = layout.restore(np.array([1, 0, 0, 1])).toarray()
-    assert layout.restore(np.array([1, 0, 0, 1])).toarray().tolist() == first.tolist()
-    assert layout.select(DENSE).tolist() == layout.scores.tolist()
 
 
 def test_sparse_nan_and_complex():

@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import argmetric as am
-from argmetric._calibration_check._bins import reliability_bins
 from argmetric.stream import HistogramRule, OnlineClassifier, StreamDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")
@@ -137,12 +136,6 @@ def test_there_are_points_where_the_cut_is():
     np.testing.assert_allclose(shares, p.sum() / 10, rtol=0.05)
     logits = am.calibration_check(y, np.log(p / (1 - p)), n_bootstrap=2, logits=True)
     assert (p >= logits.threshold).sum() == (p >= check.threshold).sum()
-
-
-def test_probabilities_of_zero_alone_are_binned_by_rows():
-    y = np.array([True, False, False, False])
-    bins = reliability_bins(np.zeros(4), y, None, 2, by_positives=True)
-    assert bins.rate.tolist() == [0.25]
 
 
 def test_a_stream_is_drawn_from_its_classifier_and_from_its_predictions():

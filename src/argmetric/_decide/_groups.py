@@ -161,7 +161,7 @@ def _single_cuts(question: Question) -> tuple[Floats, Floats]:
         curves, _ = question.curves(segments)
         defined = ~np.isnan(curves)
         values = np.where(defined, curves, 0.0)
-        head = segments.indptr[:-1] + np.arange(last - first)
+        head = segments.starts
         start_value += float(values[head].sum())
         start_share += float(defined[head].sum())
         inner = np.ones(curves.size - 1, dtype=bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ from argmetric._expected import (
     short_curve,
 )
 from argmetric._input.segments import Segments
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric, require_defined, size_facts
 
 
@@ -74,14 +74,18 @@ def decide_one(question: Question) -> Decision:
     if threshold is not None:
         labels = (layout.scores >= threshold).astype(np.int64)
     else:
-        labels, tied_count = split_tie(question, count)
+        # Some of those that share the score at the cut
+        labels = (layout.scores > count.lower).astype(np.int64)
+        order = layout.segment_rows(0, 1)
+        tied = order[layout.scores[order] == count.lower]
+        labels[tied[: count.best - int(labels.sum())]] = 1
     raw = threshold
     if question.raw is not None:
         raw = raw_threshold(question.raw, labels)
     if threshold is None:
         first = "the first in order" if layout.rows is None else "by p as given"
         on = "" if raw is None else question.scale  # on the scores as given one does
-        notes.append(tie_note(tied_count, count.lower, first, on))
+        notes.append(tie_note(tied.size, count.lower, first, on))
     none = found.chance_of_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
@@ -157,14 +161,8 @@ def decide_sorted(question: Question) -> Found:
         float(choice.at_extra[0]),
         *scores_at(key, k),
     )
-    none = chance_of_none(segments)
-    return Found(
-        count, none, lambda: key, curve_of, lambda: planned(question, segments)
-    )
-
-
-def planned(question: Question, segments: Segments) -> Plan:
-    return plan_of(segments, question.metric, question.method, 1)
+    route = partial(plan_of, segments, question.metric, question.method, 1)
+    return Found(count, chance_of_none(segments), lambda: key, curve_of, route)
 
 
 def decide_short(question: Question) -> Found | None:
@@ -197,9 +195,8 @@ def decide_short(question: Question) -> Found | None:
     )
     none = math.prod(q.tolist())
     segments = Segments(p, q, layout.indptr, layout.sizes)
-    return Found(
-        count, none, lambda: key, lambda: curve, lambda: planned(question, segments)
-    )
+    route = partial(plan_of, segments, metric, question.method, 1)
+    return Found(count, none, lambda: key, lambda: curve, route)
 
 
 def highest_count(
@@ -216,10 +213,7 @@ def highest_count(
 def decide_items(
     items: Items, metric: Metric, limits: Limits, *, most: int
 ) -> BestCount | None:
-    """The best count of a vector that need not be in memory; None: not to be had.
-
-    At most so many counts are looked at one by one.
-    """
+    """The best count, of at most so many looked at, of a vector on disk; or None."""
     if metric.form is None:
         return None
     require_defined(metric, items.size)
@@ -261,16 +255,6 @@ def decide_by_histogram(question: Question) -> Found | None:
         "histogram of the scores, without a sort", f"{layout.scores.size:,} rows"
     )
     return Found(count, 0.0, lambda: in_order()[0], curve, lambda: route)
-
-
-def split_tie(question: Question, count: BestCount) -> tuple[Integers, int]:
-    """Labels of which some share the score at the cut, and how many do."""
-    layout = question.layout
-    labels = (layout.scores > count.lower).astype(np.int64)
-    order = layout.segment_rows(0, 1)
-    tied = order[layout.scores[order] == count.lower]
-    labels[tied[: count.best - int(labels.sum())]] = 1
-    return labels, tied.size
 
 
 def best_single_cut(

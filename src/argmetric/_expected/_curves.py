@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def item_curves(segments: Segments, form: ItemForm, out: Floats) -> None:
         )
         sums = weight_sums(mirrored, form.exponent)[::-1]
         if (segments.sizes > segments.lengths).any():
-            all_rejected = sums[segments.indptr[:-1] + np.arange(segments.n_segments)]
+            all_rejected = sums[segments.starts]
             missing = np.where(segments.sizes > segments.lengths, 1.0 - all_rejected, 0)
             sums = sums + np.repeat(missing, segments.lengths + 1)
         out += form.rejections(k, n) * sums
@@ -217,8 +218,7 @@ def expected_curves(
         form = None
     if isinstance(form, MeanForm):
         mean_curves(segments, metric, form, out)
-        starts = segments.indptr[:-1] + np.arange(errors.size)
-        largest = np.maximum.reduceat(np.abs(np.nan_to_num(out)), starts)
+        largest = np.maximum.reduceat(np.abs(np.nan_to_num(out)), segments.starts)
         return out, RELATIVE_ERROR * np.maximum(largest, 1.0)
     # Eight groups are summed side by side: one alone is quicker by exponential sums
     by_steps = form is not None and method == "auto" and not alone
@@ -240,7 +240,15 @@ def expected_curves(
     elif long.size:
         assert form is not None
         part = segments.take(long)
-        segments.put(long, regular_curves(part, metric, form), out)
+        curves = np.zeros(part.p.size + part.n_segments)
+        driver: Any = {
+            RatioForm: ratio_curves,
+            ItemForm: item_curves,
+            AffineForm: affine_curves,
+        }[type(form)]
+        driver(part, form, curves)
+        settle_edges(part, metric, form, curves, prob_none_or_all_positive(part))
+        segments.put(long, curves, out)
     if steps:
         assert isinstance(form, RatioForm)
         harmonic_curves(segments, metric, form, steps, limit, out)
@@ -249,19 +257,6 @@ def expected_curves(
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
-
-
-def regular_curves(segments: Segments, metric: Metric, form: Form) -> Floats:
-    """Curves of segments too long for tables, by the driver of the metric's form."""
-    out = np.zeros(segments.p.size + segments.n_segments)
-    if isinstance(form, RatioForm):
-        ratio_curves(segments, form, out)
-    elif isinstance(form, ItemForm):
-        item_curves(segments, form, out)
-    elif isinstance(form, AffineForm):
-        affine_curves(segments, form, out)
-    settle_edges(segments, metric, form, out, prob_none_or_all_positive(segments))
-    return out
 
 
 def mean_curves(

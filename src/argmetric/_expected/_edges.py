@@ -46,7 +46,7 @@ def settle_edges(
             return  # no denominator vanishes: the sums have these outcomes
         if min(d0, d2) >= 0.0 < d0 + d2:  # without positives 0, but for k = 0
             chance = np.zeros_like(chance)
-    first = segments.indptr[:-1] + np.arange(segments.n_segments)
+    first = segments.starts
     seen = chance > UNSEEN * np.maximum.reduceat(np.abs(out), first)
     if seen.any():
         edges = EdgeTerms.of(segments, metric, form)

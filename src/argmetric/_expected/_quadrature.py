@@ -30,7 +30,8 @@ NODES = 16  # of a law that `plan` finds wide enough
 COUNTS_AT_ONCE = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
-# degree reaches rounding error at the switch, where the deviation is 10.
+# degree reaches rounding error at the switch, where the deviation is 10 (kappa's: 7.7;
+# the degree 11 changes no error of its there, nor at 7).
 DEGREE = 9
 
 Factor = Callable[[Floats, Floats], Floats]

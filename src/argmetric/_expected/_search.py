@@ -179,8 +179,8 @@ def choose_on_curves(
     sign = 1.0 if metric.greater_is_better else -1.0
     low, high, floor, extra = asked
     kernels.choose(curves, segments.indptr, low, high, sign, floor, best)
-    start = segments.indptr[:-1] + np.arange(segments.n_segments)
-    return Choice(best, curves[start + best], curves[start + extra], errors)
+    values = (curves[segments.starts + k] for k in (best, extra))
+    return Choice(best, *values, errors)
 
 
 def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
@@ -220,7 +220,7 @@ class ScreenedSearch:
         # What the error of the rough value may be at this k: more, as a rule.
         self.doubt = np.abs(rough - other)
         self.exact = np.full(self.rough.size, math.nan)
-        self.starts = segments.indptr[:-1] + np.arange(count)
+        self.starts = segments.starts
         self.owner = np.repeat(np.arange(count), segments.lengths + 1)
         k = np.arange(self.rough.size) - self.starts[self.owner]
         self.open = (k >= low[self.owner]) & (k <= high[self.owner])

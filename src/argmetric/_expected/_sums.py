@@ -47,9 +47,8 @@ class Pairs:
 
     @classmethod
     def at(cls, segments: Segments, place: Integers) -> Pairs:
-        starts = segments.indptr[:-1] + np.arange(segments.n_segments)
-        group = np.searchsorted(starts, place, side="right") - 1
-        return cls(group, place - starts[group], place)
+        group = np.searchsorted(segments.starts, place, side="right") - 1
+        return cls(group, place - segments.starts[group], place)
 
     def again(self, chosen: Integers, times: int) -> Pairs:
         """All pairs, and behind them the chosen ones so many times."""
@@ -356,11 +355,9 @@ def value_curves(
         part, pairs = pieces.take(seeded, chosen)
         laws = part.both_laws(pairs, moments=True)
         curves[pairs.place], lost[pairs.place] = part.values(pairs, *laws)
-    starts = segments.indptr[:-1] + np.arange(segments.n_segments)
-    largest = np.fmax.reduceat(np.abs(curves), starts)
-    scale = np.fmax(largest, 1.0)
-    estimate = quadrature_errors(sums, curves, starts)
-    lengths = segments.lengths
+    starts, lengths = segments.starts, segments.lengths
+    scale = np.fmax(np.fmax.reduceat(np.abs(curves), starts), 1.0)
+    estimate = quadrature_errors(sums, curves)
     errors = scale * (np.maximum.reduceat(lost, starts) + lengths * 2.0**-53) + estimate
     rough = np.flatnonzero((estimate > ROUGH * scale) & is_affordable(lengths))
     if rough.size and switch < math.inf:
@@ -370,20 +367,19 @@ def value_curves(
     return curves, errors
 
 
-def quadrature_errors(sums: SegmentSums, curves: Floats, starts: Integers) -> Floats:
+def quadrature_errors(sums: SegmentSums, curves: Floats) -> Floats:
     """Largest disagreement of quadratures at some k of segments that may have one."""
-    estimate = np.zeros(starts.size)
+    whole = sums.segments
+    estimate, floor = np.zeros((2, whole.n_segments))
     chosen = np.flatnonzero(sums.variance >= sums.switch)
     if not chosen.size:
         return estimate
     segments = sums.segments.take(chosen)
     part = SegmentSums.of(segments, sums.metric, sums.switch)
-    best, low = np.zeros((2, starts.size), dtype=np.int64)
+    best, low = np.zeros((2, whole.n_segments), dtype=np.int64)
     sign = 1.0 if sums.metric.greater_is_better else -1.0
-    whole, floor = sums.segments, np.zeros(starts.size)
     kernels.choose(curves, whole.indptr, low, whole.lengths, sign, floor, best)
-    place = probes(part, best[chosen])
-    pairs = Pairs.at(segments, place)
+    pairs = Pairs.at(segments, probes(part, best[chosen]))
     _, _, change = part.probed_values(pairs)
     np.fmax.at(estimate, chosen[pairs.group], SAFETY * change)
     return estimate
@@ -392,8 +388,7 @@ def quadrature_errors(sums: SegmentSums, curves: Floats, starts: Integers) -> Fl
 def probes(sums: SegmentSums, best: Integers) -> Integers:
     """Places spread over k, the best, and where a law has just become smooth."""
     segments = sums.segments
-    lengths, starts = segments.lengths, segments.indptr[:-1]
-    starts = starts + np.arange(lengths.size)
+    lengths, starts = segments.lengths, segments.starts
     variance = segments.empty_curves()
     kernels.prefix_means(segments.p * segments.q, segments.indptr, variance)
     rest = np.repeat(variance[starts + lengths], lengths + 1) - variance

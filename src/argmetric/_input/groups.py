@@ -155,7 +155,9 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     values = check_groups(groups, n, other, name)
     if n == 0:
         return Groups(np.zeros(0, dtype=np.int64), values)
-    if values.dtype.kind in "iu" and _has_kernel(n):
+    # Loading a kernel takes a second: without one only many rows pay for it
+    few = FEW_IDS if "argmetric._jit" in sys.modules else MANY_ROWS
+    if values.dtype.kind in "iu" and n > few:
         low, high = int(values.min()), int(values.max())
         if lie_close(low, high, n):
             return _by_counting(values, low, high)
@@ -164,12 +166,6 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
         return Groups(*factorize(values))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
-
-
-def _has_kernel(n: int) -> bool:
-    """Whether a kernel pays for so many rows: loading one takes a second."""
-    loaded = "argmetric._jit" in sys.modules
-    return n > (FEW_IDS if loaded else MANY_ROWS)
 
 
 def rows_by_group(codes: Integers, indptr: Integers) -> Integers:

@@ -32,6 +32,11 @@ class Segments:
     def lengths(self) -> Integers:
         return np.diff(self.indptr)
 
+    @cached_property
+    def starts(self) -> Integers:
+        """Where the curve of each segment begins."""
+        return self.indptr[:-1] + np.arange(self.n_segments)
+
     @property
     def n_segments(self) -> int:
         return self.indptr.size - 1
@@ -81,11 +86,11 @@ class Segments:
 
     def segments_at(self, part: slice) -> slice:
         """Segments of some places of a flat curve."""
-        return _ranges(self.indptr[:-1] + np.arange(self.n_segments), part)
+        return _ranges(self.starts, part)
 
     def counts_at(self, part: slice) -> tuple[Integers, Floats]:
         """Segment and k of some places of a flat curve."""
-        return _counted(self.indptr[:-1] + np.arange(self.n_segments), part)
+        return _counted(self.starts, part)
 
     def counts_by_size(self) -> SizeCounts:
         """The counts of every size once."""
@@ -99,8 +104,7 @@ class Segments:
     def flat_counts(self) -> tuple[Floats, Floats]:
         """K and n of every place of a flat curve."""
         lengths = self.lengths + 1
-        first = np.repeat(self.indptr[:-1] + np.arange(self.n_segments), lengths)
-        k = np.arange(first.size) - first
+        k = np.arange(self.p.size + self.n_segments) - np.repeat(self.starts, lengths)
         return k.astype(np.float64), np.repeat(self.sizes, lengths).astype(np.float64)
 
 

@@ -65,21 +65,17 @@ def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) 
     if not law.values.size:
         ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
         return None
-    edges = _edges(law)
+    # Bins over all but a thousandth of the law; few values have a bar each.
+    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
+    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
+    low, high = law.values[ends]
+    room = max(1e-3, 0.02 * (high - low))
+    edges = np.linspace(low - room, high + room, 61)
     ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
     label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
     ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
     ax.margins(y=0.35)  # room for the legend
     return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
-
-
-def _edges(law: Any) -> Floats:
-    """Bins over all but a thousandth of the law; few values have a bar each."""
-    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
-    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
-    low, high = law.values[ends]
-    room = max(1e-3, 0.02 * (high - low))
-    return np.linspace(low - room, high + room, 61)
 
 
 def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:

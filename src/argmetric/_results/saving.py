@@ -85,10 +85,6 @@ def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
     return bool(depth.max(initial=0) > MAX_NESTING)
 
 
-def _as_bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
-
-
 class _AmbiguousError(ValueError):
     """JSON that can be read in more ways than one."""
 
@@ -119,7 +115,8 @@ def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -
     A key that an object has twice, and a number beyond all floats, are refused; not in
     `rows` of data, whose readers judge the columns that are used.
     """
-    if is_too_deep(_as_bytes(text)):
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if is_too_deep(data):
         raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
     try:
         return json.loads(text, **({} if rows else _OF_A_FILE))
@@ -152,17 +149,14 @@ def load_json(path: FilePath, what: str) -> Any:
         raise ValueError(f"{path} is no {what}{cut}: {error}") from None
 
 
-def plain_number(value: float) -> float | str:
-    """JSON has no infinities and no nan: text."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
 def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
     """What JSON holds: infinities as text, nan as `nan`, arrays as lists, `to_dict`."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return nan if math.isnan(value) else plain_number(value)
+        if math.isfinite(value):
+            return float(value)
+        return nan if math.isnan(value) else str(float(value))
     if isinstance(value, np.generic):
         return plain(value.item(), name, nan)
     if isinstance(value, np.ndarray):

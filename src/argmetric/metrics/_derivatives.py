@@ -6,7 +6,7 @@ import numpy as np
 
 from argmetric._input.types import Floats
 from argmetric.metrics._base import Metric
-from argmetric.metrics._forms import Coefficients, RatioForm
+from argmetric.metrics._forms import RatioForm
 
 # Five points of a central difference, and their weights: error h⁴·f⁗/30.
 STEPS = np.array([-2.0, -1.0, 1.0, 2.0])
@@ -23,7 +23,14 @@ def slopes(
     value = float(metric.value(tp, k, t, n))
     form = metric.form
     if isinstance(form, RatioForm):
-        by_tp, by_k = _ratio_slopes(form.c, form.d, tp, k, t, n)
+        # Slopes of N/D in tp and in k: (c_j·D - d_j·N) / D²; 0 where D is 0
+        c, d = form.c, form.d
+        above = c[0] * n + c[1] * tp + c[2] * k + c[3] * t
+        below = d[0] * n + d[1] * tp + d[2] * k + d[3] * t
+        if below == 0:
+            return value, 0.0, 0.0
+        ratio = above / below
+        by_tp, by_k = (c[1] - d[1] * ratio) / below, (c[2] - d[2] * ratio) / below
         return value, by_tp + by_k, by_k
     along_hits, one = _around(hits, positives)
     along_alarms, other = _around(alarms, negatives)
@@ -33,18 +40,6 @@ def slopes(
     by_hits = float(WEIGHTS @ moved[:4]) / one if one else 0.0
     by_alarms = float(WEIGHTS @ moved[4:]) / other if other else 0.0
     return value, by_hits, by_alarms
-
-
-def _ratio_slopes(
-    c: Coefficients, d: Coefficients, tp: float, k: float, t: float, n: float
-) -> tuple[float, float]:
-    """Slopes of N/D in tp and in k: (c_j·D - d_j·N) / D²; 0 where D is 0."""
-    above = c[0] * n + c[1] * tp + c[2] * k + c[3] * t
-    below = d[0] * n + d[1] * tp + d[2] * k + d[3] * t
-    if below == 0:
-        return 0.0, 0.0
-    value = above / below
-    return (c[1] - d[1] * value) / below, (c[2] - d[2] * value) / below
 
 
 def _around(count: float, size: float) -> tuple[Floats, float]:
