@@ -13,8 +13,7 @@ from argmetric._input.groups import narrow_integers
 from argmetric._input.label_words import one_class
 from argmetric._input.labels import Labels, binary_labels
 from argmetric._input.likely_slips import refuse_two_classes
-from argmetric._input.odds import expit, logit, logit_of
-from argmetric._input.sorting import can_pack, sort_labelled
+from argmetric._input.odds import can_pack, expit, logit, logit_of, sort_labelled
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import (
     check_weight,

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from argmetric._calibrate.cells import cell_numbers, first_of_equals
 from argmetric._calibrate.logistic import fit_logistic, row_blocks
-from argmetric._input.odds import from_log_odds
-from argmetric._input.sorting import sort_labelled
+from argmetric._input.odds import from_log_odds, sort_labelled
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._results.discrete import dot
 from argmetric._results.display import as_frame

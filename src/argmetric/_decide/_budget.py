@@ -74,11 +74,7 @@ def _is_affine(metric: Metric) -> bool:
 def _line(
     metric: Metric, sign: float, n: int, most: int, *, affine: bool
 ) -> tuple[Floats, Floats]:
-    """A and s by k up to `most` and t, for segments of n rows.
-
-    The slope is that between the ends of the range of tp. The line is raised until no
-    value lies above.
-    """
+    """A and s by k up to `most` and t: a line above all values of n rows."""
     k, t = np.mgrid[: most + 1, : n + 1]
     low, high = np.maximum(k + t - n, 0), np.minimum(k, t)
     first, last = (sign * metric.value(tp, k, t, n) for tp in (low, high))

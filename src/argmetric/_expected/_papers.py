@@ -60,10 +60,7 @@ def expected_value(z: np.ndarray, p: Floats, metric: Metric) -> float:
 
 
 def natarajan_algorithm_1(p: Floats, metric: Metric) -> Floats:
-    """Natarajan et al. (2015), Algorithm 1, with k = 0. O(n³), any metric.
-
-    C_k and D_k are the laws of the positives among the first k items and the others.
-    """
+    """Natarajan et al. (2015), Algorithm 1, with k = 0. O(n³), any metric."""
     n = p.size
     c, d = laws(p, 1 - p), laws(p[::-1], 1 - p[::-1])[::-1]
     curve = np.empty(n + 1)

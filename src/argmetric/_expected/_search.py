@@ -94,10 +94,7 @@ def choose_counts(
     *,
     tables: Tables | None = None,
 ) -> Choice:
-    """Best k of every segment within its range; ties go to the smaller k.
-
-    Values within 1e-12, relatively, or within the floor of the best are ties.
-    """
+    """Best k of every segment within its range; of ties, within 1e-12, the smallest."""
     count = segments.n_segments
     real = [np.zeros(count) for _ in range(3)]
     choice = Choice(np.zeros(count, dtype=np.int64), *real)

@@ -152,11 +152,7 @@ def plan(
     harmonic: bool = False,
     method: str = "auto",
 ) -> Plan:
-    """The route of one sorted vector, or of groups of so many rows each.
-
-    `form` is the form that the engine can use on these rows; `harmonic` says whether
-    it has whole steps. Vectors that need no sort are planned where they are decided.
-    """
+    """The route of one sorted vector, or of groups, whose form is `form` (or None)."""
     alone = groups == 1
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"

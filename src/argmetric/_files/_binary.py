@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple, NoReturn
 
 from argmetric._files._formats import DataError, Format
-from argmetric._input.extras import install
+from argmetric._input.arguments import install
 
 BATCH_ROWS = 1 << 17
 INSTALL = f"Excel files need openpyxl: {install('excel')}"

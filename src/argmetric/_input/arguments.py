@@ -44,10 +44,7 @@ def check_number(
     strict: bool = False,
     infinite: bool = False,
 ) -> float:
-    """A number from `low` to `high`; with `strict`, without the two ends.
-
-    Infinities are refused unless `infinite` lets them pass; nan always is.
-    """
+    """A number from low to high, without the ends if `strict`; nan is refused."""
     number = to_float(_number(value, name, "a number"))
     inside = low < number < high if strict else low <= number <= high
     if infinite and math.isinf(number):
@@ -251,10 +248,7 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
 
 
 def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
-    """The value of a keyword that may still be passed by its old name.
-
-    Called by the function that has both keywords, each None where it is not given.
-    """
+    """The value of a keyword that may still be passed by its old name."""
     if old_value is None:
         return value
     if value is not None:
@@ -303,3 +297,8 @@ def refuse_for_tensors(**given: bool) -> None:
             f"{' and '.join(names)} cannot be used with tensors: pass arrays, such as "
             "p.cpu().numpy()"
         )
+
+
+def install(extra: str) -> str:
+    """How to install the libraries of an extra; the package is on no index yet."""
+    return f"pip install '.[{extra}]' in a checkout of argmetric"

@@ -79,8 +79,8 @@ def _explain(X: Any, y: Any, *, text: bool) -> None:
         matrix = X if X.format in ("csr", "csc") else X.tocsr()
         infinite = matrix.dtype.kind == "f" and ~np.isfinite(matrix.data)
         for entry in np.flatnonzero(infinite)[:1].tolist():
-            at = entry_place(matrix, entry)
-            raise ValueError(_not_finite(matrix.data[entry], at))
+            where = entry_place(matrix, entry)
+            raise ValueError(_not_finite(matrix.data[entry], where))
         return
     array = to_numpy(X, "X", "a matrix of numbers")
     if text and array.dtype.kind in "OUST":

@@ -56,9 +56,8 @@ def warn_of_scale(
 ) -> None:
     """Warn of labels among probabilities, and of probabilities among log-odds.
 
-    Nothing is said where `given`, which the scores come from, are `Probabilities` whose
-    scale is known. `zeros` says that there are zeros besides these scores, as in a
-    sparse matrix; `rows`, how many there are, where the scores are distinct.
+    `given` may know its scale; `zeros` lie besides the scores, as in a sparse matrix;
+    `rows` is their number where the scores are distinct.
     """
     n = scores.size if rows is None else rows
     is_known = isinstance(given, Probabilities) and given.scale_is_known

@@ -1,10 +1,10 @@
-"""Between probabilities and log-odds, accurate at both ends."""
+"""Scores: probabilities and log-odds, accurate at both ends, sorted with labels."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._input.types import Booleans, Floats
 
 # Probabilities of 0 and 1 have no finite log-odds. A fitted map takes them, and what
 # lies beyond, to be this far from 0 and 1: doubles below 1 end there.
@@ -44,3 +44,31 @@ def logit_of(p: float) -> float:
 def bounded_logit(p: Floats, low: float, high: float) -> Floats:
     """Log-odds of p, kept between two probabilities: finite."""
     return logit(np.clip(p, low, high))
+
+
+def can_pack(scores: Floats) -> bool:
+    """Whether no score is negative."""
+    return bool(scores.min() >= 0.0)
+
+
+def sort_labelled(
+    scores: Floats, positive: Booleans, *, descending: bool = False
+) -> tuple[Floats, Booleans]:
+    """Scores in order, none of them negative, and the labels that go with them.
+
+    Sorting values is six times as fast as sorting indices. A float that is not negative
+    leaves its sign bit free: shifted left by one bit, its bits still sort as the number
+    does, and the label takes the bit that is gained. Nothing is lost. Of equal scores
+    negatives come first, or last where the order descends.
+    """
+    packed = (scores + 0.0).view(np.uint64)  # + 0.0: -0.0 becomes 0.0
+    packed <<= np.uint64(1)
+    packed |= positive
+    if descending:
+        np.invert(packed, out=packed)
+    packed.sort()
+    if descending:
+        np.invert(packed, out=packed)
+    label = (packed & np.uint64(1)).astype(bool)
+    packed >>= np.uint64(1)
+    return packed.view(np.float64), label

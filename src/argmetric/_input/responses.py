@@ -30,11 +30,7 @@ def estimator_labels(y: Any) -> Any:
 def class_number(
     classes: AnyArray, pos_label: Any, *, by_order: bool = True
 ) -> int | None:
-    """Number of the positive one of two sorted classes; None where there are more.
-
-    Without `pos_label` it is the second, by order, or the one that 0/1 and their like
-    say. More than two are refused with a `pos_label`, which is for two.
-    """
+    """Number of the positive one of two sorted classes: the second, or `pos_label`."""
     check_label(pos_label)
     found = [plain_label(one) for one in classes]
     if len(found) == 1:

@@ -110,11 +110,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class SizeCounts:
-    """Counts 0…m of every size that occurs, behind each other.
-
-    Segments of a size share what depends on k and n alone; the counts of segment g
-    begin at `places[g]`, m is the length of the longest of them.
-    """
+    """Counts 0…m of every size once, m its longest; those of segment g at places[g]."""
 
     places: Integers
     starts: Integers

@@ -38,10 +38,7 @@ def is_masked(values: object) -> bool:
 
 
 def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
-    """Values of a sequence, array, series or frame, of whatever type they are.
-
-    Masked values become nan, or None where there is no nan. `kind` says what is needed.
-    """
+    """Values of a sequence, array, series or frame; masked ones are nan, or None."""
     given = values
     if is_masked(values):
         values = _unmasked(values)

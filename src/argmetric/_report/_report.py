@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from argmetric._input.arguments import check_choice, check_path
-from argmetric._input.extras import install
+from argmetric._input.arguments import check_choice, check_path, install
 from argmetric._report._figures import Figure
 from argmetric._results.whole_files import FilePath, written_whole
 

@@ -20,10 +20,7 @@ SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
 def dot(a: Floats, b: Floats | Booleans) -> float:
-    """The sum of products, by one thread: BLAS wakes all there are for 10,000 numbers.
-
-    These wait for each other longer than they add, and round by how many they are.
-    """
+    """The sum of products, by one thread and in one order, unlike that of BLAS."""
     return float(np.add.reduce(a * b))
 
 

@@ -37,10 +37,7 @@ class Field(NamedTuple):
 
 
 class Shown:
-    """An object that notebooks show as a table: a title, named lines, and notes.
-
-    A class says what stands in `_lines`; by default these are its public attributes.
-    """
+    """An object that notebooks show as a table: a title, `_lines`, and notes."""
 
     def _title(self) -> str:
         return type(self).__name__

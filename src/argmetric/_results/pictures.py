@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from argmetric._input.extras import install
+from argmetric._input.arguments import install
 from argmetric._input.types import Floats, Integers
 
 DRAWN_POINTS = 4000
@@ -44,11 +44,7 @@ def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) ->
 
 
 def adaptive_edges(values: Floats) -> Floats:
-    """Edges of 5 to 40 bins of equal width, as many as the values support.
-
-    The number is the larger one of Sturges' rule and that of Freedman and Diaconis,
-    whose width is 2·IQR/∛n.
-    """
+    """Edges of 5 to 40 bins: the more of Sturges' rule and of widths 2·IQR/∛n."""
     if not values.size:
         return np.linspace(0.0, 1.0, 6)
     low, high = float(values.min()), float(values.max())
@@ -159,11 +155,7 @@ def thinned(size: int, *kept: int) -> Integers:
 
 @dataclass(repr=False)
 class Display:
-    """What is drawn, and once it is drawn, where.
-
-    A class has the values to draw as its fields, and says in `_draw` how; `plot` may be
-    called again, on other axes.
-    """
+    """What is drawn, by `_draw` of a class, and once it is drawn, where."""
 
     ax_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import shown
-from argmetric._input.extras import install
+from argmetric._input.arguments import install, shown
 from argmetric._input.odds import NEAREST
 from argmetric._tune._export import UNIT, PortableRule
 from argmetric._tune._export_classes import (

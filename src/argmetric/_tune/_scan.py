@@ -14,7 +14,7 @@ import numpy as np
 from argmetric._decide import threshold_between
 from argmetric._expected import TIE
 from argmetric._input.groups import narrow_integers
-from argmetric._input.sorting import can_pack, sort_labelled
+from argmetric._input.odds import can_pack, sort_labelled
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 

@@ -58,11 +58,7 @@ class RatioForm:
     def denominator_range(
         self, m: npt.ArrayLike, n: npt.ArrayLike
     ) -> tuple[Floats, Floats]:
-        """Smallest and largest denominator over the cells that are summed.
-
-        The denominator is affine, so its extremes lie at the corners of the
-        feasible set. A numerator c1·tp needs the cells with tp ≥ 1 alone.
-        """
+        """Smallest and largest denominator, at corners of the cells that are summed."""
         least = 1 if self.counts_hits_only else 0
         most = np.maximum(np.asarray(m, dtype=np.float64), least)
         size, few = np.asarray(n, dtype=np.float64), np.full_like(most, least)

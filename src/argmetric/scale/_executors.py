@@ -16,8 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import ModuleType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from argmetric._input.arguments import check_count, check_jobs, shown
-from argmetric._input.extras import install
+from argmetric._input.arguments import check_count, check_jobs, install, shown
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice
-from argmetric._input.extras import install
+from argmetric._input.arguments import check_choice, install
 from argmetric._input.types import AnyArray
 from argmetric._input.validation import check_scores
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from argmetric import __version__
 from argmetric import _files as files
-from argmetric._input.extras import install
+from argmetric._input.arguments import install
 from argmetric._results.saving import check_version, parsed
 from argmetric._results.whole_files import read_whole, written_whole
 from argmetric.cli.models._learners import Feature, Features
