@@ -263,16 +263,16 @@ sys.exit(main())
 def test_a_command_that_ends_in_order_is_given_time_once() -> None:
     program = f"""
 import hashlib, signal, time
-from argmetric.cli import _stop
+from argmetric.cli import _errors
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-_stop.end_soon_after_signals()
-with _stop.ends_in_order(signal.SIGINT):
+_errors.end_soon_after_signals()
+with _errors.ends_in_order(signal.SIGINT):
     try:
         print("begun", flush=True)
         time.sleep(600)
     except KeyboardInterrupt:
-        time.sleep(_stop.GRACE_SECONDS + 1)
+        time.sleep(_errors.GRACE_SECONDS + 1)
     told = False
     while True:
         try:  # the second signal may come as soon as this is read

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli.scores._monitor_tell import tell
+from argmetric.cli.scores._monitor import tell
 from command import Run
 
 RNG = np.random.default_rng(11)
@@ -198,7 +198,7 @@ def test_bars_and_the_mark_of_the_floor_line_up(
 ) -> None:
     from dataclasses import replace
 
-    from argmetric.cli.scores import _monitor_tell
+    from argmetric.cli.scores import _monitor
 
     monkeypatch.setenv("COLUMNS", "80")
     found = watched(QUIET[:3], floor=0.5)
@@ -209,11 +209,11 @@ def test_bars_and_the_mark_of_the_floor_line_up(
         for one, (a, b, c) in zip(found.periods, ends, strict=True)
     )
     object.__setattr__(found, "periods", periods)
-    header, cells = _monitor_tell._table(
+    header, cells = _monitor.period_table(
         "from", {one.start: one for one in periods}, found, wide=False
     )
-    target = _monitor_tell._report.console(stderr=False)
-    _monitor_tell._report.print_table(target, header, cells, 2, "", 5)
+    target = _monitor._report.console(stderr=False)
+    _monitor._report.print_table(target, header, cells, 2, "", 5)
     printed = [x.rstrip() for x in capsys.readouterr().out.splitlines()]
     assert printed[2:] == [
         "0      fine              1,000   0.800      |     ---o---",

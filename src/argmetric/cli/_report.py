@@ -30,17 +30,6 @@ Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
 
 
-def metric_described(metric: Metric) -> Values:
-    """Return the metric and its convention."""
-    zero_division = metric.zero_division
-    return {
-        "metric": metric.name,
-        "greater_is_better": metric.greater_is_better,
-        "zero_division": "nan" if math.isnan(zero_division) else zero_division,
-        "convention": metric.convention,
-    }
-
-
 def surprises(forecast: Any, real: float | None) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
@@ -157,12 +146,11 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def metric_asked(summary: Values) -> tuple[str, str]:
+def metric_asked(metric: Metric) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
-    better = "" if summary["greater_is_better"] else ", smaller is better"
-    zero_division = float(summary["zero_division"])
-    convention = convention_in_words(summary["convention"], zero_division)
-    return "metric", f"{summary['metric']}{better}; {convention}"
+    better = "" if metric.greater_is_better else ", smaller is better"
+    convention = convention_in_words(metric.convention, metric.zero_division)
+    return "metric", f"{metric.name}{better}; {convention}"
 
 
 def counts(values: Values) -> str:
