@@ -211,12 +211,10 @@ def print_table(
     rows: Iterable[Sequence[str]],
     numbers_from: int = 1,
     more: str = "",
-    chart: int | None = None,
 ) -> None:
     """Print rows under a header, columns of numbers to the right.
 
-    `more` tells of rows that are left out. `chart` is a column of signs, which stand to
-    the left: blanks before and behind text to the right are trimmed.
+    `more` tells of rows that are left out.
     """
     from rich import box
     from rich.table import Table
@@ -224,8 +222,7 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        to_right = i >= numbers_from and i != chart
-        justify: Literal["left", "right"] = "right" if to_right else "left"
+        justify: Literal["left", "right"] = "right" if i >= numbers_from else "left"
         # Texts fold before numbers and names do
         whole = i >= numbers_from or (i == 0 and numbers_from > 1)
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)

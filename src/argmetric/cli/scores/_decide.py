@@ -21,6 +21,7 @@ from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
 
+_TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
 _NO_REFERENCE = (
     "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
     "pass --reference, or tune the rule anew"
@@ -214,7 +215,7 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
         calibrator = io.load_saved(o.calibrator, "map")
     elif o.reference is not None:
         calibrator = layout.fitted(o, *layout.read_reference(o, "")).calibrator
-    how = {"calibrator": calibrator, "decision_column": o.new_decisions}
+    how: Any = {"calibrator": calibrator, "decision_column": o.new_decisions}
     with pieces.running(o, source) as run:
         found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}
@@ -226,20 +227,13 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
         "notes": list(found.notes),
         "output": found.output,
     }
-    facts = [
-        *lines.asked_of(rows),
-        ("files", _report.count(found.n_files)),
-        lines.positives(found.n_positives, found.n),
-        ("expected", _report.number(found.expected)),
-    ]
-    if found.expected_half is not None:
-        half = _report.number(found.expected_half)
-        facts.append(("cut at 0.5", f"{half}, {found.n_half:,} positives"))
-    facts.append(("plan", f"{found.plan}, engine {o.engine}"))
+    told = [line for line in found.lines() if line[0] not in _TOLD_OF_PIECES]
+    n_files = ("files", _report.count(found.n_files))
+    facts = [*lines.asked_of(rows), n_files, *told, ("engine", o.engine)]
     notes = [("note", note) for note in found.notes]
     notes += [("left out", file) for file in found.skipped]
-    told: Any = {"json": o.json, "stderr": True, "notes": notes}
-    return _report.tell("decide", values, facts, **told)
+    how = {"json": o.json, "stderr": True, "notes": notes}
+    return _report.tell("decide", values, facts, **how)
 
 
 # ------------------------------------------------------------------------ forecast
@@ -391,21 +385,19 @@ def evaluate(o: Given) -> int:
             scores="numbers" if o.threshold is not None else behind,
             judged=True,
         )
+        where, labels = _judged(rows, None, o)
         if o.threshold is not None:
-            labels = (rows.p >= o.threshold).astype(np.int64)
-            rule = [("rule", f"{rows.score} >= {o.threshold:g}")]
-        else:
-            _, labels = layout.decided(rows, o) or ("", None)
-            if rows.p is not None and way == "one":
-                del rows.used["score"]
+            rule = [("rule", where)]
+        elif rows.p is not None and way == "one":
+            del rows.used["score"]
         with progress(f"evaluating {rows.table.n_rows:,} rows"):
             score = rows.evaluate(labels)
             total = float(score)
             if rows.p is not None and o.threshold is None and way != "classes":
                 notes = _report.surprises(rows.forecast(labels, 0.9), total)
         if rows.groups is not None:
-            some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
-            empty = len(rows.groups.ids) - int(some.size)
+            with_some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
+            empty = len(rows.groups.ids) - int(with_some.size)
     values: _report.Values = {**rows.described(), "threshold": o.threshold}
     values["actual"] = score.to_dict()
     facts, text = [*lines.asked_of(rows), *rule], _report.number(total)
@@ -417,8 +409,8 @@ def evaluate(o: Given) -> int:
         values["groups_without_positives"] = empty
         facts.append(("counts", _report.counts(score.counts)))
         if empty:
-            text_of = _report.count(empty, "group")
-            facts.append(("empty", f"{text_of} without a positive"))
+            some = _report.count(empty, "group")
+            facts.append(("empty", f"{some} without a positive"))
     if way == "wide":
         values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
         table = lines.label_table(values)

@@ -30,9 +30,7 @@ from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
-_PLOT, _NARROW_PLOT = 24, 16  # signs
-_CHART = 5  # the column of the small plot
-_WIDE = 110  # signs of a terminal that has room for intervals in figures
+_WIDE = 110  # signs of a terminal that has room for shares
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
 _OWN = {
     **opt.table(
@@ -346,8 +344,15 @@ def tell(summary: _report.Values, found: am.Monitoring, *, json: bool) -> None:
 
     def show(first: str, periods: dict[str, Period], left_out: int, what: str) -> None:
         more = f"{left_out:,} {what}" if left_out else ""
-        header, cells = period_table(first, periods, found, wide=target.width >= _WIDE)
-        _report.print_table(target, header, cells, 2, more, _CHART)
+        labels, wide = any(x.n_known for x in periods.values()), target.width >= _WIDE
+        header = [first, "verdict", "alarm", "rows", metric_title(found.metric.name)]
+        header += ["interval", *["actual"] * labels, *["share"] * wide]
+        rows = []
+        for name, one in periods.items():
+            actual = f"{one.actual:.3f}" if one.n_known else ""
+            row = [name, one.verdict, one.alarm, f"{one.n:,}", *one.answer]
+            rows.append([*row, *[actual] * labels, *[f"{one.share:.3f}"] * wide])
+        _report.print_table(target, header, rows, 2, more)
 
     periods = found.periods[-_SHOWN_PERIODS:]
     left_out = len(found.periods) - len(periods)
@@ -360,62 +365,3 @@ def tell(summary: _report.Values, found: am.Monitoring, *, json: bool) -> None:
         show("segment", last, len(found.segments) - len(names), "better segments")
     _report.print_notes(target, "note", [*summary["notes"], found.watch.unseen])
     _report.print_notes(target, "written", _report.written(summary))
-
-
-def period_table(
-    first: str, periods: dict[str, Period], found: am.Monitoring, *, wide: bool
-) -> tuple[list[str], list[list[str]]]:
-    """A row for every period: the verdict, numbers and a small plot."""
-    floor, title = found.watch.floor, metric_title(found.metric.name)
-    values = [x for one in periods.values() for part in _drawn(one) for x in part]
-    finite = [x for x in (*values, floor) if x is not None and math.isfinite(x)]
-    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    width = _PLOT if wide else _NARROW_PLOT
-    scale = f"{low:.2f}{high:{width - 4}.2f}"
-    header = [first, "verdict", "alarm", "rows", title, scale]
-    with_labels = any(one.n_known for one in periods.values())
-    header += ["actual"] * with_labels + ["interval", "share"] * wide
-    rows = []
-    for name, one in periods.items():
-        verdict = one.verdict if wide else one.verdict.removesuffix(" without labels")
-        row = [name, verdict, one.alarm, f"{one.n:,}", one.answer.score]
-        row += [_plot(one, (low, high), floor, width)]
-        row += [f"{one.actual:.3f}" if one.n_known else ""] * with_labels
-        row += [one.answer.interval, f"{one.share:.3f}"] * wide
-        rows.append(row)
-    return header, rows
-
-
-def _drawn(one: Period) -> tuple[list[float], list[float], list[float]]:
-    """Ends of the line, places of o and places of x: what is said of the score."""
-    actual = [one.actual] * bool(one.n_known)
-    if one.labelled:
-        return [], [], actual
-    if one.verdict == watching.CANNOT_SAY:
-        return [], [one.if_other_rows, one.if_share], actual
-    return [one.low, one.high], [one.expected], actual
-
-
-def _plot(
-    one: Period, ends: tuple[float, float], floor: float | None, width: int
-) -> str:
-    """The interval as a line of signs, with the expected score o and the actual x."""
-    low, high = ends
-
-    def place(value: float) -> int:
-        part = (value - low) / ((high - low) or 1.0)
-        return min(max(round(part * (width - 1)), 0), width - 1)
-
-    line, expected, actual = (
-        [place(x) for x in part if math.isfinite(x)] for part in _drawn(one)
-    )
-    signs = [" "] * width
-    if floor is not None:
-        signs[place(floor)] = "|"
-    if len(line) == 2:
-        for i in range(line[0], line[1] + 1):
-            signs[i] = "-"
-    for places, sign in ((expected, "o"), (actual, "x")):
-        for i in places:
-            signs[i] = sign
-    return "".join(signs)
