@@ -38,19 +38,6 @@ def test_the_package_is_the_command() -> None:
     assert ended.stdout == f"{am.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command", ["decide", "forecast", "evaluate", "metrics", "demo"]
-)
-def test_every_option_has_a_help_text(run: Run, command: str) -> None:
-    from argmetric.cli._app import app
-
-    assert run(command, "--help").code == 0
-    arguments = app[command].assemble_argument_collection(parse_docstring=True)
-    for argument in arguments:
-        if argument.parse and not argument._accepts_keywords:
-            assert argument.parameter.help, argument.name
-
-
 def test_progress_waits_and_needs_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
