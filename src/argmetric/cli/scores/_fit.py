@@ -299,7 +299,7 @@ def _fitted(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
     """Return rows, the map that is fitted on them, and the check of both."""
     rows = layout.read(o, source, labels="required")
     with progress(f"calibrating on {rows.table.n_rows:,} rows"):
-        how: dict[str, Any] = {"logits": rows.logits, "method": o.method}
+        how: dict[str, Any] = {"method": o.method}
         if rows.way != "classes":
             rows.y, weights = rows.y.astype(bool), io.load_weights(rows.table, o.weight)
             how |= {"method": o.method or DEFAULT, "sample_weight": weights}

@@ -112,27 +112,22 @@ class Rows:
         return {"groups": self.groups, "average": average}
 
     def call(self, verb: str, *columns: Any, **options: Any) -> Any:
-        """Call a verb of the package, which takes what it knows of the layout."""
-        function = getattr(am, verb)
+        """Call a verb of the package, which takes what it knows of these rows."""
+        function, name = getattr(am, verb), "calibrator"
+        if self.reference is not None:
+            name = "reference"
+        how = {**self.how, "logits": self.logits, name: getattr(self, name)}
         known = signature(function).parameters
-        how = {name: x for name, x in self.how.items() if name in known}
-        return function(*columns, **{**how, **options})
+        return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
-        how = {**self._scoring, **options}
-        return self.call("decide", self.checked, self.metric, **how)
+        return self.call("decide", self.checked, self.metric, **options)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
         given = self.checked, labels, self.metric, coverage
-        return self.call("forecast", *given, **self._scoring, **options)
-
-    @property
-    def _scoring(self) -> dict[str, Any]:
-        """How scores are to be read, compared with those of the reference if any."""
-        name = "calibrator" if self.reference is None else "reference"
-        return {"logits": self.logits, name: getattr(self, name)}
+        return self.call("forecast", *given, **options)
 
     def evaluate(self, labels: Any) -> Any:
         """Return the score of a decision against the labels, None without labels."""
@@ -489,19 +484,17 @@ def read_reference(
     `score` is the column of scores of the rows, looked for in the reference too, and
     `columns` are those of several labels or classes.
     """
-    how = o.only("encoding", "max_line", "decimal")
-    table = load.read_rows(o.reference, **{k: v for k, v in how.items() if v})
-    way = way_of(o)
+    given = o.only("encoding", "max_line", "decimal").items()
+    table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    way, how = way_of(o), {"logits": bool(o.logits), "columns": columns or {}}
     if way == "wide" and o.labels is None:
         raise UsageError("--reference needs its labels: pass --labels 'y_*'")
     named = {"score": o.reference_score, "label": o.reference_label}
     for role, same in (("score", score), ("label", o.label)):
         if named[role] is None and same in table.names:
             named[role] = same
-    none = dict.fromkeys(("group", "weight", "known", "decision_column"))
-    o = o.but(**named, **none)
-    rows = Rows(table, way, None, logits=bool(o.logits), prefix="reference_")
-    rows.columns = columns or {}
+    o = o.but(**named, group=None, weight=None, known=None, decision_column=None)
+    rows = Rows(table, way, None, prefix="reference_", **how)
     rows.read_scores(o, None, "probabilities")
     rows.read_labels(o, None, "required")
     return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p
