@@ -93,6 +93,9 @@ def test_every_option_is_shown(
     for argument in level.assemble_argument_collection():
         if argument.parse:
             assert argument.name in shown
+    for argument in level.assemble_argument_collection(parse_docstring=True):
+        if argument.parse and not argument._accepts_keywords:
+            assert argument.parameter.help, argument.name
 
 
 def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None:

@@ -101,7 +101,6 @@ def test_periods_are_those_of_the_function(
     one = expected.periods[-1]
     assert one.verdict in row
     assert f"{one.low:.3f} to {one.high:.3f}" in row
-    assert "-o-" in row
     assert "without labels nobody sees" in " ".join(text.out.split())
 
 

@@ -76,15 +76,6 @@ def test_every_refusal_has_options_a_message_and_a_reason() -> None:
                 assert f"--{option.replace('_', '-')}" in options_of(command)
 
 
-def test_an_option_of_the_table_has_a_help_text_wherever_it_is(run: Run) -> None:
-    for verb in ("decide", "forecast", "evaluate", "report", "monitor"):
-        assert run(verb, "--help").code == 0
-        arguments = app[verb].assemble_argument_collection(parse_docstring=True)
-        for argument in arguments:
-            if argument.parse:
-                assert argument.parameter.help, argument.name
-
-
 def test_a_rule_and_a_report_go_together_in_every_order(run: Run) -> None:
     write_csv(y=Y, decision=DECIDED)
     for line in ("decide scores.csv --decision-column d", "forecast scores.csv"):

@@ -152,27 +152,6 @@ def test_scores_that_leave_nothing_to_say(
     assert not Path("page.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("call", "code", "message"),
-    [
-        (["report", "-o", "page.pdf"], 2, "ends in .html, .md, .json or .txt"),
-        (["report", "-o", "none/page.html"], 1, "there is no folder none"),
-        (["report", "-o", "."], 1, "it is a folder"),
-        (["decide", "--report", "none/page.html"], 1, "there is no folder none"),
-        (["decide", "--report", "page"], 2, "ends in .html, .md, .json or .txt"),
-        (["forecast", "--known", "y", "--report", "a.html"], 2, "--known"),
-    ],
-)
-def test_reports_that_cannot_be(
-    run: Run, call: list[str], code: int, message: str
-) -> None:
-    write()
-    ended = run(call[0], "scores.csv", *call[1:])
-    assert (ended.code, ended.out) == (code, "")
-    assert message in ended.err
-    assert [path.name for path in Path().iterdir()] == ["scores.csv"]
-
-
 TAGGED = """\
 Ana B-PER B-PER
 <script> O O

@@ -38,19 +38,6 @@ def test_the_package_is_the_command() -> None:
     assert ended.stdout == f"{am.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command", ["decide", "forecast", "evaluate", "metrics", "demo"]
-)
-def test_every_option_has_a_help_text(run: Run, command: str) -> None:
-    from argmetric.cli._app import app
-
-    assert run(command, "--help").code == 0
-    arguments = app[command].assemble_argument_collection(parse_docstring=True)
-    for argument in arguments:
-        if argument.parse and not argument._accepts_keywords:
-            assert argument.parameter.help, argument.name
-
-
 def test_progress_waits_and_needs_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,16 +250,16 @@ sys.exit(main())
 def test_a_command_that_ends_in_order_is_given_time_once() -> None:
     program = f"""
 import hashlib, signal, time
-from argmetric.cli import _stop
+from argmetric.cli import _errors
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-_stop.end_soon_after_signals()
-with _stop.ends_in_order(signal.SIGINT):
+_errors.end_soon_after_signals()
+with _errors.ends_in_order(signal.SIGINT):
     try:
         print("begun", flush=True)
         time.sleep(600)
     except KeyboardInterrupt:
-        time.sleep(_stop.GRACE_SECONDS + 1)
+        time.sleep(_errors.GRACE_SECONDS + 1)
     told = False
     while True:
         try:  # the second signal may come as soon as this is read

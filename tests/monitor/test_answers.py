@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli.scores._monitor_tell import tell
+from argmetric.cli.scores._monitor import tell
 from command import Run
 
 RNG = np.random.default_rng(11)
@@ -191,36 +191,6 @@ def test_a_period_is_told_in_ten_lines() -> None:
         *("share", "readings", "movement", "floor"),
     ]
     assert "<table" in one._repr_html_()
-
-
-def test_bars_and_the_mark_of_the_floor_line_up(
-    capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dataclasses import replace
-
-    from argmetric.cli.scores import _monitor_tell
-
-    monkeypatch.setenv("COLUMNS", "80")
-    found = watched(QUIET[:3], floor=0.5)
-    plain = {"share": 0.2, "n": 1000, "verdict": "fine", "alarm": ""}
-    ends = ((0.7, 0.8, 0.9), (0.4, 0.5, 0.6), (0.5, 0.6, 0.7))
-    periods = tuple(
-        replace(one, low=a, expected=b, high=c, **plain)
-        for one, (a, b, c) in zip(found.periods, ends, strict=True)
-    )
-    object.__setattr__(found, "periods", periods)
-    header, cells = _monitor_tell._table(
-        "from", {one.start: one for one in periods}, found, wide=False
-    )
-    target = _monitor_tell._report.console(stderr=False)
-    _monitor_tell._report.print_table(target, header, cells, 2, "", 5)
-    printed = [x.rstrip() for x in capsys.readouterr().out.splitlines()]
-    assert printed[2:] == [
-        "0      fine              1,000   0.800      |     ---o---",
-        "1000   fine              1,000   0.500   ---o---",
-        "2000   fine              1,000   0.600      ---o---",
-    ]
-    assert printed[0].endswith("0.40        0.90")
 
 
 def test_five_positives_leave_no_certain_score() -> None:

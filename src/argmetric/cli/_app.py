@@ -19,7 +19,7 @@ forecast: scores._decide Forecast the score of a decision before its labels are
 monitor: scores._monitor Say whether the model is still good, period by period,
     before the labels come.
 report: scores._page Report on a decision: its forecast, and what would change it.
-evaluate: scores._evaluate Score decisions, or one threshold, against the true
+evaluate: scores._decide Score decisions, or one threshold, against the true
     labels.
 tune: scores._fit Find the threshold with the best score on labelled rows, and keep
     it as a rule.
@@ -28,8 +28,8 @@ calibrate: scores._fit Check probabilities against labels; fit or apply a map
 train: models._train Train a classifier that decides for the metric, and keep it in
     a file.
 predict: models._train Score and label new rows by a model of `argmetric train`.
-export: scores._expect Write a rule for a program that does not have argmetric.
-expect: scores._expect Expected utility of one label sequence when the other is
+export: _tools Write a rule for a program that does not have argmetric.
+expect: _tools Expected utility of one label sequence when the other is
     drawn from a model.
 stream: stream._commands Learn from a stream in one pass, for the metric; every row
     is predicted first.
@@ -40,11 +40,11 @@ parse: parse._commands Parse sentences: the head of each word, and its relation 
     it.
 summarize: summarize._commands Summarise texts in their own words, within a word
     limit.
-metrics: _metrics List the metrics: formulas, what an empty answer counts, how they
+metrics: _tools List the metrics: formulas, what an empty answer counts, how they
     are computed.
 demo: _demo Decide and forecast on generated data, then compare with the actual
     score.
---install-completion: _completion Let the shell complete commands, options and their
+--install-completion: _tools Let the shell complete commands, options and their
     values.
 """)
 _COMMANDS = {name: text.split(" ", 1) for name, text in _TABLE}

@@ -69,29 +69,26 @@ def command(
     """
     table = {**OPTIONS, **(changed or {})}
     named = {name: table[name] for name in options.split()}
+    if files is None:
+        files = {**(first or {}), "file": RowsFile, "*more": MoreFiles}
 
     def made(function: Run) -> Callable[..., int]:
         text, helps = documented(function)
+        of = inspect.Parameter
 
         def parameter(name: str, type_: Any, kind: Any, **default: Any) -> Any:
             if name in helps:
                 type_ = Annotated[type_, with_help(helps[name])]
-            return inspect.Parameter(name, kind, annotation=type_, **default)
+            return of(name, kind, annotation=type_, **default)
 
-        of = inspect.Parameter
-        given_files = files or {**(first or {}), "file": RowsFile, "*more": MoreFiles}
-        places = [
-            parameter(name.lstrip("*"), type_, of.VAR_POSITIONAL)
-            if name.startswith("*")
-            else parameter(name, type_, of.POSITIONAL_ONLY)
-            for name, type_ in given_files.items()
-        ]
-        keywords = [
-            parameter(name, type_, of.KEYWORD_ONLY, default=default)
-            for name, (type_, default) in named.items()
-        ]
+        found = []
+        for name, type_ in files.items():
+            kind = of.VAR_POSITIONAL if name.startswith("*") else of.POSITIONAL_ONLY
+            found.append(parameter(name.lstrip("*"), type_, kind))
+        for name, (type_, default) in named.items():
+            found.append(parameter(name, type_, of.KEYWORD_ONLY, default=default))
         defaults = {name: default for name, (_, default) in named.items()}
-        signature = inspect.Signature([*places, *keywords])
+        signature = inspect.Signature(found)
 
         def run(*paths: str, **given: Any) -> int:
             bound = signature.bind_partial(*paths)
@@ -99,11 +96,8 @@ def command(
             return function(Given(defaults, {**bound.arguments, **given}))
 
         run.__signature__ = signature  # type: ignore[attr-defined]
-        run.__name__, run.__doc__, run.__module__ = (
-            function.__name__.rstrip("_"),
-            text,
-            function.__module__,
-        )
+        run.__name__, run.__doc__ = function.__name__.rstrip("_"), text
+        run.__module__ = function.__module__
         return run
 
     return made

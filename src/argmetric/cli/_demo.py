@@ -155,14 +155,11 @@ def _show_one_order(target: Console, shop: Shop, counted: list[Any]) -> None:
     rows = rows[np.argsort(-shop.p[rows], kind="stable")]
     nobody = np.prod(1 - shop.p[rows])
     title = f"4. The likeliest items of one order; p(no item is bought) = {nobody:.2f}"
-    table = [
-        [
-            f"{shop.p[row]:.4f}",
-            *("take" if labels[row] else "–" for labels in counted),
-            "bought" if shop.bought[row] else "–",
-        ]
-        for row in rows[:_SHOWN_ITEMS]
-    ]
+    table = []
+    for row in rows[:_SHOWN_ITEMS]:
+        taken = ["take" if labels[row] else "–" for labels in counted]
+        bought = "bought" if shop.bought[row] else "–"
+        table.append([f"{shop.p[row]:.4f}", *taken, bought])
     target.print()
     _report.print_facts(target, title, [])
     header = ["p", *(f"0/0 = {zero:g}" for zero in _CONVENTIONS), "actual"]
@@ -172,31 +169,28 @@ def _show_one_order(target: Console, shop: Shop, counted: list[Any]) -> None:
 def _forecast(shop: Shop) -> tuple[Forecast, float]:
     """Return the forecast of a decision and its actual score."""
     decision = _by_order(shop, 1.0)
-    labels, metric = decision.labels, decision.metric
-    how: Any = {"groups": shop.order, "average": "groups"}
-    expected = am.forecast(shop.p, labels, metric, **how)
-    return expected, am.evaluate(shop.bought, labels, metric, **how)
+    how: Any = {"groups": shop.order, "average": "groups", "metric": decision.metric}
+    actual = am.evaluate(shop.bought, decision.labels, **how)
+    return am.forecast(shop.p, decision.labels, **how), actual
 
 
 def _show_forecast(target: Console, both: list[tuple[Forecast, float]]) -> None:
     hits = sum(f.interval[0] <= real <= f.interval[1] for f, real in both)
     first, real = both[0]
-    low, high = first.interval
     low_end, high_end = first.quantile(0.001), first.quantile(0.999)
     edges = np.linspace(low_end, high_end, _BINS + 1)
     mass = np.diff([float(first.cdf(edge)) for edge in edges])
     heights = np.ceil(mass / mass.max() * (len(_BARS) - 1)).astype(int)
     bars = "".join(_BARS[height] for height in heights)
+    low, high = first.interval
+    size = _ORDERS // _BATCHES
+    title = f"5. The score to expect of {size} orders, before any label is known"
+    facts = [
+        ("forecast", f"{first.mean:.3f}, 90 % interval {low:.3f} to {high:.3f}"),
+        ("", f"{low_end:.2f} {bars} {high_end:.2f}"),
+        ("actual", f"{real:.3f}"),
+        ("", f"{hits} of {_BATCHES} such intervals contain the actual score"),
+    ]
     target.print()
-    _report.print_facts(
-        target,
-        f"5. The score to expect of {_ORDERS // _BATCHES} orders, before any label is "
-        "known",
-        [
-            ("forecast", f"{first.mean:.3f}, 90 % interval {low:.3f} to {high:.3f}"),
-            ("", f"{low_end:.2f} {bars} {high_end:.2f}"),
-            ("actual", f"{real:.3f}"),
-            ("", f"{hits} of {_BATCHES} such intervals contain the actual score"),
-        ],
-    )
+    _report.print_facts(target, title, facts)
     _report.print_notes(target, "assumes", first.assumptions)

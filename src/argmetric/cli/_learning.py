@@ -15,14 +15,12 @@ from cyclopts import App, Group, Parameter
 
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given
-from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import Facts, Table, Values, count, tell
-from argmetric.cli._stop import ends_in_order
 from argmetric.cli._values import check_encoding
-from argmetric.cli.scores._rows import refuse_shared_output
-from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
 
 RECIPE = Group("Recipe", sort_key=2)
 REQUIRED: Any = Signature.empty

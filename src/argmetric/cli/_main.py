@@ -27,13 +27,11 @@ def run(arguments: Sequence[str] | None) -> int:
     """Run a command, as `argmetric.cli.main` says."""
     if arguments is not None:
         return _ended(list(arguments))
-    from argmetric.cli._stop import end_soon_after_signals
-
     gc.set_threshold(_KEPT)
     _occupy_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _interrupt)
-    end_soon_after_signals()
+    errors.end_soon_after_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A sign that the terminal does not know is no reason to fail
@@ -102,31 +100,30 @@ def _run(tokens: list[str], *, force: bool) -> int:
         return errors.DONE
     from cyclopts import CycloptsError
 
+    from argmetric.cli import _values as values
     from argmetric.cli._app import app, make_app
-    from argmetric.cli._values import marked_streams, refuse_empty, refuse_overwriting
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])
         return errors.DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
-    app.config = (refuse_empty,) if force else (refuse_empty, refuse_overwriting)
+    refused = values.refuse_empty, values.refuse_overwriting
+    app.config = refused[:1] if force else refused
     try:
         result = app(
-            marked_streams(tokens),
+            values.marked_streams(tokens),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
         )
     except CycloptsError as error:
-        from argmetric.cli._parsing import message
-
         first = next((i for i, token in enumerate(tokens) if token in app), len(tokens))
         typed = tokens[first : first + 2]  # with the command within it if any
         if len(typed) == 2 and typed[1] not in app[typed[0]]:
             del typed[1]
         help_ = " ".join(["argmetric", *typed, "--help"])
-        raise errors.UsageError(f"{message(error)} See {help_}.") from error
+        raise errors.UsageError(f"{values.message(error)} See {help_}.") from error
     return result if isinstance(result, int) else 0
 
 

@@ -30,17 +30,6 @@ Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
 
 
-def metric_described(metric: Metric) -> Values:
-    """Return the metric and its convention."""
-    zero_division = metric.zero_division
-    return {
-        "metric": metric.name,
-        "greater_is_better": metric.greater_is_better,
-        "zero_division": "nan" if math.isnan(zero_division) else zero_division,
-        "convention": metric.convention,
-    }
-
-
 def surprises(forecast: Any, real: float | None) -> list[str]:
     """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
@@ -157,12 +146,11 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def metric_asked(summary: Values) -> tuple[str, str]:
+def metric_asked(metric: Metric) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
-    better = "" if summary["greater_is_better"] else ", smaller is better"
-    zero_division = float(summary["zero_division"])
-    convention = convention_in_words(summary["convention"], zero_division)
-    return "metric", f"{summary['metric']}{better}; {convention}"
+    better = "" if metric.greater_is_better else ", smaller is better"
+    convention = convention_in_words(metric.convention, metric.zero_division)
+    return "metric", f"{metric.name}{better}; {convention}"
 
 
 def counts(values: Values) -> str:
@@ -223,12 +211,10 @@ def print_table(
     rows: Iterable[Sequence[str]],
     numbers_from: int = 1,
     more: str = "",
-    chart: int | None = None,
 ) -> None:
     """Print rows under a header, columns of numbers to the right.
 
-    `more` tells of rows that are left out. `chart` is a column of signs, which stand to
-    the left: blanks before and behind text to the right are trimmed.
+    `more` tells of rows that are left out.
     """
     from rich import box
     from rich.table import Table
@@ -236,8 +222,7 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        to_right = i >= numbers_from and i != chart
-        justify: Literal["left", "right"] = "right" if to_right else "left"
+        justify: Literal["left", "right"] = "right" if i >= numbers_from else "left"
         # Texts fold before numbers and names do
         whole = i >= numbers_from or (i == 0 and numbers_from > 1)
         table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)

@@ -18,10 +18,15 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli.models import _learners as learners
 from argmetric.cli.models import _saved as models
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores import _load as load
+from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
-from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_text
+from argmetric.cli.scores._lines import rule_facts, rule_text
+from argmetric.cli.scores._rows import (
+    gathered,
+    refuse_bad_target,
+    refuse_shared_output,
+    rows_out,
+)
 
 _MANY_ROWS = 10_000
 _READ = "format", "encoding", "max_line", "decimal"
@@ -90,7 +95,7 @@ def train(o: Given) -> int:
     if label in dropped:
         raise UsageError(f"--drop and --label both name column {label!r}")
     y, positive = files.classes(table, label, o.pos_label)
-    groups = load.load_groups(table, o.group, average)
+    groups = load.load_groups(table, o.group)
     weights = load.load_weights(table, o.weight)
     ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
     features = learners.learn_features(table, {*ignored, label})
@@ -216,9 +221,9 @@ def predict(o: Given) -> int:
         saved = models.load_model(o.model)
     table = load.read_rows(source, **o.only(*_READ))
     learners.check_columns(table, saved.features)
-    groups = load.load_groups(table, o.group, average)
+    groups = load.load_groups(table, o.group)
     new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
-    out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
+    out = rows_out(table, o, new)
     rule = saved.model.rule_
     rows = Rows(table, "one", rule.metric, average, groups=groups)
     with progress(f"predicting {table.n_rows:,} rows"):

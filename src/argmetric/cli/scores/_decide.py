@@ -1,4 +1,4 @@
-"""``argmetric decide`` and ``argmetric forecast``."""
+"""``argmetric decide``, ``argmetric forecast`` and ``argmetric evaluate``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,12 @@ from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores import _pieces as pieces
+from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
-from argmetric.cli.scores._rows import (
-    Input,
-    gathered,
-    refuse_shared_output,
-    rows_out,
-    shown_input,
-)
-from argmetric.cli.scores._rules import load_rule, rule_text, tuned_on
 
+_TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
 _NO_REFERENCE = (
     "the rule keeps no labelled rows, and the forecast takes the scores as they stand: "
     "pass --reference, or tune the rule anew"
@@ -62,8 +55,8 @@ def decide(o: Given) -> int:
         Print the summary as JSON to standard output; rows are then written only to
         --output.
     """
-    source = gathered(o.file, o.more)
-    refuse_shared_output(o.output, json=o.json)
+    source = io.gathered(o.file, o.more)
+    io.refuse_shared_output(o.output, json=o.json)
     if isinstance(o.max_positives, int) and o.max_positives < o.min_positives:
         raise UsageError(
             f"--max-positives {o.max_positives} is below --min-positives "
@@ -73,65 +66,67 @@ def decide(o: Given) -> int:
     if pieces.asked("decide", o, source):
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
-    way, table, limits = rows.way, rows.table, o.only(*LIMITS.split())
-    limits["max_positives"] = as_count(o.max_positives, table.n_rows, rows.average)
-    names, decision = rows.named(o.new_decisions), None
-    new = dict.fromkeys(names, "--decision-column")
-    out = rows_out(table, o.output, o.output_format, json=o.json, new=new)
-    with progress(f"deciding {table.n_rows:,} rows"):
-        maps.recalibrate(rows, o)
-        if rule is not None:
-            labels, chosen = _ruled(rows, rule)
-        else:
-            if way == "classes":  # the others are refused
-                limits = {"min_recall": o.min_recall}
+    limits, decision = o.only(*LIMITS.split()), None
+    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
+    if rows.way == "classes":  # the others are refused
+        limits = {"min_recall": o.min_recall}
+    names = rows.named(o.new_decisions)
+    out = io.rows_out(rows.table, o, dict.fromkeys(names, "--decision-column"))
+    with progress(f"deciding {rows.table.n_rows:,} rows"):
+        rows.recalibrate(o)
+        if rule is None:
             decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
             labels = chosen = decision.labels
-        forecast, found = _answered(rows, o, chosen, decision, rule)
-    found |= {
+        else:
+            labels, chosen = _ruled(rows, rule)
+        forecast, values = _answered(rows, o, chosen, decision, rule)
+    values |= {
         "decision": None if decision is None else decision.to_dict(),
         "rule": None if rule is None else rule.to_dict(),
-        "n_positives": None if way == "classes" else int(chosen.sum()),
+        "n_positives": None if rows.way == "classes" else int(chosen.sum()),
         "output": out.target,
     }
     added = dict(zip(names, np.atleast_2d(np.asarray(labels).T), strict=True))
-    out.write(table, added, numeric=frozenset(rows.columns.values()))
-    if o.report is not None:
-        from argmetric.cli.scores._page import save_report
-
-        save_report(rows, o, decision, chosen)
-    tables: Any = None
-    if way == "wide":
-        where = f"the rule of {o.rule}"
-        if rule is None:
-            where = f"optimal for {rows.metric.name}"
-        facts, tables = _wide(rows, where, chosen, forecast), lines.label_table_of
+    out.write(rows.table, added, rows.columns.values())
+    _save_page(rows, o, decision, chosen)
+    table: Any = None
+    told = [] if forecast is None else lines.forecast_facts(forecast)
+    if decision is not None and rows.way == "one":
+        facts, table = _with_cuts(rows, decision, forecast, values)
+    elif decision is not None and rows.way == "classes":
+        facts = [*decision.lines()[1:], *told]  # but for the metric
+        table = None if rows.y is None else lines.judged_classes(rows.evaluate(chosen))
     elif rule is not None:
-        facts = [("rule", f"{o.rule}, {tuned_on(rule)}")]
-        if way == "one":
-            text = f"{rule_text(rule, rows.score)} ({o.rule}, {tuned_on(rule)})"
-            chosen_ones = lines.positives(int(chosen.sum()), table.n_rows)
-            facts = [("rule", text), chosen_ones]
-        if forecast is not None:
-            facts += [*lines.share(forecast), _report.forecast_line(forecast)]
-    elif way == "classes":
-        facts = lines.class_facts(decision, forecast)
-        tables = lines.decided_classes(decision, rows.evaluate(chosen))
+        text = o.rule if rows.way == "wide" else f"{o.rule}, {lines.tuned_on(rule)}"
+        if rows.way == "one":
+            text = f"{lines.rule_text(rule, rows.score)} ({text})"
+        if forecast is None:
+            told = [lines.positives(int(chosen.sum()), chosen.size)]
+        facts = [("rule", text), *told]
     else:
-        facts, tables = _decided(rows, decision, forecast, found)
-    facts = [*lines.asked_of(rows), *facts, *lines.actual(found["actual"])]
+        facts = [("decision", f"optimal for {rows.metric.name}"), *told]
+    if rows.way == "wide":
+        table = lines.label_table(values)
+    facts = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
     how: Any = {"json": o.json, "stderr": True, "unwritten": "rows"}
-    return _report.tell("decide", found, facts, table=tables, **how)
+    return _report.tell("decide", values, facts, table=table, **how)
 
 
-def _read(o: Given, source: Input) -> tuple[Rows, Any]:
+def _read(o: Given, source: io.Input) -> tuple[Rows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
     if o.report is not None:
         from argmetric.cli.scores._page import require
 
         require(o.report)
-    rule = None if o.rule is None else load_rule(o.rule, layout.way_of(o))
+    rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
     return layout.read(o, source, rule=rule), rule
+
+
+def _save_page(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
+    if o.report is not None:
+        from argmetric.cli.scores._page import save_report
+
+        save_report(rows, o, decision, labels)
 
 
 def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
@@ -162,7 +157,7 @@ def _answered(
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     elif decision is None:
         notes += _report.as_flags(forecast.notes)
-        if o.rule is not None and rows.way == "one" and rows.calibrator is None:
+        if rule is not None and rows.way == "one" and rows.calibrator is None:
             notes.append(_NO_REFERENCE)
     else:  # that scores were recalibrated is an assumption
         said = tuple(forecast.assumptions)
@@ -172,11 +167,10 @@ def _answered(
             notes += _report.differs(decision.expected, forecast.mean)
     if forecast is not None and score is not None:
         notes += _report.surprises(forecast, float(score))
-    values: _report.Values = {
+    found = {"forecast": forecast, "actual": score, "calibrator": rows.calibrator}
+    values = {
         **rows.described(),
-        "forecast": None if forecast is None else forecast.to_dict(),
-        "actual": None if score is None else score.to_dict(),
-        "calibrator": None if rows.calibrator is None else rows.calibrator.to_dict(),
+        **{key: None if x is None else x.to_dict() for key, x in found.items()},
         "notes": [*notes, *rows.notes],
     }
     if rows.way == "wide":
@@ -187,47 +181,41 @@ def _answered(
     return forecast, values
 
 
-def _wide(rows: Rows, where: str, chosen: Any, forecast: Any) -> _report.Facts:
-    mass = None if forecast is None else rows.mass
-    return lines.wide_facts(rows, where, chosen, mass, forecast)
-
-
-def _decided(
-    rows: Rows, decision: Any, forecast: Any, found: _report.Values
+def _with_cuts(
+    rows: Rows, decision: Any, forecast: Any, values: _report.Values
 ) -> tuple[_report.Facts, _report.Table]:
     """Add ties and cuts of a decision on one column; return its lines and table."""
     # On the scale of the map by which the decision was made
     on_scale = replace(rows, calibrator=decision._asked["calibrator"])
     if on_scale.calibrator is not None:  # with the share that was asked for
-        found["calibrator"] = on_scale.calibrator.to_dict()
-    found["ties"] = lines.split_ties(on_scale, decision.labels)
+        values["calibrator"] = on_scale.calibrator.to_dict()
+    values["ties"] = lines.split_ties(on_scale, decision.labels)
     known = cuts = None
     if rows.y is not None:
-        known = found["actual"]["score"]
+        known = values["actual"]["score"]
         cuts = {
             key: float(rows.evaluate(scores >= getattr(decision, key).threshold))
             for key, scores in (("best_cut", on_scale.scale), ("cut_half", rows.p))
         }
-    found["actual_of_cuts"] = cuts
-    facts = lines.decision_facts(on_scale, decision, forecast, found["ties"])
+    values["actual_of_cuts"] = cuts
+    facts = lines.decision_facts(on_scale, decision, forecast, values["ties"])
     return facts, lines.cut_table(on_scale, decision, known, cuts)
 
 
-def _decide_pieces(o: Given, source: Input) -> int:
+def _decide_pieces(o: Given, source: io.Input) -> int:
     """Decide about all rows of many files, and write a folder of the same files."""
     if o.output in (None, "-"):
         raise UsageError(
-            f"{shown_input(source)}: decisions of many files go to a folder: pass "
+            f"{io.shown_input(source)}: decisions of many files go to a folder: pass "
             "-o FOLDER"
         )
     metric, average = layout.metric_of(o, "one")
     calibrator = None
     if o.calibrator is not None:
-        calibrator = maps.read_calibrator(o.calibrator)
+        calibrator = io.load_saved(o.calibrator, "map")
     elif o.reference is not None:
-        labelled = maps.read_reference(o, o.score or "")
-        calibrator = maps.fitted(o, *labelled).calibrator
-    how = {"calibrator": calibrator, "decision_column": o.new_decisions}
+        calibrator = layout.fitted(o, *layout.read_reference(o, "")).calibrator
+    how: Any = {"calibrator": calibrator, "decision_column": o.new_decisions}
     with pieces.running(o, source) as run:
         found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}
@@ -239,20 +227,16 @@ def _decide_pieces(o: Given, source: Input) -> int:
         "notes": list(found.notes),
         "output": found.output,
     }
-    facts = [
-        *lines.asked_of(rows),
-        ("files", _report.count(found.n_files)),
-        lines.positives(found.n_positives, found.n),
-        ("expected", _report.number(found.expected)),
-    ]
-    if found.expected_half is not None:
-        half = _report.number(found.expected_half)
-        facts.append(("cut at 0.5", f"{half}, {found.n_half:,} positives"))
-    facts.append(("plan", f"{found.plan}, engine {o.engine}"))
+    told = [line for line in found.lines() if line[0] not in _TOLD_OF_PIECES]
+    n_files = ("files", _report.count(found.n_files))
+    facts = [*lines.asked_of(rows), n_files, *told, ("engine", o.engine)]
     notes = [("note", note) for note in found.notes]
     notes += [("left out", file) for file in found.skipped]
-    told: Any = {"json": o.json, "stderr": True, "notes": notes}
-    return _report.tell("decide", values, facts, **told)
+    how = {"json": o.json, "stderr": True, "notes": notes}
+    return _report.tell("decide", values, facts, **how)
+
+
+# ------------------------------------------------------------------------ forecast
 
 
 @command(
@@ -275,7 +259,7 @@ def forecast(o: Given) -> int:
     threshold
         Forecast the rule "score >= threshold" instead; scores as they are in the file.
     """
-    source = gathered(o.file, o.more, writes=False)
+    source = io.gathered(o.file, o.more, writes=False)
     exclude(o, "decision_column", "threshold", "rule")
     checked("forecast", o)
     if pieces.asked("forecast", o, source):
@@ -284,30 +268,24 @@ def forecast(o: Given) -> int:
         rows, rule = _read(o, source)
         known = layout.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
-            maps.recalibrate(rows, o)
+            rows.recalibrate(o)
             where, labels = _judged(rows, rule, o)
             more = {} if rows.way == "classes" else o.only("overdispersion")
             more |= {} if known is None else {"known": known}
             result, values = _answered(rows, o, labels, None, rule, **more)
         n_known = None if known is None else int(np.isfinite(known).sum())
         values |= {"source": where, "known": n_known}
-        if o.report is not None:
-            from argmetric.cli.scores._page import save_report
-
-            save_report(rows, o, None, labels)
-    table: Any = None
-    if rows.way == "wide":
-        facts, table = _wide(rows, where, labels, result), lines.label_table_of
-    elif rows.way == "classes":
-        facts = [("decision", where), _report.forecast_line(result)]
-    else:
-        facts = _forecast_facts(where, result, values["known"])
+        _save_page(rows, o, None, labels)
+    facts = [("decision", where), *lines.forecast_facts(result)]
+    if values["known"] is not None:
+        arrived = _report.count(values["known"], "label")
+        facts.insert(1, ("known", f"{arrived} arrived"))
+    table = lines.label_table(values) if rows.way == "wide" else None
     shown = [*lines.asked_of(rows), *facts, *lines.actual(values["actual"])]
     _report.tell("forecast", values, shown, json=o.json, table=table)
-    low, high = result.interval
     judged, what = result.mean, "the mean"
     if o.fail_on == "interval":
-        judged = low if rows.metric.greater_is_better else high
+        judged = result.interval[0 if rows.metric.greater_is_better else 1]
         what = "the worse end of the interval"
     return gate(judged, o.fail_under, rows.metric, f"{what} of the forecast")
 
@@ -315,16 +293,14 @@ def forecast(o: Given) -> int:
 def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
     if rule is not None:
+        where, way_out = f"the rule of {o.rule}", "there is no forecast"
+        if rows.way == "one":
+            where = f"{lines.rule_text(rule, rows.score)} ({o.rule})"
+            way_out = "pass --reference to make them probabilities, or --logits"
         if not _likely(rows, rule):
-            way_out = "there is no forecast"
-            if rows.way == "one":
-                way_out = "pass --reference to make them probabilities, or --logits"
             raise files.DataError(
                 f"{o.rule} was tuned on scores, not on probabilities: {way_out}"
             )
-        where = f"the rule of {o.rule}"
-        if rows.way == "one":
-            where = f"{rule_text(rule, rows.score)} ({o.rule})"
         return where, _ruled(rows, rule)[1]
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
@@ -337,34 +313,108 @@ def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     return f"optimal for {rows.metric.name}", np.asarray(decision.labels)
 
 
-def _forecast_facts(where: str, result: Any, known: int | None) -> Any:
-    positives = _report.count(result.n_positives, "positive")
-    truth = f"{result.expected_positives:,.1f} positives are expected"
-    facts = [("decision", f"{where}, {positives}"), ("truth", truth)]
-    if known is not None:
-        facts.append(("known", f"{_report.count(known, 'label')} arrived"))
-    facts += [*lines.share(result), _report.forecast_line(result)]
-    if chance := result.p_undefined:
-        text = f"outcomes without a score, probability {chance:.4g}"
-        facts.append(("left out", text))
-    return facts
-
-
-def _forecast_pieces(o: Given, source: Input) -> tuple[Rows, str, Any, _report.Values]:
+def _forecast_pieces(
+    o: Given, source: io.Input
+) -> tuple[Rows, str, Any, _report.Values]:
     metric, average = layout.metric_of(o, "one")
     used = pieces.columns(o, source, "score", "decision_column")
     notes = [f"read in pieces, engine {o.engine}"]
     with warnings_in(notes), pieces.running(o, source) as run:
         result = run("forecast", metric, average=average or "groups", **used)
-    decision = used.pop("decision_column")
-    used |= {"decision": decision, "group": o.group}
+    used |= {"decision": used.pop("decision_column"), "group": o.group}
     rows = pieces.rows_of(source, result.n, metric, average, result.n_groups, **used)
+    where = f"column {used['decision']!r}"
     values = {
         **rows.described(),
-        "source": f"column {decision!r}",
-        "known": None,
+        "source": where,
         "forecast": result.to_dict(),
-        **dict.fromkeys(("actual", "calibrator")),
+        **dict.fromkeys(("known", "actual", "calibrator")),
         "notes": notes,
     }
-    return rows, values["source"], result, values
+    return rows, where, result, values
+
+
+# ------------------------------------------------------------------------ evaluate
+
+
+@command(
+    f"{layout.COLUMNS} {layout.READING} {layout.JUDGED} decision_column "
+    f"score threshold fail_under json {pieces.GROUPED}"
+)
+def evaluate(o: Given) -> int:
+    """Score decisions, or one threshold, against the true labels.
+
+    The answer goes to standard output. With `--labels 'y_*'` rows have several labels;
+    --decision-column is then a pattern too, by default `'decision_*'`. With --one-label
+    both columns hold one of several classes. A folder or a pattern such as
+    `'decided/*.parquet'`, and a file larger than --memory, are read in pieces.
+
+    Parameters
+    ----------
+    score
+        The column of probabilities behind the decisions; a note says if the actual
+        score lies outside of their forecast.
+    threshold
+        Score the rule "score >= threshold" instead of a column of decisions; --score
+        names the column of scores.
+    """
+    exclude(o, "threshold", "decision_column")
+    source = io.gathered(o.file, o.more, writes=False)
+    checked("evaluate", o)
+    way = layout.way_of(o)
+    if way == "wide" and o.labels is None:
+        raise UsageError("--scores goes with --labels: pass the pattern of both")
+    metric, average = layout.metric_of(o, way)  # wrong usage comes before the file
+    rule: _report.Facts = []
+    notes: list[str] = []
+    empty = table = None
+    if pieces.asked("evaluate", o, source):
+        with pieces.running(o, source) as run:
+            score = run("evaluate", metric, average=average or "groups")
+        used = {"decision": score.decision, "label": score.label, "group": score.group}
+        rows = pieces.rows_of(source, score.n, metric, average, score.n_groups, **used)
+        read = f"{_report.count(score.n_files, 'file')} in pieces, engine {o.engine}"
+        notes, total = [read, *score.skipped], score.score
+        empty = score.n_groups_without_positives
+    else:
+        behind: Any = "none" if o.score is None else "probabilities"
+        rows = layout.read(
+            o,
+            source,
+            labels="required" if way != "wide" else "optional",
+            scores="numbers" if o.threshold is not None else behind,
+            judged=True,
+        )
+        where, labels = _judged(rows, None, o)
+        if o.threshold is not None:
+            rule = [("rule", where)]
+        elif rows.p is not None and way == "one":
+            del rows.used["score"]
+        with progress(f"evaluating {rows.table.n_rows:,} rows"):
+            score = rows.evaluate(labels)
+            total = float(score)
+            if rows.p is not None and o.threshold is None and way != "classes":
+                notes = _report.surprises(rows.forecast(labels, 0.9), total)
+        if rows.groups is not None:
+            with_some = np.unique(rows.groups.codes[np.asarray(rows.y) != 0])
+            empty = len(rows.groups.ids) - int(with_some.size)
+    values: _report.Values = {**rows.described(), "threshold": o.threshold}
+    values["actual"] = score.to_dict()
+    facts, text = [*lines.asked_of(rows), *rule], _report.number(total)
+    if way == "classes":
+        table = lines.judged_classes(score)
+        if score.interval is not None:
+            text = _report.with_interval(total, score)
+    else:
+        values["groups_without_positives"] = empty
+        facts.append(("counts", _report.counts(score.counts)))
+        if empty:
+            some = _report.count(empty, "group")
+            facts.append(("empty", f"{some} without a positive"))
+    if way == "wide":
+        values |= {"labels": rows.names, "by_label": lines.by_label(rows, labels)}
+        table = lines.label_table(values)
+    values["notes"] = notes
+    facts.append(("score", text))
+    _report.tell("evaluate", values, facts, json=o.json, table=table)
+    return gate(total, o.fail_under, rows.metric, rows.metric.name)

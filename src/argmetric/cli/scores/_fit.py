@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from cyclopts import Parameter
 
 import argmetric as am
@@ -20,18 +19,10 @@ from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
+from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._load import load_weights
-from argmetric.cli.scores._maps import read_calibrator
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._refusals import checked, exclude
-from argmetric.cli.scores._rows import (
-    Input,
-    gathered,
-    refuse_shared_output,
-    rows_out,
-)
-from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_row
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -44,6 +35,7 @@ _METHOD = opt.table(
     method=Method | Literal["matrix"] | None,
 )
 _PLACEHOLDER = "{metric}"
+_CLASS_OPTIONS = ("coverage", "random_state")
 _METRICS = opt.table(
     opt.METRIC,
     f"""
@@ -90,7 +82,7 @@ def tune(o: Given) -> int:
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
     """
-    source = gathered(o.file, o.more)
+    source = io.gathered(o.file, o.more)
     cost = _cost(o)
     checked("tune", o)
     exclude(o, "no_label", "label")
@@ -131,40 +123,38 @@ def tune(o: Given) -> int:
     values["rules"] = [rule.to_dict() for rule in rules]
     values |= {"notes": notes} if read else {}
     values["output"] = targets
-    told = {"one": _one_lines, "wide": _wide_lines, "classes": _class_lines}[way]
     rows.metric = metrics[0]
-    facts, table = told(rows, rules, o)
-    shown = [("note", note) for note in notes]
-    return _report.tell("tune", values, facts, json=o.json, table=table, notes=shown)
+    facts, shown = _lines_of(rows, rules, o), [("note", note) for note in notes]
+    return _report.tell("tune", values, facts, json=o.json, notes=shown)
 
 
 def _tuned(
-    o: Given, source: Input, metrics: list[Any], how: dict[str, Any]
+    o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[Rows, list[Any]]:
     """Return rows, and a rule for each metric, or for the costs."""
-    classes = o.one_label
-    numbers: Any = "probabilities" if o.no_label or classes else "numbers"
+    numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
     labels: Any = "none" if o.no_label else "classes"
     rows = layout.read(o.but(metric=None), source, labels=labels, scores=numbers)
     with progress(f"tuning on {rows.table.n_rows:,} rows"):
-        how["sample_weight"] = load_weights(rows.table, o.weight)
-        if classes:
-            for name in ("min_precision", "min_recall", "max_positives"):
-                del how[name]
-            del how["choice"], how["cost"]
-            if o.zero_division is not None:
-                how["zero_division"] = float(o.zero_division)
-            how |= {"average": o.average or "macro", "classes": rows.classes}
+        if o.one_label:  # the others are refused
+            how = {name: how[name] for name in _CLASS_OPTIONS} | _averaged(o)
             metrics = o.metric or ["f1"]
         else:
-            how |= {**rows.how, "pos_label": rows.positive}
-        chosen: Any = None if how.get("cost") else metrics
-        found: Any = am.tune(rows.y, rows.p, chosen, **how)
+            how |= {"pos_label": rows.positive}
+        how["sample_weight"] = io.load_weights(rows.table, o.weight)
+        wanted = None if how.get("cost") else metrics
+        found = rows.call("tune", rows.y, rows.p, wanted, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
         rules = [kind(one.rules, names, one.average) for one in rules]
     return rows, rules
+
+
+def _averaged(o: Given) -> dict[str, Any]:
+    """How the metric of several classes is averaged, where it goes by its name."""
+    zero = {} if o.zero_division is None else {"zero_division": float(o.zero_division)}
+    return {"average": o.average or "macro", **zero}
 
 
 def _notes(rule: Any) -> list[str]:
@@ -173,57 +163,33 @@ def _notes(rule: Any) -> list[str]:
     return [note for one in kept for note in one.notes]
 
 
-def _class_lines(rows: Rows, rules: list[Any], o: Given) -> tuple[Any, Any]:
-    asked, number = lines.asked_of(rows), _report.number
+def _lines_of(rows: Rows, rules: list[Any], o: Given) -> _report.Facts:
+    """Return the lines on one rule, or one line for each."""
+    asked, first = lines.asked_of(rows), rules[0]
+    where = "such rows, expected" if o.no_label else "these rows"
     if len(rules) > 1:
-        names = [layout.metric_of(o.but(metric=x), "classes")[0].name for x in o.metric]
-        scores = [f"{number(rule.score)} on these rows" for rule in rules]
-        return [*asked[:-1], *zip(names, scores, strict=True)], None
-    (rule,) = rules
-    told = [line for line in rule.lines() if line[0] not in ("weights", "rows")]
-    weights = [f"{one:.4g}" for one in rule.weights]
-    return [*asked, *told], lines.class_table(rows.classes, weight=weights)
-
-
-def _wide_lines(rows: Rows, rules: list[Any], o: Given) -> tuple[Any, Any]:
-    macro = rows.average == "macro"
-    how = "a threshold for each" if macro else "one threshold for all"
-    names = rows.names if macro else ["all"]
-    labels = f"{len(rows.names):,}, {how} (--average {rows.average})"
-    facts = [("rows", _report.rows_asked(rows.described())), ("labels", labels)]
-    table = []
-    for rule in rules:
-        new = _report.number(rule.score - rule.optimism)
-        text = f"{_report.number(rule.score)} on these rows, new rows {new}"
-        facts.append((rule.metric.name, text))
-        some = zip(names[: lines.SHOWN_NAMES], rule.rules, strict=False)
-        for j, (name, one) in enumerate(some):
-            column = [*rows.columns.values()][j] if macro else "score"
-            p = np.ascontiguousarray(rows.p[:, j]) if macro else rows.p.ravel()
-            table.append([name, *rule_row(one, column, p)[:-1]])
-    header = ["label", "metric", "rule", "positives", "score", "new rows"]
-    return facts, (header, table, 3, lines.more(len(names), "label"))
-
-
-def _one_lines(rows: Rows, rules: list[Any], o: Given) -> tuple[Any, Any]:
-    known, share = "label" in rows.used, f"{100 * rules[0].prevalence:.1f} % positive"
-    truth = share if known else f"{share}, if the probabilities are right"
-    facts = [*lines.asked_of(rows)[:-1], ("truth", truth)]  # but for the metric
-    if len(rules) > 1:
-        header = ["metric", "rule", "positives", "score", "new rows", "interval"]
-        cells = [rule_row(one, rows.score, rows.p) for one in rules]
-        return facts, (header, cells, 2)
-    metric = rules[0].metric.name
-    if o.cost_fp is not None:
-        alarm, miss = f"false alarm {o.cost_fp:g}", f"miss {o.cost_fn:g}"
-        metric = f"minus the cost of all rows; {alarm}, {miss}"
-    where = "these rows" if known else "such rows, expected"
-    told = rule_facts(rules[0], rows.score, rows.p, rows=where)
-    return [*facts, ("metric", metric), *told], None
+        facts = []
+        for rule in rules:
+            new = _report.number(rule.score - rule.optimism)
+            text = f"{_report.number(rule.score)} on {where}, new rows {new}"
+            if rows.way == "one":
+                text = f"{lines.rule_text(rule, rows.score, rows.p)}, {text}"
+            facts.append((str(rule.metric.name), text))
+        return [*asked[:-1], *facts]
+    if rows.way == "one":
+        if o.cost_fp is not None:
+            costs = f"false alarm {o.cost_fp:g}, miss {o.cost_fn:g}"
+            asked[-1] = "metric", f"minus the cost of all rows; {costs}"
+        share = f"{100 * first.prevalence:.1f} % positive"
+        if o.no_label:
+            share += ", if the probabilities are right"
+        told = lines.rule_facts(first, rows.score, rows.p, rows=where)
+        return [*asked[:-1], ("truth", share), asked[-1], *told]
+    return [*asked, *(line for line in first.lines() if line[0] != "rows")]
 
 
 def _tuned_in_pieces(
-    o: Given, source: Input, metrics: list[Any], how: dict[str, Any]
+    o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
 ) -> tuple[Rows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
     used = pieces.columns(o, source, "score", "label", logits=True)
@@ -259,7 +225,7 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
         )
     targets = [output.replace(_PLACEHOLDER, name) for name in names]
     for target in targets:
-        refuse_bad_target(target)
+        io.refuse_bad_target(target)
     return targets
 
 
@@ -296,7 +262,7 @@ def calibrate(o: Given) -> int:
     calibrated_column
         With --map: the name of the column that is added.
     """
-    source = gathered(o.file, o.more)
+    source = io.gathered(o.file, o.more)
     checked("calibrate", o)
     way = layout.way_of(o)
     if way == "classes" and o.method not in (None, "matrix", "temperature"):
@@ -307,11 +273,11 @@ def calibrate(o: Given) -> int:
         raise UsageError("--method matrix is for class probabilities: --one-label")
     in_pieces = pieces.asked("calibrate", o, source)
     if o.map is not None:
-        refuse_shared_output(o.output, json=o.json)
+        io.refuse_shared_output(o.output, json=o.json)
         return _apply(o, source)
     layout.metric_of(o, way)  # wrong usage comes before the file is read
     if o.output is not None:
-        refuse_bad_target(o.output)
+        io.refuse_bad_target(o.output)
     work = _fitted_in_pieces if in_pieces else _fitted
     rows, calibrator, check = work(o, source)
     if o.output is not None:
@@ -325,35 +291,28 @@ def calibrate(o: Given) -> int:
         "output": o.output,
     }
     facts = [*lines.asked_of(rows), *lines.check_facts(check, calibrator)]
-    table = lines.checked_classes(check) if way == "classes" else None
     notes = [("note", note) for note in check.notes]
-    return _report.tell(
-        "calibrate", values, facts, json=o.json, table=table, notes=notes
-    )
+    return _report.tell("calibrate", values, facts, json=o.json, notes=notes)
 
 
-def _fitted(o: Given, source: Input) -> tuple[Rows, Any, Any]:
+def _fitted(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
     """Return rows, the map that is fitted on them, and the check of both."""
     rows = layout.read(o, source, labels="required")
     with progress(f"calibrating on {rows.table.n_rows:,} rows"):
-        how: dict[str, Any] = {"logits": rows.logits, "method": o.method}
-        y, metric, more = rows.y, rows.metric, rows.how
-        if rows.way == "classes":
-            how["classes"], metric = more.pop("classes"), o.metric or "f1"
-            more |= {} if o.average is None else {"average": o.average}
-            if o.zero_division is not None:
-                more["zero_division"] = float(o.zero_division)
-        else:
-            y, weights = y.astype(bool), load_weights(rows.table, o.weight)
+        how: dict[str, Any] = {"method": o.method}
+        if rows.way != "classes":
+            rows.y, weights = rows.y.astype(bool), io.load_weights(rows.table, o.weight)
             how |= {"method": o.method or DEFAULT, "sample_weight": weights}
-        calibrator = am.calibrate(y, rows.checked, **how)
-        how |= {**more, "random_state": o.seed}
-        check = am.calibration_check(y, rows.checked, metric, **how)
+        calibrator = rows.call("calibrate", rows.y, rows.checked, **how)
+        how["random_state"], metric = o.seed, rows.metric
+        if rows.way == "classes":
+            how, metric = how | _averaged(o), o.metric or "f1"
+        check = rows.call("calibration_check", rows.y, rows.checked, metric, **how)
     rows.metric = check.metric
     return rows, calibrator, check
 
 
-def _fitted_in_pieces(o: Given, source: Input) -> tuple[Rows, Any, Any]:
+def _fitted_in_pieces(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     used = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")
@@ -366,12 +325,12 @@ def _fitted_in_pieces(o: Given, source: Input) -> tuple[Rows, Any, Any]:
     return pieces.rows_of(source, calibrator.n, metric, **used), calibrator, check
 
 
-def _apply(o: Given, source: Input) -> int:
+def _apply(o: Given, source: io.Input) -> int:
     """Write rows with a column of calibrated probabilities."""
-    calibrator = read_calibrator(o.map)
+    calibrator = io.load_saved(o.map, "map")
     rows = layout.read(o, source, labels="none")
     new = {o.calibrated_column: "--calibrated-column"}
-    out = rows_out(rows.table, o.output, o.output_format, json=o.json, new=new)
+    out = io.rows_out(rows.table, o, new)
     with progress(f"calibrating {rows.table.n_rows:,} rows"):
         mended = calibrator.apply(rows.p, logits=rows.logits)
     before = None if rows.logits else float(rows.p.mean())
@@ -383,8 +342,7 @@ def _apply(o: Given, source: Input) -> int:
         "mean": float(mended.mean()),
         "output": out.target,
     }
-    numeric = frozenset(rows.columns.values())
-    out.write(rows.table, {o.calibrated_column: mended}, numeric=numeric)
+    out.write(rows.table, {o.calibrated_column: mended}, rows.columns.values())
     was = "" if before is None else f", was {_report.number(before)}"
     facts = [
         ("rows", _report.rows_asked(values)),

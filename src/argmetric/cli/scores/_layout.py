@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from argmetric.cli import _judge
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
-from argmetric.cli.scores import _load as load
+from argmetric.cli.scores import _rows as load
 
 Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"
@@ -35,8 +36,7 @@ MAPS = "calibrator reference reference_score reference_label prior"
 _STAR = "*"
 _DECISIONS = "decision_*"  # as `argmetric decide` names them
 _SHOWN_NAMES = 5  # columns, where none matches a pattern
-_ORDER = "target scores score decision labels label known weight group"
-_JUDGED_ORDER = "score decision labels decisions label group scores"
+_ROLES = "target scores score decision labels decisions label known weight group"
 
 
 @dataclass
@@ -94,9 +94,7 @@ class Rows:
         if self.calibrator is None:
             return np.asarray(self.p)
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply
-        if self.way == "one":
-            return apply(self.checked)
-        return apply(self.p.ravel()).reshape(self.p.shape)
+        return apply(self.checked)
 
     @property
     def mass(self) -> Any:
@@ -108,49 +106,43 @@ class Rows:
         """How rows lie, as the functions of the package take it."""
         if self.way == "wide":
             return {"average": self.average}
-        groups, average = None, None
-        if self.groups is not None:
-            groups, average = self.groups.checked, self.groups.average
         if self.way == "classes":
-            return {"classes": self.classes, "groups": groups}
-        return {"groups": groups, "average": average}
+            return {"classes": self.classes, "groups": self.groups}
+        average = None if self.groups is None else self.average
+        return {"groups": self.groups, "average": average}
 
-    @property
-    def scoring(self) -> dict[str, Any]:
-        """How scores are to be read, compared with those of the reference if any."""
-        name = "calibrator" if self.reference is None else "reference"
-        return {"logits": self.logits, name: getattr(self, name)}
+    def call(self, verb: str, *columns: Any, **options: Any) -> Any:
+        """Call a verb of the package, which takes what it knows of these rows."""
+        function, name = getattr(am, verb), "calibrator"
+        if self.reference is not None:
+            name = "reference"
+        how = {**self.how, "logits": self.logits, name: getattr(self, name)}
+        known = signature(function).parameters
+        return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
-        how: Any = {**self.how, **self.scoring, **options}
-        return am.decide(self.checked, self.metric, **how)
+        return self.call("decide", self.checked, self.metric, **options)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
-        how: Any = {**self.how, **self.scoring, **options}
-        return am.forecast(self.checked, labels, self.metric, coverage, **how)
+        given = self.checked, labels, self.metric, coverage
+        return self.call("forecast", *given, **options)
 
     def evaluate(self, labels: Any) -> Any:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
-        how: Any = {
-            **self.how,
-            **({"one_label": True} if self.way == "classes" else {}),
-        }
-        return am.evaluate(self.y, labels, self.metric, **how)
+        how = {"one_label": True} if self.way == "classes" else {}
+        return self.call("evaluate", self.y, labels, self.metric, **how)
 
     def described(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""
-        order = (_JUDGED_ORDER if self.judged else _ORDER).split()
-        if self.way == "classes" and not self.judged:
-            order.append(order.pop(order.index("decision")))
         return {
             "file": self.table.source,
             "format": self.table.format,
             "rows": self.table.n_rows,
-            "columns": {role: self.used[role] for role in order if role in self.used},
+            "columns": {k: self.used[k] for k in _ROLES.split() if k in self.used},
         }
 
     def named(self, decision: str) -> list[str]:
@@ -164,6 +156,19 @@ class Rows:
         """Remember which column was used for what."""
         if name is not None:
             self.used[role] = name
+
+    def recalibrate(self, o: Given) -> None:
+        """Take the map that the options ask for, if any."""
+        if o.calibrator is not None:
+            self.calibrator = load.load_saved(o.calibrator, "map")
+        if o.reference is None:
+            return
+        table, y, p = read_reference(o, self.score, self.columns)
+        self.labelled = self.reference = y, p
+        if self.way != "classes":
+            found = fitted(o, table, y, p)
+            self.calibrator = found.calibrator
+            self.reference = None if found.rows is None else found
 
     # ------------------------------------------------------------------- columns
 
@@ -238,11 +243,13 @@ class Rows:
 
         Columns that are there already are those of rows that these go with.
         """
-        table, way = self.table, self.way
-        read: Any = partial(files.probabilities, logits=self.logits)
-        read = files.numbers if scores == "numbers" else read
+        table, way, read = self.table, self.way, scores != "none"
+        column: Any = partial(files.probabilities, logits=self.logits)
+        column = files.numbers if scores == "numbers" else column
         if way == "one":
-            self._read_one(o, rule, scores, read)
+            self._find_one(o, rule, scores)
+            self.p = column(table, self.used["score"]) if read else None
+            self.in_range = rule is None and scores == "probabilities"
         elif o.scores is not None:
             if self.columns:
                 self.columns = self.partners(o.scores, "--scores", o.scores)
@@ -258,9 +265,9 @@ class Rows:
                     f"{o.scores!r}; --one-label needs a column for each of two classes "
                     "or more"
                 )
-            if way == "wide" or scores != "none":
-                self.p = np.stack([read(table, name) for name in columns], axis=1)
-            if way == "classes" and scores != "none":
+            if way == "wide" or read:
+                self.p = np.stack([column(table, name) for name in columns], axis=1)
+            if way == "classes" and read:
                 self.check_sums(o.scores)
         elif way == "wide":
             self.columns = self.matched(o.labels, "--labels")
@@ -282,11 +289,11 @@ class Rows:
             )
         self.columns = {name: found[name] for name in wanted}
 
-    def _read_one(self, o: Given, rule: Any, scores: str, read: Any) -> None:
-        named = o.only("group", "label", "weight")
-        score: Any = o.score
-        how: Any = {"logits": self.logits, "prefix": self.prefix}
+    def _find_one(self, o: Given, rule: Any, scores: str) -> None:
+        """Find the one column of scores, and the map that a rule brings for it."""
+        named, score = o.only("group", "label", "weight"), o.score
         if scores != "none":
+            how: Any = {"logits": self.logits, "prefix": self.prefix}
             score = load.find_score(self.table, score, taken=named.values(), **how)
             self.columns = {"": score}
         self.use("score", score)
@@ -298,9 +305,6 @@ class Rows:
             if rule.reference is not None and (self.logits or scores != "numbers"):
                 self.calibrator = rule.reference.calibrator
                 self.reference = rule.reference
-        if scores != "none":
-            self.p = read(self.table, score)
-            self.in_range = rule is None and scores == "probabilities"
 
     def read_labels(self, o: Given, rule: Any, labels: str) -> None:
         """Find the columns of true labels, if they are there, and read them."""
@@ -413,8 +417,7 @@ def read(
     with progress(f"checking {table.n_rows:,} rows") if looks else nullcontext():
         rows.read_scores(o, rule, scores)
         rows.read_labels(o, rule, labels)
-        average = "groups" if way == "classes" else rows.average
-        rows.groups = load.load_groups(table, o.group, average)
+        rows.groups = load.load_groups(table, o.group)
     rows.use("group", o.group)
     rows.use("weight", o.weight)
     if way == "classes":
@@ -457,3 +460,41 @@ def arrived(rows: Rows, o: Given) -> Any:
         return rows.label_matrix(o.known, "--known", o, missing=True)
     name = files.named_column(rows.table, o.known)
     return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
+
+
+# ---------------------------------------------------------------------------- maps
+
+
+def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
+    """Return the map of labelled rows, with these rows."""
+    from argmetric._calibrate.resolve import resolve_reference
+
+    logits = bool(o.logits)
+    try:
+        return resolve_reference(None, (y, Probabilities(p, logits)), logits=logits)
+    except ValueError as error:
+        raise files.DataError(f"{table.source}: {error}") from error
+
+
+def read_reference(
+    o: Given, score: str, columns: dict[str, str] | None = None
+) -> tuple[files.Table, Any, Floats]:
+    """Read labels and scores of --reference.
+
+    `score` is the column of scores of the rows, looked for in the reference too, and
+    `columns` are those of several labels or classes.
+    """
+    given = o.only("encoding", "max_line", "decimal").items()
+    table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    way, how = way_of(o), {"logits": bool(o.logits), "columns": columns or {}}
+    if way == "wide" and o.labels is None:
+        raise UsageError("--reference needs its labels: pass --labels 'y_*'")
+    named = {"score": o.reference_score, "label": o.reference_label}
+    for role, same in (("score", score), ("label", o.label)):
+        if named[role] is None and same in table.names:
+            named[role] = same
+    o = o.but(**named, group=None, weight=None, known=None, decision_column=None)
+    rows = Rows(table, way, None, prefix="reference_", **how)
+    rows.read_scores(o, None, "probabilities")
+    rows.read_labels(o, None, "required")
+    return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p

@@ -1,13 +1,14 @@
-"""Lines and tables for people: what was asked, decided, expected and found."""
+"""Lines and tables for people: what was asked, decided, expected, found and tuned."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import argmetric as am
+from argmetric._input.types import Floats
 from argmetric._results.display import part_text
 from argmetric.cli import _report
 from argmetric.cli._report import Facts, Table, count, number
@@ -28,44 +29,30 @@ _LABEL_COLUMNS = {
     "threshold": lambda value: f"{value:.4g}",
     "n_positives": lambda value: f"{value:,}",
     "expected_positives": lambda value: f"{value:,.1f}",
-    "actual": _report.number,
+    "actual": number,
 }
-
-
-def asked(
-    described: _report.Values,
-    metric: Any,
-    *,
-    groups: int | None = None,
-    average: str | None = None,
-    names: Sequence[Any] = (),
-    way: str = "one",
-) -> Facts:
-    """Return the first lines: what was asked of which rows; names are of labels."""
-    facts = [("rows", _report.rows_asked(described))]
-    if way == "classes":
-        told = f"; {metric.convention}" if metric.convention else ""
-        if groups is not None:
-            facts.append(("groups", f"{groups:,}, mean over groups"))
-        facts.append(("classes", f"{len(names):,}, one label per row"))
-        return [*facts, ("metric", f"{metric.name}{told}")]
-    if average is not None and (way == "wide" or groups is not None):
-        how = f"{_MEANS[average]} (--average {average})"
-        some = len(names) if way == "wide" else groups
-        facts.append(("labels" if way == "wide" else "groups", f"{some:,}, {how}"))
-    return [*facts, _report.metric_asked(_report.metric_described(metric))]
+_OF_A_FORECAST = ("labels", "expected positives", "share", "left out (0/0)")
+# Lines of a rule that the command tells in words of its own, or not
+_TOLD_BEFORE = ("score", "rows", "labels", "calibrator", "average")
 
 
 def asked_of(rows: Rows) -> Facts:
-    """Return the first lines on rows of any layout."""
-    return asked(
-        rows.described(),
-        rows.metric,
-        groups=None if rows.groups is None else len(rows.groups.ids),
-        average=rows.average,
-        names=rows.names,
-        way=rows.way,
-    )
+    """Return the first lines: what was asked of which rows."""
+    metric, average = rows.metric, rows.average
+    groups = None if rows.groups is None else len(rows.groups.ids)
+    facts = [("rows", _report.rows_asked(rows.described()))]
+    if rows.way == "classes":
+        if groups is not None:
+            facts.append(("groups", f"{groups:,}, mean over groups"))
+        facts.append(("classes", f"{len(rows.names):,}, one label per row"))
+        told = f"; {metric.convention}" if metric.convention else ""
+        return [*facts, ("metric", f"{metric.name}{told}")]
+    wide = rows.way == "wide"
+    some = len(rows.names) if wide else groups
+    if average is not None and some is not None:
+        how = f"{some:,}, {_MEANS[average]} (--average {average})"
+        facts.append(("labels" if wide else "groups", how))
+    return [*facts, _report.metric_asked(metric)]
 
 
 def actual(score: _report.Values | None) -> Facts:
@@ -87,18 +74,37 @@ def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:
 # --------------------------------------------------------------------- decisions
 
 
-def decision_facts(rows: Rows, decision: Decision, forecast: Any, ties: Any) -> Facts:
+def decision_facts(
+    rows: Rows, decision: Decision, forecast: Any, ties: _report.Values
+) -> Facts:
     """Return the lines on a decision about one column of scores."""
+    cuts = [_cut(rows, decision.threshold), _cut(rows, decision.threshold_raw, True)]
+    shown = dict.fromkeys(cut for cut in cuts if cut is not None)
+    threshold = f"{', or '.join(shown)} gives the same labels"
+    if not shown and decision.n_positives == 0:
+        threshold = "none: nothing is predicted positive"
+    elif not shown and rows.average == "groups":
+        threshold = "none: each group has its own cut"
+    elif not shown:
+        threshold = "none: a tie is split"
+    split = "no tie is split"
+    if ties["rows"]:
+        where = "" if rows.groups is None else f" in {count(ties['groups'], 'group')}"
+        first = "earlier rows" if rows.calibrator is None else "higher scores"
+        split = (
+            f"{count(ties['rows'], 'row')}{where} left out with the same score as a "
+            f"row that was chosen ({first} come first)"
+        )
     return [
         positives(decision.n_positives, rows.table.n_rows),
         _report.forecast_line(forecast),
         *share(forecast),
-        ("threshold", _threshold(rows, decision)),
-        ("ties", _ties(rows, ties)),
+        ("threshold", threshold),
+        ("ties", split),
     ]
 
 
-def cut_text(rows: Rows, threshold: float | None, *, raw: bool = False) -> str | None:
+def _cut(rows: Rows, threshold: float | None, raw: bool = False) -> str | None:
     """Return a cut as people write it down, None where there is none."""
     if threshold is None or not math.isfinite(threshold):
         return None
@@ -107,47 +113,17 @@ def cut_text(rows: Rows, threshold: float | None, *, raw: bool = False) -> str |
     return f"{name} >= {_report.short_threshold(scale, threshold)}"
 
 
-def _threshold(rows: Rows, decision: Decision) -> str:
-    cuts = [
-        cut_text(rows, decision.threshold),
-        cut_text(rows, decision.threshold_raw, raw=True),
-    ]
-    shown = dict.fromkeys(cut for cut in cuts if cut is not None)
-    if shown:
-        return f"{', or '.join(shown)} gives the same labels"
-    if decision.n_positives == 0:
-        return "none: nothing is predicted positive"
-    if rows.average == "groups":
-        return "none: each group has its own cut"
-    return "none: a tie is split"
-
-
 def split_ties(rows: Rows, labels: Any) -> _report.Values:
     """Count rows left out that score as high as a chosen one, and their groups."""
-    p, groups = rows.scale, rows.groups
-    chosen = np.asarray(labels) != 0
-    if groups is None:
-        codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
-    else:
-        codes, n_groups = groups.codes, len(groups.ids)
+    p, chosen = rows.scale, np.asarray(labels) != 0
+    codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
+    if rows.groups is not None:
+        codes, n_groups = rows.groups.codes, len(rows.groups.ids)
     lowest = np.full(n_groups, np.inf)
     np.minimum.at(lowest, codes[chosen], p[chosen])
     left_out = ~chosen & (p == lowest[codes])
-    return {
-        "rows": int(left_out.sum()),
-        "groups": int(np.count_nonzero(np.bincount(codes[left_out]))),
-    }
-
-
-def _ties(rows: Rows, ties: _report.Values) -> str:
-    if not ties["rows"]:
-        return "no tie is split"
-    where = "" if rows.groups is None else f" in {count(ties['groups'], 'group')}"
-    first = "earlier rows" if rows.calibrator is None else "higher scores"
-    return (
-        f"{count(ties['rows'], 'row')}{where} left out with the same score as a row "
-        f"that was chosen ({first} come first)"
-    )
+    in_groups = np.count_nonzero(np.bincount(codes[left_out]))
+    return {"rows": int(left_out.sum()), "groups": int(in_groups)}
 
 
 def cut_table(rows: Rows, decision: Decision, scored: Any, cuts: Any) -> Table:
@@ -156,49 +132,43 @@ def cut_table(rows: Rows, decision: Decision, scored: Any, cuts: Any) -> Table:
     for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
         cut = getattr(decision, key)
         nothing = "a tie is split" if cut.n_positives else "nothing"
-        raw = key == "cut_half"  # of the scores as given
-        text = f"{name}: {cut_text(rows, cut.threshold, raw=raw) or nothing}"
+        text = f"{name}: {_cut(rows, cut.threshold, key == 'cut_half') or nothing}"
         table.append([text, cut.n_positives, cut.expected, cuts and cuts[key]])
-    shown = [
-        [text, f"{n:,}", number(mean), *([] if scored is None else [number(real)])]
-        for text, n, mean, real in table
-    ]
-    known = [] if scored is None else ["actual"]
-    return ["rule", "positives", "expected", *known], shown
+    header = ["rule", "positives", "expected", "actual"]
+    shown = [[text, f"{n:,}", *map(number, both)] for text, n, *both in table]
+    size = 3 if scored is None else 4
+    return header[:size], [row[:size] for row in shown]
 
 
-def wide_facts(rows: Rows, source: str, labels: Any, mass: Any, forecast: Any) -> Facts:
-    """Return the lines on a decision about several labels."""
-    facts = [("decision", source), positives(int(labels.sum()), labels.size, "cells")]
-    if forecast is not None:
-        facts.append(("truth", f"{float(mass.sum()):,.1f} positives are expected"))
-        facts += share(forecast)
-        facts.append(_report.forecast_line(forecast))
-    return facts
+def forecast_facts(forecast: Any) -> Facts:
+    """Return the lines on a forecast, but for what is told of the rows."""
+    own = [(name, text) for name, text in forecast.lines() if name in _OF_A_FORECAST]
+    return [*own, _report.forecast_line(forecast)]
 
 
 def by_label(
     rows: Rows, labels: Any, mass: Any = None, thresholds: Any = None
 ) -> list[_report.Values]:
     """Return what was decided of each label, and its score by itself."""
-    from argmetric import evaluate
-
-    return [
-        {
+    found = []
+    for j, name in enumerate(rows.names):
+        chosen, score = labels[:, j], None
+        if rows.y is not None:
+            score = float(am.evaluate(rows.y[:, j], chosen, rows.metric))
+        one = {
             "label": name,
-            "n_positives": int(labels[:, j].sum()),
+            "n_positives": int(chosen.sum()),
             "expected_positives": None if mass is None else float(mass[j]),
             "threshold": None if thresholds is None else float(thresholds[j]),
-            "actual": None
-            if rows.y is None
-            else float(evaluate(rows.y[:, j], labels[:, j], rows.metric)),
+            "actual": score,
         }
-        for j, name in enumerate(rows.names)
-    ]
+        found.append(one)
+    return found
 
 
-def label_table(labels: list[_report.Values]) -> Table:
+def label_table(values: _report.Values) -> Table:
     """Return a row for each label, columns that are not known left out."""
+    labels = values["by_label"]
     known = [
         key
         for key in _LABEL_COLUMNS
@@ -212,11 +182,6 @@ def label_table(labels: list[_report.Values]) -> Table:
     return ["label", *header], rows, 1, more(len(labels), "label")
 
 
-def label_table_of(values: _report.Values) -> Table:
-    """Return the table of the labels among the values of an answer."""
-    return label_table(values["by_label"])
-
-
 def more(names: int, what: str) -> str:
     """Return what to say of names that a table does not show, if there are any."""
     left = names - SHOWN_NAMES
@@ -227,50 +192,21 @@ def more(names: int, what: str) -> str:
 # ----------------------------------------------------------------------- classes
 
 
-def class_facts(decision: Any, forecast: Any) -> Facts:
-    """Return the lines on a decision about several classes."""
-    told = ("expected", "most probable", "upper bound")
-    first, *others = [line for line in decision.lines() if line[0] in told]
-    return [first, _report.forecast_line(forecast), *others]
-
-
-def class_table(names: Sequence[Any], **columns: Sequence[Any] | None) -> Table:
-    """Return a row for each class; columns that are None are left out."""
-    known = {name.replace("_", " "): x for name, x in columns.items() if x is not None}
-    rows = zip(map(str, names[:SHOWN_NAMES]), *known.values(), strict=False)
-    return ["class", *known], [list(row) for row in rows], 1, more(len(names), "class")
-
-
-def decided_classes(decision: Any, score: Any) -> Table:
-    """Return a row for each class: rows that get it, and what it scores."""
-    return class_table(
-        decision.classes,
-        rows=[f"{one:,}" for one in decision.counts],
-        expected_rows=[f"{one:,.1f}" for one in decision.expected_counts],
-        expected=_numbers(decision.per_class),
-        actual=None if score is None else _numbers(score.per_class),
-    )
-
-
 def judged_classes(score: Any) -> Table:
     """Return a row for each class: rows that have it and that are given it."""
-    counts = score.confusion
-    return class_table(
-        score.classes,
-        rows=[f"{one:,.0f}" for one in counts.sum(axis=1)],
-        predicted=[f"{one:,.0f}" for one in counts.sum(axis=0)],
-        right=[f"{one:,.0f}" for one in np.diagonal(counts)],
-        score=_numbers(score.per_class),
-    )
-
-
-def _numbers(values: Any) -> list[str] | None:
-    if values is None:
-        return None
-    return ["left out" if math.isnan(one) else number(one) for one in values]
-
-
-# ------------------------------------------------------------------------- checks
+    counts, values = score.confusion, score.per_class
+    columns: Any = {
+        "class": [str(name) for name in score.classes],
+        "rows": [f"{one:,.0f}" for one in counts.sum(axis=1)],
+        "predicted": [f"{one:,.0f}" for one in counts.sum(axis=0)],
+        "right": [f"{one:,.0f}" for one in np.diagonal(counts)],
+    }
+    if values is not None:
+        columns["score"] = [
+            "left out" if math.isnan(one) else number(one) for one in values
+        ]
+    rows = [*zip(*columns.values(), strict=True)][:SHOWN_NAMES]
+    return [*columns], rows, 1, more(len(score.classes), "class")
 
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
@@ -281,19 +217,42 @@ def check_facts(check: Any, calibrator: Any) -> Facts:
     names, texts = zip(*check.lines(), strict=True)
     texts = reworded(texts, "pass the map as --calibrator", cut)
     facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
-    asked = ("metric", "rows")  # which were told before, as classes are in a table
-    return [x for x in facts.items() if x[0] not in asked and not x[0].startswith(" ")]
+    return [x for x in facts.items() if x[0] not in ("metric", "rows")]
 
 
-def checked_classes(check: Any) -> Table:
-    """Return a row for each class, those that are not reliable first."""
-    worst = check.worst
-    columns: dict[str, Any] = {
-        "reliable": [one.reliable for one in worst],
-        "forecast": [f"{one.forecast_share:.2%}" for one in worst],
-        "actual": [f"{one.share:.2%}" for one in worst],
-        "95 % interval": [
-            f"{one.share_low:.2%} to {one.share_high:.2%}" for one in worst
-        ],
-    }
-    return class_table([one.name for one in worst], **columns)
+# ------------------------------------------------------------------------- rules
+
+
+def rule_text(rule: am.Rule, score: str, p: Floats | None = None) -> str:
+    """Return a rule as people write it down; `score` is what the cut is compared with.
+
+    With `p`, the scores it was tuned on, the threshold has no more digits than cut
+    them in the same place.
+    """
+    cut = rule.threshold
+    if not math.isfinite(cut):
+        return "every row" if (cut < 0) == (rule.operator == ">=") else "no row"
+    shown = f"{cut:.6g}" if p is None else _report.short_threshold(p, cut)
+    what = score if rule.calibrator is None else f"calibrated {score}"
+    return f"{what} {rule.operator} {shown}"
+
+
+def rule_facts(
+    rule: am.Rule, score: str, p: Floats | None = None, *, rows: str = "these rows"
+) -> Facts:
+    """Return the lines that tell of a rule; `rows` are those that it was tuned on."""
+    names, part = (rule.pos_label, rule.neg_label), rule.positive_rate
+    labels = "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
+    chosen = "" if math.isnan(part) else f", {100 * part:.1f} % of them chosen"
+    return [
+        ("rule", f"{rule_text(rule, score, p)} is positive{labels}"),
+        ("score", f"{number(rule.score)} on {rows}{chosen}"),
+        *(line for line in rule.lines() if line[0] not in _TOLD_BEFORE),
+    ]
+
+
+def tuned_on(rule: Any) -> str:
+    """Return where a rule comes from, in a few words."""
+    known = rule.score is not None and not math.isnan(rule.score)
+    score = f", {rule.metric.name} {number(rule.score)}" if known else ""
+    return f"tuned on {count(rule.n, 'row')}{score}" if rule.n else "not tuned"

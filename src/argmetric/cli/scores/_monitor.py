@@ -1,16 +1,20 @@
-"""``argmetric monitor``."""
+"""``argmetric monitor``: the command, and what it tells."""
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import nullcontext
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
 import argmetric as am
 from argmetric import _files as files
+from argmetric import _monitor as watching
+from argmetric._monitor import Period, values_of
+from argmetric._results.display import metric_title
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -18,21 +22,15 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._judge import average_of, metric_named
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import reading
-from argmetric.cli.scores._layout import is_named
-from argmetric.cli.scores._maps import read_reference
-from argmetric.cli.scores._monitor_rows import (
-    RowReader,
-    State,
-    check_state_file,
-    only_run,
-    with_labels,
-)
-from argmetric.cli.scores._monitor_tell import alarms_of, summary_of, tell, write
+from argmetric.cli.scores import _rows as io
+from argmetric.cli.scores._layout import is_named, read_reference
+from argmetric.cli.scores._lines import rule_text
+from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
 from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
-from argmetric.cli.scores._rows import gathered, listed, shown_input
-from argmetric.cli.scores._rules import load_rule, refuse_bad_target, rule_text
 
+_SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
+_WIDE = 110  # signs of a terminal that has room for shares
 _ENDINGS = (".html", ".md", ".txt", ".json", ".csv")
 _OWN = {
     **opt.table(
@@ -103,15 +101,20 @@ def monitor(o: Given) -> int:
     reference
         Labelled rows that the model was not trained on, such as the validation set.
     """
-    source = gathered(o.file, o.more)
+    source = io.gathered(o.file, o.more)
     if o.output is not None:
-        _check_output(o.output)
+        io.refuse_bad_target(o.output)
+        if not o.output.lower().endswith(_ENDINGS):
+            known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+            raise UsageError(f"-o {o.output}: the name of the file must end in {known}")
+        if o.output.lower().endswith(".html"):
+            require(o.output)
     if o.append is not None:
-        check_state_file(o.append)
+        State.check_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
     chosen, metric = o.threshold, metric_named(o.metric, o.zero_division)
     if o.rule is not None:
-        chosen = load_rule(o.rule)
+        chosen = io.load_rule(o.rule)
         if chosen.probabilities == o.logits:
             was, way_out = "scores, not on probabilities", "pass --logits if they are"
             if o.logits:
@@ -123,7 +126,7 @@ def monitor(o: Given) -> int:
         metric = chosen.metric if o.metric is None else metric
         if is_named(chosen) and o.pos_label is None:  # it has seen both classes
             o = o.but(pos_label=str(chosen.pos_label))
-    options: dict[str, Any] = {
+    options = {
         "every": _length(o.every, o.time),
         **o.only("shift", "coverage", "floor", "false_alarms", "logits", "average"),
     }
@@ -132,56 +135,45 @@ def monitor(o: Given) -> int:
     if o.reference is None and o.append is None:
         raise UsageError("pass --reference FILE: labelled rows to compare with")
     labelled = True if o.decision_column else None if chosen is None else False
-    reader = RowReader(o, labelled)
-    watch = _Watch(reader, metric, chosen, _reference(o), options)
-    late = [] if o.late_labels is None else listed(o.late_labels, remote=True)
-    before, notes = None, reader.notes
-    with only_run(o.append) if o.append else nullcontext(), warnings_in(notes):
-        paths = listed(source, remote=True)
+    reader, reference, before = RowReader(o, labelled), _reference(o), None
+    compared: Any = (metric, chosen, reference, options)
+    late = [] if o.late_labels is None else io.listed(o.late_labels, remote=True)
+    alone = only_run(o.append) if o.append else nullcontext()
+    with alone, warnings_in(reader.notes):
+        paths = io.listed(source, remote=True)
         if o.append is None:
-            found = watch.over(None, paths, late)
+            found = _over(reader, None, paths, late, *compared)
         else:
             same = o.only("zero_division", "threshold", "decision_column")
             same |= {**options, **o.only("time", "by", "group")}
             asked = {f"--{k.replace('_', '-')}": v for k, v in same.items()}
             asked["--metric"] = metric.name
             asked["--rule"] = chosen.to_dict() if o.rule is not None else None
-            state = State.load(o.append, asked, watch.reference)
-            fresh = state.new_files([*paths, *late], notes)
+            state = State.load(o.append, asked, reference)
+            fresh = state.new_files([*paths, *late], reader.notes)
             names = [os.path.relpath(one[0]) for one in fresh]
             labelled_now = {os.path.relpath(one) for one in late}
             paths = [one for one in names if one not in labelled_now]
             late = [one for one in names if one in labelled_now]
             before, reader.zoned = state.monitoring, state.zoned
-            found = watch.over(before, paths, late)
+            found = _over(reader, before, paths, late, *compared)
             if names and found is not None:
                 state.save(o.append, found, fresh, reader.zoned)
     if found is None:
-        raise files.DataError(f"{shown_input(source)} has no rows")
-    summary = summary_of(found, reader, shown_input(source), len(paths))
+        raise files.DataError(f"{io.shown_input(source)} has no rows")
+    summary = _summary(found, reader, io.shown_input(source), len(paths))
     summary |= {"state": o.append, "output": o.output}
     if o.output is not None:
-        write(found, o.output)
+        _write(found, o.output)
     tell(summary, found, json=o.json)
-    alarms = alarms_of(found, before)
+    alarms = _alarms(found, before)
     for where, raised in alarms.items():
         last, many = raised[-1], _report.count(len(raised), "period")
         say(f"alarm{where}: {many}, the last {last.start} to {last.end} ({last.alarm})")
     return GATE_NOT_MET if alarms else DONE
 
 
-def _check_output(path: str) -> None:
-    refuse_bad_target(path)
-    if not path.lower().endswith(_ENDINGS):
-        known = f"{', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
-        raise UsageError(f"-o {path}: the name of the file must end in {known}")
-    if path.lower().endswith(".html"):
-        require(path)
-
-
 def _length(every: str | None, time: str | None) -> int | str:
-    from argmetric._monitor import check_every
-
     if every is None and time is None:
         raise UsageError(
             "pass --time COLUMN, or --every with a number of rows, to make periods"
@@ -192,7 +184,7 @@ def _length(every: str | None, time: str | None) -> int | str:
         )
     value = int(every) if every is not None and every.isdecimal() else every
     try:
-        text = check_every(value, with_time=time is not None).text
+        text = watching.check_every(value, with_time=time is not None).text
     except ValueError as error:
         raise UsageError(f"--{error}") from None
     return int(text) if text.isdecimal() else text
@@ -213,62 +205,163 @@ def _reference(o: Given) -> tuple[Any, ...] | None:
     return y, p, np.array([str(one) for one in ids], dtype=object)[codes]
 
 
-class _Watch(NamedTuple):
-    """What rows are compared with, and how."""
-
-    reader: RowReader
-    metric: Any
-    chosen: Any
-    reference: tuple[Any, ...] | None
-    options: dict[str, Any]
-
-    def over(
-        self, found: am.Monitoring | None, paths: list[str], late: list[str]
-    ) -> am.Monitoring | None:
-        """What was counted before, with the rows of the files."""
-        from argmetric._monitor import Overlap
-
-        reader, notes = self.reader, self.reader.notes
-        if found is not None and reader.labelled is None:  # as when the state was begun
-            reader.labelled = found.watch.rule is None
-        overlap = None if self.reference is None else Overlap(self.reference[1])
-        blocks = ((path, block) for path in paths for block in reader.blocks(path))
-        with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
-            for path, block in blocks:
+def _over(
+    reader: RowReader,
+    found: am.Monitoring | None,
+    paths: list[str],
+    late: list[str],
+    metric: Any,
+    chosen: Any,
+    reference: Any,
+    options: dict[str, Any],
+) -> am.Monitoring | None:
+    """What was counted before, with the rows of the files and labels that are late."""
+    if found is not None and reader.labelled is None:  # as when the state was begun
+        reader.labelled = found.watch.rule is None
+    overlap = None if reference is None else watching.Overlap(reference[1])
+    with reading(paths[0] if len(paths) == 1 else f"{len(paths)} files"):
+        for path in paths:
+            for block in reader.blocks(path):
                 if overlap is not None:
                     overlap.look(block["p"])
                 try:
-                    found = self._begun(block) if found is None else found.add(**block)
+                    if found is not None:
+                        found = found.add(**block)
+                        continue
+                    if not reader.labelled and chosen is None:
+                        chosen = am.tune(reference[0], reference[1], metric)
+                        reader.notes.append(
+                            f"rows are predicted by {rule_text(chosen, 'score')}, the "
+                            "best threshold on the reference: --rule or --threshold "
+                            "names another"
+                        )
+                    how = {**options, **block, "reference": reference}
+                    p, labels = how.pop("p"), how.pop("labels")
+                    decided = labels if reader.labelled else chosen
+                    found = am.monitor(p, decided, metric, **how)
                 except (ValueError, TypeError) as error:
                     raise files.DataError(f"{path}: {error}") from error
-        blocks = ((path, block) for path in late for block in reader.blocks(path))
-        for path, block in blocks:
-            if found is None:
-                break
+    for path in late if found is not None else ():
+        for block in reader.blocks(path):
             some = with_labels(block, path)
             try:
-                found = found.add_labels(**some) if some["p"].size else found
+                if some["p"].size:
+                    found = found.add_labels(**some)  # type: ignore[union-attr]
             except (ValueError, TypeError) as error:
                 said, cut, _ = str(error).partition(": rows are added")
                 said = said.replace("y has", "it has")
                 more = "; rows are counted first, with the same score and time"
                 raise files.DataError(f"{path}: {said}{more * bool(cut)}") from error
-        reader.check()
-        if overlap is not None and overlap.message and overlap.message not in notes:
-            notes.append(overlap.message)
-        return found
+    reader.check()
+    if overlap is not None and overlap.message:
+        reader.notes += [overlap.message] * (overlap.message not in reader.notes)
+    return found
 
-    def _begun(self, block: dict[str, Any]) -> am.Monitoring:
-        """The first rows, with what predicts labels where no column has them."""
-        assert self.reference is not None
-        rule: Any = self.chosen
-        how = {**self.options, **block, "reference": self.reference}
-        p, labels = how.pop("p"), how.pop("labels")
-        if not self.reader.labelled and rule is None:
-            rule = am.tune(self.reference[0], self.reference[1], self.metric)
-            self.reader.notes.append(
-                f"rows are predicted by {rule_text(rule, 'score')}, the best threshold "
-                "on the reference: --rule or --threshold names another"
-            )
-        decided = labels if self.reader.labelled else rule
-        return am.monitor(p, decided, self.metric, **how)
+
+# -------------------------------------------------------------------------- telling
+
+
+def _summary(
+    found: am.Monitoring, reader: RowReader, source: str, n_files: int
+) -> _report.Values:
+    """Return what was found, as docs/json.rst tells it."""
+    watch, rule, metric = found.watch, found.watch.rule, found.metric
+    reference, zero = watch.reference.sum(axis=1), metric.zero_division
+    decision = "a column" if rule is None else f"score >= {rule}"
+    if isinstance(rule, am.Rule):
+        decision = rule_text(rule, "score")
+    alarms = [len(one.alarms) for one in (found, *found.segments.values())]
+    same = ("shift", "coverage", "floor", "false_alarms")
+    return {
+        "file": source,
+        "files": n_files,
+        "rows": reader.rows,
+        "columns": dict(reader.names),
+        "metric": metric.name,
+        "greater_is_better": metric.greater_is_better,
+        "zero_division": "nan" if math.isnan(zero) else zero,
+        "convention": metric.convention,
+        "decision": decision,
+        "reference_rows": int(reference.sum()),
+        "reference_positives": int(reference[1]),
+        "average": watch.average,
+        "every": watch.every.text,
+        **{name: getattr(watch, name) for name in same},
+        "alarms": sum(alarms),
+        "periods": [values_of(one) for one in found.periods],
+        "segments": [
+            {"segment": name, "periods": [values_of(x) for x in one.periods]}
+            for name, one in found.segments.items()
+        ],
+        "notes": [*dict.fromkeys([*reader.notes, *watching.notes_of(found)])],
+    }
+
+
+def _alarms(
+    found: am.Monitoring, before: am.Monitoring | None
+) -> dict[str, list[Period]]:
+    """Alarms of periods that have new rows; of the last one where there are none."""
+    alarms: dict[str, list[Period]] = {}
+    for name, one in (("", found), *found.segments.items()):
+        old = before
+        if before is not None and name:
+            old = before.segments.get(name)
+        counted = {} if old is None else {x.start: x.n for x in old.periods}
+        new = [x for x in one.periods if counted.get(x.start) != x.n]
+        raised = [x for x in new or one.periods[-1:] if x.alarm]
+        if raised:
+            alarms[f" in {name}" if name else ""] = raised
+    return alarms
+
+
+def _write(found: am.Monitoring, path: str) -> None:
+    """Write a page, all numbers, or a row per period, as the ending says."""
+    if path.lower().endswith(".json"):
+        found.save(path)
+    elif path.lower().endswith(".csv"):
+        frame = found.to_frame("pyarrow")
+        files.write_table(files.Table(frame, "csv", path), path, "csv")
+    else:
+        am.report(found).save(path)
+
+
+def tell(summary: _report.Values, found: am.Monitoring, *, json: bool) -> None:
+    """Print the answer: its values with --json, else tables."""
+    if json:
+        _report.print_json(summary)
+        return
+    target, n = _report.console(stderr=False), _report.count(summary["files"], "file")
+    used = ", ".join(f"{k} {v!r}" for k, v in summary["columns"].items())
+    level = 100 * summary["false_alarms"]
+    facts = [
+        ("rows", f"{summary['rows']:,} of {n} ({used or 'none is new'})"),
+        _report.metric_asked(found.metric),
+        ("decision", summary["decision"]),
+        found.lines()[0],
+        ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
+    ]
+    _report.print_facts(target, "argmetric monitor", facts)
+
+    def show(first: str, periods: dict[str, Period], left_out: int, what: str) -> None:
+        more = f"{left_out:,} {what}" if left_out else ""
+        labels, wide = any(x.n_known for x in periods.values()), target.width >= _WIDE
+        header = [first, "verdict", "alarm", "rows", metric_title(found.metric.name)]
+        header += ["interval", *["actual"] * labels, *["share"] * wide]
+        rows = []
+        for name, one in periods.items():
+            actual = f"{one.actual:.3f}" if one.n_known else ""
+            row = [name, one.verdict, one.alarm, f"{one.n:,}", *one.answer]
+            rows.append([*row, *[actual] * labels, *[f"{one.share:.3f}"] * wide])
+        _report.print_table(target, header, rows, 2, more)
+
+    periods = found.periods[-_SHOWN_PERIODS:]
+    left_out = len(found.periods) - len(periods)
+    show("from", {one.start: one for one in periods}, left_out, "earlier periods")
+    if found.segments:
+        names = list(found.segments)[:_SHOWN_SEGMENTS]
+        last = {name: found.segments[name].periods[-1] for name in names}
+        said = "the last period of each, worst first"
+        _report.print_notes(target, "segments", [said])
+        show("segment", last, len(found.segments) - len(names), "better segments")
+    _report.print_notes(target, "note", [*summary["notes"], found.watch.unseen])
+    _report.print_notes(target, "written", _report.written(summary))

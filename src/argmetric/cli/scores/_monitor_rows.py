@@ -25,19 +25,13 @@ from argmetric._input.arguments import check_bytes
 from argmetric._input.groups import Groups
 from argmetric._input.types import AnyArray, Floats
 from argmetric._monitor import read_times
+from argmetric._results import whole_files as whole
 from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import (
-    held_alone,
-    is_special,
-    read_whole,
-    written_whole,
-)
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli.scores import _load as load
-from argmetric.cli.scores._rows import in_pieces
-from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.scores import _rows as load
 
+_NAMED = ("time", "by", "group")
 NAME, FORMAT = "argmetric monitor state", 1
 _ANEW = "pass another --append file to begin anew"
 ZONES = (
@@ -64,16 +58,15 @@ class RowReader:
 
     def blocks(self, path: str) -> Iterator[dict[str, Any]]:
         """Rows of one file, as `Monitoring.add` takes them."""
-        before = self.rows
+        before, o = self.rows, self.o
         for table in self._tables(path):
             self.rows += table.n_rows
-            names, logits = self._found, self.o.logits
-            labels = None
+            names, labels = self._found, None
             if self.labelled:
                 name = names["decision_column"]
-                labels = load.load_decisions(table, name, self.o.pos_label)
+                labels = load.load_decisions(table, name, o.pos_label)
             yield {
-                "p": files.probabilities(table, names["score"], logits=logits),
+                "p": files.probabilities(table, names["score"], logits=o.logits),
                 "labels": labels,
                 "known": self._known(table),
                 "time": self._times(table),
@@ -91,7 +84,7 @@ class RowReader:
 
     def _tables(self, path: str) -> Iterator[files.Table]:
         how = self.o.only("format", "encoding", "max_line", "decimal")
-        if how["format"] is not None or not in_pieces(path):
+        if how["format"] is not None or not load.in_pieces(path):
             how["max_line"] = check_bytes(how["max_line"], "--max-line")
             yield from files.read_blocks(path, self._choose, **how)
             return
@@ -112,9 +105,7 @@ class RowReader:
     def _choose(self, table: files.Table) -> list[str]:
         """The columns of a file that are read."""
         o, label = self.o, self.o.label
-        named = {
-            k: v for k, v in o.only("time", "by", "group").items() if v is not None
-        }
+        named = {k: v for k, v in o.only(*_NAMED).items() if v is not None}
         taken = [*named.values(), *([] if label is None else [label])]
         score = load.find_score(table, o.score, logits=o.logits, taken=taken)
         found = {"score": score}
@@ -144,9 +135,7 @@ class RowReader:
         if role not in self._found:
             return None
         codes, ids = files.groups(table, self._found[role])
-        texts = np.empty(len(ids), dtype=object)
-        texts[:] = [str(one) for one in ids]
-        return Groups(codes, texts)
+        return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
     def _known(self, table: files.Table) -> Floats | None:
         name, pos_label = self._found.get("label"), self.o.pos_label
@@ -223,6 +212,14 @@ class State:
     files: list[list[Any]] = field(default_factory=list)
     zoned: bool | None = None
 
+    @staticmethod
+    def check_file(path: str) -> None:
+        """Refuse what can keep no state: a folder, a pipe, a device."""
+        if os.path.isdir(path) or whole.is_special(path):
+            kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+            said = f"--append {path} is {kind}"
+            raise UsageError(f"{said}: name a file, which may be new")
+
     @classmethod
     def load(
         cls, path: str, asked: dict[str, Any], reference: tuple[Any, ...] | None
@@ -230,11 +227,11 @@ class State:
         """Read a state, or begin one; what does not fit the options is refused."""
         asked["--reference"] = reference and _digest_of_rows(reference)
         if not os.path.exists(path):
-            refuse_bad_target(path)
+            load.refuse_bad_target(path)
             if reference is None:
                 raise UsageError("--reference FILE is needed to begin a state")
             return State(asked)
-        content = read_whole(path)
+        content = whole.read_whole(path)
         try:
             values = parsed(content.decode())
             if not isinstance(values, dict) or values.get("file") != NAME:
@@ -262,11 +259,7 @@ class State:
                     f"{path} was begun with another {option}: pass that one, or {_ANEW}"
                 )
             was, is_ = (
-                f"with {option} {one:g}"
-                if isinstance(one, float)
-                else "without it"
-                if one is None
-                else f"with {option} {one}"
+                "without it" if one is None else f"with {option} {_short(one)}"
                 for one in (before, now)
             )
             raise files.DataError(
@@ -284,9 +277,9 @@ class State:
         by_content = {one[3]: one[0] for one in self.files}
         found, n_known = [], 0
         for path in paths:
-            whole, status = os.path.abspath(path), os.stat(path)
+            full, status = os.path.abspath(path), os.stat(path)
             stamp = [status.st_size, status.st_mtime_ns]
-            known = by_path.get(whole)
+            known = by_path.get(full)
             if known is not None and known[1:3] == stamp:
                 n_known += 1
                 continue
@@ -303,8 +296,8 @@ class State:
                 twin = os.path.relpath(by_content[digest])
                 notes.append(f"{path} has the content of {twin}, and is left out")
             else:
-                found.append([whole, *stamp, digest])
-                by_content[digest] = whole
+                found.append([full, *stamp, digest])
+                by_content[digest] = full
         if n_known:
             were = "1 file was" if n_known == 1 else f"{n_known:,} files were"
             notes.append(f"{were} counted before and not read again")
@@ -327,15 +320,8 @@ class State:
             "monitoring": found.to_dict(),
         }
         text = json.dumps({**values, "digest": _digest(values)}, allow_nan=False)
-        with written_whole(path) as file:
+        with whole.written_whole(path) as file:
             file.write(text.encode())
-
-
-def check_state_file(path: str) -> None:
-    """Refuse what can keep no state: a folder, a pipe, a device."""
-    if os.path.isdir(path) or is_special(path):
-        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
-        raise UsageError(f"--append {path} is {kind}: name a file, which may be new")
 
 
 @contextlib.contextmanager
@@ -345,12 +331,18 @@ def only_run(path: str) -> Iterator[None]:
     if not os.path.isdir(folder):
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")
     lock = os.path.join(folder, f".{name}.lock")
-    with held_alone(lock, f"another run writes to {path}: wait until it has ended"):
+    with whole.held_alone(
+        lock, f"another run writes to {path}: wait until it has ended"
+    ):
         left = os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.tmp")
         for one in glob.glob(left):
             with contextlib.suppress(OSError):
                 os.unlink(one)
         yield
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _digest_of_rows(columns: tuple[Any, ...]) -> str:

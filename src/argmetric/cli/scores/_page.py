@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
@@ -15,11 +14,9 @@ from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._judge import as_count
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
-from argmetric.cli.scores import _maps as maps
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked
-from argmetric.cli.scores._rows import gathered
-from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.scores._rows import gathered, refuse_bad_target
 
 if TYPE_CHECKING:
     from argmetric._report import Report
@@ -67,7 +64,7 @@ def report(o: Given) -> int:
     limits = o.only(*LIMITS.split())
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
-        maps.recalibrate(rows, o)
+        rows.recalibrate(o)
         pages.require_scores(rows.scale, logits=rows.logits)
         page = _page(rows, o, rows.decide(**limits, prior=o.prior))
         if target is not None:
@@ -112,26 +109,15 @@ def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
         save(page, o.report)
 
 
-def _names(rows: Rows) -> dict[str, Any]:
-    """The file, the columns that were used, and the groups by their names."""
-    named = {"file": rows.table.source, **rows.used}
-    roles = ("file", "score", "scores", "label", "labels", "group")
-    ids = None
-    if rows.groups is not None:
-        ids = np.fromiter(rows.groups.ids, dtype=object, count=len(rows.groups.ids))
-    return {"names": {k: named[k] for k in roles if k in named}, "group_names": ids}
-
-
 def _page(rows: Rows, o: Given, decision: Any, **labels: Any) -> Report:
     from argmetric import _report as pages
 
-    known: Any = {"coverage": o.coverage, "reference": rows.labelled}
+    how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}
+    named = {"file": rows.table.source, **rows.used}
+    roles = ("file", "score", "scores", "label", "labels", "group")
+    make: Any = pages.report_decision
     if rows.way == "classes":
-        names = {"file": rows.table.source}
-        page: Report = pages.report_class_decision(
-            decision, rows.y, names=names, **known
-        )
-    else:
-        how = {**known, **labels, **_names(rows)}
-        page = pages.report_decision(decision, rows.y, **how)
+        make, named = pages.report_class_decision, {"file": rows.table.source}
+    how["names"] = {role: named[role] for role in roles if role in named}
+    page: Report = make(decision, rows.y, **how)
     return page

@@ -17,17 +17,9 @@ from argmetric._input.label_words import Spelled
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import stages
+from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._load import DEFAULTS
 from argmetric.cli.scores._refusals import check
-from argmetric.cli.scores._rows import (
-    COLUMNAR,
-    Input,
-    in_pieces,
-    is_pattern,
-    listed,
-    shown_input,
-)
 
 RUNNING = "engine scheduler memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"
@@ -53,7 +45,7 @@ _ALWAYS = (
 )
 
 
-def asked(verb: str, o: Given, source: Input) -> bool:
+def asked(verb: str, o: Given, source: io.Input) -> bool:
     """Whether the rows are worked on in pieces.
 
     Refuse an option that needs all rows at once, if the memory does not hold them.
@@ -63,10 +55,10 @@ def asked(verb: str, o: Given, source: Input) -> bool:
     if o.memory is not None:
         _limit(o)
     if isinstance(source, tuple):
-        many = in_pieces(source[0])
+        many = io.in_pieces(source[0])
     else:
-        large = os.path.isfile(source) and source.lower().endswith(COLUMNAR)
-        many = os.path.isdir(source) or "://" in source or is_pattern(source)
+        large = os.path.isfile(source) and source.lower().endswith(io.COLUMNAR)
+        many = os.path.isdir(source) or "://" in source or io.is_pattern(source)
         many = many or (large and os.path.getsize(source) > _limit(o))
     if not (many or any(map(o.has, _FORCING))):
         return False
@@ -82,10 +74,10 @@ def asked(verb: str, o: Given, source: Input) -> bool:
     if not beyond:
         return True
     check(verb, {"whole"}, o)
-    option, name = f"--{beyond[0].replace('_', '-')}", shown_input(source)
+    option, name = f"--{beyond[0].replace('_', '-')}", io.shown_input(source)
     if "://" in name:
         raise UsageError(f"{option} needs all rows at once: copy {name} to this disk")
-    size, most = sum(map(os.path.getsize, listed(source))), _limit(o)
+    size, most = sum(map(os.path.getsize, io.listed(source))), _limit(o)
     if size > most:
         raise UsageError(
             f"{option} needs all rows at once, and {name} has {size / 1e6:,.0f} MB: "
@@ -103,17 +95,17 @@ def _limit(o: Given) -> int:
         raise UsageError(str(error)) from error
 
 
-def columns(o: Given, source: Input, *names: str, logits: bool = False) -> Any:
+def columns(o: Given, source: io.Input, *names: str, logits: bool = False) -> Any:
     """Return the columns of files by the options that name them."""
     from argmetric.scale import columns_of
 
     more = {"score": files.LOGIT_NAMES} if logits else {}
-    wanted = {k: (getattr(o, k), DEFAULTS[k] + more.get(k, ())) for k in names}
+    wanted = {k: (getattr(o, k), io.DEFAULTS[k] + more.get(k, ())) for k in names}
     return dict(zip(names, columns_of(source, **wanted), strict=True))
 
 
 @contextmanager
-def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
+def running(o: Given, source: io.Input) -> Iterator[Callable[..., Any]]:
     """Start workers, and yield what calls a verb with the options that it takes."""
     from argmetric import scale
 
@@ -122,6 +114,11 @@ def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
     before = logging.root.manager.disable
     if dask:  # what ends the run is told once, by its message
         logging.disable(logging.CRITICAL)
+
+    def call(function: Any, how: dict[str, Any]) -> Any:
+        known = signature(function).parameters
+        return function(**{name: how[name] for name in known if name in how})
+
     try:
         with stages() as report, kind() if dask else scale.Threads(jobs) as executor:
             given = o.only(*o.names)
@@ -132,12 +129,8 @@ def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
             def run(verb: str, metric: Any = None, **more: Any) -> Any:
                 how = {**given, **more}
                 how |= {} if metric is None else {"metric": metric}
-
-                def call(function: Any) -> Any:
-                    known = signature(function).parameters
-                    return function(**{k: how[k] for k in known if k in how})
-
-                return call(getattr(call(partial(scale.open, source)), verb))
+                opened = call(partial(scale.open, source), how)
+                return call(getattr(opened, verb), how)
 
             yield run
     finally:
@@ -145,7 +138,7 @@ def running(o: Given, source: Input) -> Iterator[Callable[..., Any]]:
 
 
 def rows_of(
-    source: Input,
+    source: io.Input,
     n: int,
     metric: Any,
     average: Any = None,
@@ -153,7 +146,7 @@ def rows_of(
     **used: str | None,
 ) -> Rows:
     """Return rows of files that were read in pieces, to be told as others are."""
-    table = SimpleNamespace(source=shown_input(source), format="parquet", n_rows=n)
+    table = SimpleNamespace(source=io.shown_input(source), format="parquet", n_rows=n)
     ids = None if groups is None else SimpleNamespace(ids=range(groups))
     rows = Rows(table, "one", metric, average, groups=ids)
     for role, name in used.items():

@@ -1,20 +1,37 @@
-"""Which files rows are read from, and where they go."""
+"""Files that rows, rules and maps are read from, columns, and where rows go."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-import numpy.typing as npt
+import numpy as np
 
+import argmetric as am
 from argmetric import _files as files
 from argmetric._files import Format
+from argmetric._input.arguments import check_bytes
+from argmetric._input.groups import Groups
+from argmetric._input.types import Floats, Integers
+from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
-from argmetric.cli._progress import progress
+from argmetric.cli._options import MAX_LINE
+from argmetric.cli._progress import progress, reading
+from argmetric.cli._values import check_encoding
 
 COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+DEFAULTS = {
+    "score": files.SCORE_NAMES,
+    "label": files.LABEL_NAMES,
+    "decision_column": files.DECISION_NAMES,
+}
+_WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
+_KINDS = {"wide": "several labels", "classes": "several classes"}
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
 # One path, folder, pattern or address as it was given, or several files
 Input = str | tuple[str, ...]
@@ -90,6 +107,163 @@ def _expanded(path: str) -> list[str]:
     return sorted(found)
 
 
+# ------------------------------------------------------------------------- columns
+
+
+class TrueLabels(NamedTuple):
+    """True labels, or a note on why a column was not taken for them."""
+
+    column: str | None = None
+    values: Any = None
+    note: str | None = None
+
+
+def read_rows(
+    source: Input,
+    format: files.Format | None = None,
+    encoding: str = "utf-8",
+    max_line: str = MAX_LINE,
+    decimal: str = ".",
+) -> files.Table:
+    """Read rows of one file, or of several, with a sign of life."""
+    check_encoding(encoding)
+    try:
+        most = check_bytes(max_line, "--max-line")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    how: dict[str, Any] = {"encoding": encoding, "max_line": most, "decimal": decimal}
+    paths, name = listed(source), shown_input(source)
+    with reading(name):
+        if len(paths) == 1:
+            return files.read_table(paths[0], format, **how)
+        return files.read_tables(paths, format, name=name, **how)
+
+
+def find(
+    role: files.Role,
+    table: files.Table,
+    name: str | None,
+    *,
+    logits: bool = False,
+    taken: Iterable[str | None] = (),
+    prefix: str = "",
+) -> str:
+    """Return the column of a role, named or by a usual name.
+
+    The option that names it may have a prefix, as --reference-score has.
+    """
+    defaults = DEFAULTS[role] + (files.LOGIT_NAMES if logits else ())
+    used: Any = list(taken)
+    usual = files.default_columns(table, defaults, taken=used)
+    for stem in (
+        () if usual or name is not None or role != "score" else files.SCORE_NAMES
+    ):
+        alike = [name for name in table.names if name.lower().startswith(f"{stem}_")]
+        if len(alike) > 1:  # such as p_0, p_1, p_2
+            raise files.DataError(
+                f"{table.source} has {len(alike)} columns of scores, {alike[0]} to "
+                f"{alike[-1]}: decide, forecast and tune take several labels with "
+                f"--scores '{alike[0][: len(stem) + 1]}*', decide one of several "
+                "classes with --one-label too; --score COLUMN takes one"
+            )
+    how: Any = {"what": role.partition("_")[0], "role": f"{prefix}{role}"}
+    return files.find_column(table, name, defaults, taken=used, **how)
+
+
+find_score = partial(find, "score")
+find_label = partial(find, "label")
+find_decisions = partial(find, "decision_column")
+
+
+def load_decisions(table: files.Table, name: str, pos_label: str | None) -> Integers:
+    """Return decisions: 0 and 1, else as labels are."""
+    try:
+        values = files.labels(table, name)
+    except files.DataError:
+        if pos_label is None:
+            raise
+        values = files.labels(table, name, pos_label=pos_label)
+    return values.astype(np.int64)
+
+
+def load_groups(table: files.Table, column: str | None) -> Groups | None:
+    """Return the groups that were asked for, if any, by their names."""
+    if column is None:
+        return None
+    codes, ids = files.groups(table, files.named_column(table, column))
+    return Groups(codes, np.fromiter(ids, dtype=object, count=len(ids)))
+
+
+def load_weights(table: files.Table, name: str | None) -> Floats | None:
+    """Return a column of weights, if one was named."""
+    if name is None:
+        return None
+    return files.weights(table, files.named_column(table, name))
+
+
+def refuse_shared(**chosen: str | None) -> None:
+    """Refuse one column for two purposes, each given by the name of its option."""
+    seen: dict[str, str] = {}
+    for option, name in chosen.items():
+        shown = option.replace("_", "-")
+        if name in seen:
+            raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
+        seen |= {} if name is None else {name: shown}
+
+
+def as_classes(names: list[str]) -> list[Any]:
+    """Return names as classes: whole numbers where all of them are.
+
+    Examples
+    --------
+    >>> as_classes(["2", "10"]), as_classes(["007", "2"])
+    ([2, 10], ['007', '2'])
+    """
+    whole = all(_WHOLE.fullmatch(name) for name in names)
+    return [int(name) for name in names] if whole else names
+
+
+# ------------------------------------------------------------------- rules and maps
+
+
+def load_saved(path: str, what: str) -> Any:
+    """Read a rule of any kind, or a map, of an earlier command."""
+    if path == "-":
+        raise UsageError(f"a {what} is read from a file, not from standard input")
+    try:
+        return am.Rule.load(path) if what == "rule" else am.Calibrator.load(path)
+    except OSError as error:
+        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError) as error:
+        reason = str(error)
+        if what == "map":
+            said = f"{path} is not a map of argmetric calibrate: {reason}"
+            raise files.DataError(said) from error
+        for said in (": ", " is no rule: ", " is no rule, or "):
+            reason = reason.removeprefix(f"{path}{said}")
+        reason = reason.removeprefix("this is no saved rule: ")
+        raise files.DataError(
+            f"{path} is not a rule: {reason}; argmetric tune -o rule.json writes rules"
+        ) from None
+
+
+def load_rule(path: str, way: str = "one") -> Any:
+    """Read a rule for rows of a layout."""
+    rule = load_saved(path, "rule")
+    kind = _WAYS.get(type(rule).__name__, "")
+    if kind != way and way != "one":
+        raise files.DataError(f"{path} is not a rule for {_KINDS[way]}")
+    if kind != way:
+        hint = ": pass --scores" if kind == "wide" else ""
+        what = _KINDS.get(kind, "something else")
+        said = f"{path} is a rule for {what}; here there is one column of scores"
+        raise files.DataError(said + hint)
+    return rule
+
+
+# --------------------------------------------------------------------------- output
+
+
 class RowsOut(NamedTuple):
     """Where rows go: a file, ``"-"``, or None where they are not wanted."""
 
@@ -97,18 +271,15 @@ class RowsOut(NamedTuple):
     format: Format
 
     def write(
-        self,
-        table: files.Table,
-        added: dict[str, npt.NDArray[Any]],
-        *,
-        numeric: frozenset[str] = frozenset(),
+        self, table: files.Table, added: dict[str, Any], columns: Iterable[str] = ()
     ) -> None:
-        """Write the rows with new columns."""
+        """Write the rows with new columns; those of scores are numbers."""
         if self.target is None:
             return
         for name, values in added.items():
             table = table.with_column(name, values)
         with progress("writing"):
+            numeric = frozenset(columns)
             files.write_table(table, self.target, self.format, numeric=numeric)
 
 
@@ -118,14 +289,7 @@ def refuse_shared_output(output: str | None, *, json: bool) -> None:
         raise UsageError("--json and the rows cannot share standard output: -o FILE")
 
 
-def rows_out(
-    table: files.Table,
-    output: str | None,
-    format: Format | None,
-    *,
-    json: bool,
-    new: dict[str, str],
-) -> RowsOut:
+def rows_out(table: files.Table, o: Given, new: dict[str, str]) -> RowsOut:
     """Settle where rows go; what cannot be is refused before the work.
 
     `new` has the names of the columns that will be added, each with its option.
@@ -136,15 +300,26 @@ def rows_out(
                 f"{table.source} already has a column {name!r}; "
                 f"name the new one with {option}"
             )
-    target = output if output is not None else "-"
-    format = format or files.output_format(table, target)
+    target = o.output if o.output is not None else "-"
+    format = o.output_format or files.output_format(table, target)
     if format != table.format and format not in files.DELIMITERS:
         for name in table.names:  # readers would see one column of two
             if table.names.count(name) > 1:
                 raise files.DataError(
                     f"cannot write {format}: {files.repeated(table, name)}"
                 )
-    wanted = output is not None or not json
+    wanted = o.output is not None or not o.json
     if wanted and target == "-":
         files.refuse_terminal(format)
     return RowsOut(target if wanted else None, format)
+
+
+def refuse_bad_target(path: str) -> None:
+    """Refuse an output that cannot be before the work, not after it."""
+    if path == "-":
+        raise UsageError("the output is a file, not standard output: -o FILE")
+    if os.path.isdir(path):
+        raise files.DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise files.DataError(f"cannot write {path}: there is no folder {folder}")

@@ -30,8 +30,7 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._refusals import check, exclude
-from argmetric.cli.scores._rows import refuse_shared_output
-from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
 from argmetric.cli.stream import _checkpoint as kept
 from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric

@@ -22,8 +22,7 @@ from argmetric._files import blocks
 from argmetric._results.saving import parsed
 from argmetric._results.whole_files import writing
 from argmetric.cli import _report
-from argmetric.cli._errors import INTERRUPTED, TERMINATED, say
-from argmetric.cli._stop import ends_in_order
+from argmetric.cli._errors import INTERRUPTED, TERMINATED, ends_in_order, say
 from argmetric.cli.stream import _checkpoint as checkpoints
 from argmetric.metrics import Metric
 

@@ -19,7 +19,7 @@ from argmetric.cli._examples import ENDINGS
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, Values, count, number
 from argmetric.cli._values import check_encoding
-from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.scores._rows import refuse_bad_target
 from argmetric.metrics import get_metric
 
 if TYPE_CHECKING:

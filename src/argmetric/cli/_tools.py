@@ -1,0 +1,309 @@
+"""``argmetric metrics``, ``expect``, ``export`` and ``--install-completion``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from inspect import Signature
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._results.whole_files import writing, written_whole
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._progress import progress
+from argmetric.cli.scores._rows import (
+    find_score,
+    load_saved,
+    read_rows,
+    refuse_bad_target,
+)
+from argmetric.metrics import get_metric, metric_names
+
+_SIZE_ASKED_FOR = 100
+_ALGORITHMS = {
+    "MeanForm": "closed form",
+    "RatioForm": "exponential sums",
+    "ItemForm": "item weights",
+    "AffineForm": "affine in tp",
+    "RatesForm": "windowed sums",
+    "NoneType": "windowed sums",
+}
+_QUANTILES = (0.05, 0.5, 0.95)
+_REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
+_WINDOWED = {
+    **dict.fromkeys(("pk", "p_k"), "Pk"),
+    **dict.fromkeys(("windowdiff", "window_diff"), "WindowDiff"),
+}
+_PLAIN = {
+    "boundary_similarity": "BoundarySimilarity",
+    "hamming": "Hamming",
+    "zero_one": "ZeroOne",
+}
+
+
+@command("json", files={})
+def metrics(o: Given) -> int:
+    """List the metrics: formulas, what an empty answer counts, how they are computed.
+
+    Counts: tp true positives, tn true negatives, k predicted positives, t actual
+    positives, n rows. Any "f<beta>" works, such as f0.3. The ranking principle says
+    that the best decision is a set of highest scores.
+    """
+    catalogue = []
+    for name in metric_names():
+        metric = get_metric(name)
+        principle = metric.ranking_principle(_SIZE_ASKED_FOR)
+        entry = {
+            "name": name,
+            "formula": metric.formula,
+            "zero_division": metric.convention,
+            "ranking_principle": principle.holds,
+            "ranking": principle.reason,
+            "algorithm": _ALGORITHMS[type(metric.form).__name__],
+            "greater_is_better": metric.greater_is_better,
+        }
+        catalogue.append(entry)
+    if o.json:
+        _report.print_json(catalogue)
+        return DONE
+    shown = ("name", "formula", "zero_division", "ranking", "algorithm")
+    header = ["0/0" if key == "zero_division" else key for key in shown]
+    rows: Any = [[entry[key] for key in shown] for entry in catalogue]
+    _report.print_table(_report.console(stderr=False), header, rows, len(header))
+    return DONE
+
+
+@command(
+    "utility window zero_division beam score logits label quantiles json",
+    files={"probabilities": opt.FilePath, "reference": opt.FilePath},
+    changed={
+        "utility": opt.option(str, None, "f1", alias="-u", metavar="NAME"),
+        "window": opt.option(int | None),
+        "zero_division": opt.option(opt.ZeroDivision | None),
+        "beam": opt.option(str | None, metavar="L"),
+        "quantiles": opt.option(bool, opt.OUTPUT),
+    },
+)
+def expect(o: Given) -> int:
+    """Expected utility of one label sequence when the other is drawn from a model.
+
+    The labels of the first file are independent with the given probabilities; the
+    second file holds the labels to compare with, one row for each position in the same
+    order. The answer goes to standard output.
+
+    Parameters
+    ----------
+    probabilities
+        The probability of a 1 at every position: CSV, TSV, Parquet, Arrow or JSONL.
+    reference
+        The labels, 0 and 1, for as many positions.
+    utility
+        pk, windowdiff, boundary_similarity, hamming or zero_one, or any metric of
+        `argmetric metrics`, such as f1.
+    window
+        The number of labels in a window, for pk and windowdiff.
+    zero_division
+        What 0/0 counts, for metrics: 0, 1, or nan to leave the case out. [default: 0]
+    beam
+        Keep so many states at every position, or "auto"; gives bounds. By default the
+        expectation is exact.
+    label
+        The column of labels in the second file. By default its only column, or the one
+        called label, y, decision, prediction, reference, boundary or the like.
+    quantiles
+        Print the 5 %, 50 % and 95 % quantiles of the utility too.
+    """
+    utility, width = _utility(o.utility, o.window, o.zero_division), o.beam
+    if width not in (None, "auto"):
+        if not width.isdigit() or int(width) < 1:
+            raise UsageError(
+                f'--beam takes a positive whole number or "auto", not {width!r}'
+            )
+        width = int(width)
+    table, other = read_rows(o.probabilities), read_rows(o.reference)
+    score = find_score(table, o.score, logits=o.logits)
+    p = files.probabilities(table, score, logits=o.logits)
+    label = other.names[0] if o.label is None and len(other.names) == 1 else o.label
+    how: Any = {"what": "label", "role": "label"}
+    label = files.find_column(other, label, _REFERENCE_NAMES, **how)
+    z = files.labels(other, label).astype(np.int64)
+    if z.size != p.size:
+        raise files.DataError(
+            f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
+        )
+    from argmetric._input.odds import expit
+    from argmetric.sequence import Independent, distribution, expectation
+
+    model = Independent(expit(p) if o.logits else p)
+    with progress(f"expecting {utility.name} of {p.size:,} labels"):
+        found = expectation(utility, z, model, width)
+        law = distribution(utility, z, model) if o.quantiles else None
+    cuts = None if law is None else {f"{q:g}": law.quantile(q) for q in _QUANTILES}
+    values: _report.Values = {
+        "probabilities": table.source,
+        "reference": other.source,
+        "columns": {"score": score, "label": label},
+        "rows": int(p.size),
+        "utility": utility.name,
+        "window": o.window,
+        "greater_is_better": utility.greater_is_better,
+        "value": found.value,
+        "lower": found.lower,
+        "upper": found.upper,
+        "exact": found.exact,
+        "states": found.n_states,
+        "quantiles": cuts,
+    }
+    window = "" if o.window is None else f", window {o.window}"
+    better = "" if utility.greater_is_better else ", smaller is better"
+    value, low, high = map(_report.number, (found.value, found.lower, found.upper))
+    facts = [
+        ("labels", _report.count(int(p.size))),
+        ("model", f"{score!r} of {table.source}, independent"),
+        ("reference", f"{label!r} of {other.source}"),
+        ("utility", f"{utility.name}{window}{better}"),
+        ("expected", value if found.exact else f"between {low} and {high}"),
+    ]
+    if cuts is not None:
+        texts = [f"{float(q):.0%} {_report.number(x)}" for q, x in cuts.items()]
+        facts.append(("quantiles", ", ".join(texts)))
+    return _report.tell("expect", values, facts, json=o.json)
+
+
+def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
+    """The automaton of a name, with what it needs and nothing else."""
+    from argmetric import sequence
+
+    key = name.strip().lower().replace("-", "_").replace(" ", "_")
+    if zero_division is not None and key in _WINDOWED | _PLAIN:
+        raise UsageError(f"--zero-division is for metrics of counts, not {name}")
+    if key in _WINDOWED and window is None:
+        raise UsageError(f"--utility {name} needs --window")
+    if key not in _WINDOWED and window is not None:
+        raise UsageError(f"--window is for pk and windowdiff, not {name}")
+    try:
+        if key in _WINDOWED:
+            return getattr(sequence, _WINDOWED[key])(window)
+        if key in _PLAIN:
+            return getattr(sequence, _PLAIN[key])()
+        utility = sequence.CountUtility(name)
+    except ValueError as error:
+        known = ", ".join(("pk", "windowdiff", *_PLAIN))
+        raise UsageError(f"{error}; utilities: {known}") from error
+    if zero_division is None:
+        return utility
+    metric = utility.counts.with_zero_division(float(zero_division))
+    return sequence.CountUtility(metric)
+
+
+_SHELLS = Literal["bash", "zsh", "fish", "powershell"]
+_DIALECTS = Literal["duckdb", "postgres", "sqlite", "spark"]
+
+
+@command(
+    "to dialect column name output",
+    files={"rule": Annotated[opt.FilePath, Parameter(metavar="RULE")]},
+    changed={
+        "to": (Literal["sql", "python", "onnx", "json"], Signature.empty),
+        "dialect": (_DIALECTS, "duckdb"),
+        "column": opt.option(list[str] | None, negative="", metavar="NAME"),
+        "name": (str, "label"),
+        "output": (opt.TextTarget, None),
+    },
+)
+def export(o: Given) -> int:
+    """Write a rule for a program that does not have argmetric.
+
+    Nothing but numbers is left of the rule: a cut on calibrated scores becomes a cut
+    on the scores as they are.
+
+    Parameters
+    ----------
+    rule
+        A rule of `argmetric tune`.
+    to
+        An expression of SQL, a function of Python, a model of ONNX, or JSON.
+    dialect
+        With --to sql: whose SQL.
+    column
+        With --to sql: the column of scores; for several labels or classes one for
+        each, in their order. [default: p, or the names of the labels]
+    name
+        With --to python: the name of the function.
+    """
+    rule, target = load_saved(o.rule, "rule"), None if o.output == "-" else o.output
+    if target is not None:
+        refuse_bad_target(target)
+    if o.to == "onnx":
+        if target is None:
+            raise UsageError("a model of ONNX is a file: pass -o FILE")
+        try:
+            data = rule.to_onnx().SerializeToString()
+        except ImportError as error:
+            raise files.DataError(str(error)) from error
+    else:
+        names: Any = o.column[0] if o.column and len(o.column) == 1 else o.column
+        text = {
+            "sql": lambda: rule.to_sql(o.dialect, names),
+            "python": lambda: rule.to_python(o.name),
+            "json": rule.to_json,
+        }[o.to]()
+        data = f"{text.rstrip()}\n".encode()
+    if target is None:
+        sys.stdout.write(data.decode())
+        return DONE
+    with written_whole(target) as file:
+        file.write(data)
+    say(f"written: {target}")
+    return DONE
+
+
+@command(
+    "shell output",
+    files={},
+    changed={
+        "shell": (_SHELLS | None, None),
+        "output": opt.option(opt.FilePath | None, alias="-o"),
+    },
+)
+def install_completion(o: Given) -> int:
+    """Let the shell complete commands, options and their values.
+
+    The script goes where the shell looks for it, and a line that loads it to the file
+    that the shell reads when it starts, if there is none yet.
+
+    Parameters
+    ----------
+    shell
+        The shell. By default the one that this runs in.
+    output
+        Write the script to this file alone, or for - to standard output.
+    """
+    from cyclopts.completion.detect import ShellDetectionError
+
+    from argmetric.cli._app import app
+
+    app.resolved_commands()
+    try:
+        if o.output == "-":
+            sys.stdout.write(app.generate_completion(shell=o.shell))
+            return DONE
+        path = None if o.output is None else Path(o.output)
+        with writing(o.output or "the script"):
+            written = app.install_completion(
+                shell=o.shell, output=path, add_to_startup=path is None
+            )
+    except ShellDetectionError:
+        raise UsageError(
+            f"which shell is this ({os.environ.get('SHELL', 'unknown')})? Pass --shell "
+            "bash, zsh, fish or powershell"
+        ) from None
+    say(f"written: {written}; a new shell completes `argmetric `")
+    return DONE

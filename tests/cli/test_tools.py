@@ -1,0 +1,105 @@
+"""``argmetric expect`` and ``argmetric export``: files in, an answer out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric.sequence import Independent, Pk, expectation
+from cli_scores import P, Y
+from command import Run
+
+CHANCES = np.random.default_rng(1).random(30).round(3)
+Z = (np.arange(30) % 7 == 0).astype(int)
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Run a command in a folder with probabilities, a reference and a rule."""
+    for name, rows in (("p", ["p", *CHANCES]), ("z", ["cut", *Z]), ("s", "y10")):
+        Path(f"{name}.csv").write_text("".join(f"{one}\n" for one in rows))
+    found: Any = am.tune(Y, P, "f1", calibrator=am.calibrate(Y, P))
+    found.save("rule.json")
+    return run
+
+
+def test_expected_utilities(run: Run, answer: Callable[..., Any]) -> None:
+    ended = run(*["expect", "--utility", "pk", "--window", "5", "p.csv", "z.csv"])
+    value = expectation(Pk(5), Z, Independent(CHANCES)).value
+    assert ended.code == 0
+    assert f"expected   {value:.4f}" in ended.out
+    found = answer("expect -u f1 --beam 40 --quantiles p.csv z.csv")
+    value = expectation("f1", Z, Independent(CHANCES)).value
+    assert found["lower"] - 1e-12 <= value <= found["upper"] + 1e-12
+    assert not found["exact"]
+    assert found["quantiles"]["0.05"] <= found["quantiles"]["0.95"]
+    for line, name in (
+        ("windowdiff --window 3", "WindowDiff"),
+        ("boundary-similarity", "BoundarySimilarity"),
+        ("hamming", "Hamming"),
+        ("zero_one", "ZeroOne"),
+        ("jaccard", "jaccard"),
+    ):
+        assert name in run("expect", "p.csv", "z.csv", "-u", *line.split()).out
+
+
+def test_every_target_is_that_of_the_rule(run: Run) -> None:
+    rule = am.Rule.load("rule.json")
+    ended = run("export", "rule.json", "--to", "sql", "--column", "score")
+    assert (ended.code, ended.out) == (0, rule.to_sql(column="score") + "\n")
+    ended = run("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
+    assert ended.out == rule.to_sql("sqlite") + "\n"
+    found = json.loads(run("export", "rule.json", "--to", "json").out)
+    assert found == json.loads(rule.to_json())
+    ended = run("export", "rule.json", "--to", "python", "--name", "buys", "-o", "b.py")
+    assert (ended.out, ended.err) == ("", "argmetric: written: b.py\n")
+    names: dict[str, Any] = {}
+    exec(Path("b.py").read_text(), names)
+    assert [names["buys"](p) for p in P.tolist()] == rule.apply(P).tolist()
+    both: Any = am.tune(np.c_[Y, 1 - Y], np.c_[P, P**2], average="macro")
+    both.save("both.json")
+    ended = run("export", "both.json", "--to", "sql", "--column", "a", "--column", "b")
+    assert ended.out == both.to_sql(column=["a", "b"]) + "\n"
+
+
+def test_a_model_of_onnx(run: Run) -> None:
+    onnx = pytest.importorskip("onnx")
+    assert run("export", "rule.json", "--to", "onnx", "-o", "rule.onnx").code == 0
+    assert onnx.load("rule.onnx") == am.Rule.load("rule.json").to_onnx()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("expect p.csv z.csv -u pk", 2, "--utility pk needs --window"),
+        ("expect p.csv z.csv --window 3", 2, "--window is for pk and windowdiff"),
+        ("expect p.csv z.csv -u nonsense", 2, "unknown metric 'nonsense'"),
+        ("expect p.csv z.csv -u pk --window 0", 2, "window must be a positive integer"),
+        ("expect p.csv z.csv --beam wide", 2, "--beam takes a positive whole number"),
+        ("expect p.csv z.csv -u pk --window 31", 1, "no window fits"),
+        ("expect p.csv z.csv --label nobody", 1, "no column 'nobody'"),
+        ("expect p.csv s.csv", 1, "s.csv has 2 rows but p.csv has 30"),
+        (
+            "expect p.csv z.csv -u hamming --zero-division 1",
+            2,
+            "is for metrics of coun",
+        ),
+        ("export rule.json", 2, "requires an argument"),
+        ("export rule.json --to cobol", 2, "Choose from"),
+        ("export rule.json --to onnx", 2, "a model of ONNX is a file: pass -o FILE"),
+        ("export none.json --to sql", 1, "cannot read none.json: No such file"),
+        ("export rule.json --to sql -o no/x", 1, "there is no folder no"),
+        ("export rule.json --to python --name 1", 1, "must be a name of Python"),
+    ],
+)
+def test_mistakes(run: Run, line: str, code: int, message: str) -> None:
+    ended = run(*line.split())
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
