@@ -327,3 +327,101 @@ def test_of_markdown_only_sentences_are_taken(run):
     ended = run("page.md")
     assert ended.code == 0
     assert ended.out == "The new pump runs well. See here. The old pump is sold.\n"
+
+
+# -- files of sources and references --------------------------------------------
+
+
+def read_as(run, *files, **given):
+    found = json.loads(run(*files, "--json", **given).out)
+    return found["name"], found["documents"], found["notes"]
+
+
+def test_files_and_folders_are_documents_of_one_summary(run):
+    put("rev/b.txt", "Two dogs.")
+    put("rev/a.txt", "\ufeffOne dog.")
+    put("rev/empty.txt", " \n")
+    put("rev/.hidden", "no")
+    put("rev/more/c.txt", "no")
+    left = ["rev/more is a folder: it is left out", "rev/empty.txt is empty: it is "]
+    left[1] += "left out"
+    assert read_as(run, "rev/") == ("rev", ["rev/a.txt", "rev/b.txt"], left)
+    both = ["rev/b.txt", "rev/a.txt"]
+    assert read_as(run, *both) == ("2 files", both, [])
+    name, documents, notes = read_as(run, "rev/b.txt", "rev", "./rev/b.txt")
+    assert (name, documents) == ("3 files", both)
+    assert "2 of the files are given twice" in notes
+
+
+def test_folders_and_lines_are_clusters_with_references(run):
+    put(
+        "lines.jsonl",
+        '{"documents": ["a b", ["c d", "e"]], "references": ["a"], "name": "hotel"}\n\n'
+        '{"documents": ["x"], "references": ["y", "z"]}\n',
+    )
+    found = json.loads(run("evaluate", "lines.jsonl", "--json").out)
+    assert [one["name"] for one in found["clusters"]] == ["hotel", "cluster 2"]
+    put("sorts/food.txt.data", "Nice food. Good.")
+    put("sorts/rooms/1.txt", "Big room.")
+    put("sorts/rooms/2.txt", "Small room.")
+    put("sorts/v2.1.txt", "New.")
+    for name in ("food/food.1.gold", "food/food.2.gold", "rooms.1.txt", "rooms.2.txt"):
+        put(f"right/{name}", "good food")
+    put("right/v2.1.txt", "new")
+    options = "--references", "right", "--json"
+    found = json.loads(run("evaluate", "sorts", *options).out)
+    names = [one["name"] for one in found["clusters"]]
+    assert names == ["food", "rooms", "v2.1.txt"]
+    found = json.loads(run("train", "sorts", *options, "-o", "m").out)
+    assert (found["documents"], found["reference_count"], found["notes"]) == (4, 5, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nope", "not JSON: Expecting value; needed: a folder with a folder or a file"),
+        ("[1]", "not a JSON object: [1]; needed"),
+        ('{"documents": ["a"]}', "'references' is missing; needed"),
+        ('{"documents": "a", "references": ["a"]}', "'documents' is no list"),
+        ('{"documents": [], "references": ["a"]}', "cluster 1 has no document"),
+        (
+            '{"documents": ["a", ""], "references": ["a"]}',
+            "cluster 1, document 1 is em",
+        ),
+        ('{"documents": ["a"], "references": []}', "cluster 1 has no reference"),
+        ('{"documents": ["a"], "references": ["?"], "name": "h"}', "h: reference 0 is"),
+        ('{"documents": ["a"], "references": [3]}', "references of cluster 1 must be"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told_with_its_number(run, line, message):
+    put("bad.jsonl", '{"documents": ["a"], "references": ["b"]}\n' + line + "\n")
+    ended = run("evaluate", "bad.jsonl")
+    assert ended.code == 1
+    assert ended.err.startswith(f"argmetric: bad.jsonl, line 2: {message}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("outer", "outer has no files, only folders such as outer/empty"),
+        ("outer/empty", "outer/empty/a.txt is empty: there is nothing to summarise"),
+        ("outer/two", "every file of outer/two is empty: there is nothing"),
+        ("bare", "bare has no files\n"),
+        ("evaluate tops --references gold", "tops/b.txt has no reference: there is ne"),
+        ("evaluate tops --references data.jsonl", "data.jsonl must be a folder of ref"),
+        ("evaluate bare --references gold", "bare has no files; needed: a folder"),
+        ("evaluate tops --references said", "said/b.txt: reference 0 is empty"),
+        ("evaluate tops --references none", "none/b has no files: references are miss"),
+    ],
+)
+def test_what_is_wrong_with_folders_is_told(run, arguments, message):
+    put("outer/empty/a.txt", "")
+    put("outer/two/a.txt", "\n")
+    put("outer/two/b.txt", " ")
+    put("tops/b.txt", "two")
+    put("said/b.txt", " ...")
+    for name in ("bare", "none/b"):
+        Path(name).mkdir(parents=True)
+    ended = run(*arguments.split())
+    assert (ended.code, ended.out) == (1, "")
+    assert message in ended.err

@@ -1,5 +1,6 @@
 """What is a tree, which are projective, their scores and their drawings."""
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -8,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import argmetric as am
-from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import Heads, draw_tree
 from argmetric._text.corpus.tree_scores import check_trees
-from argmetric._text.corpus.trees import Tree
-from argmetric.search import read_trees, score_trees, write_trees
+from argmetric.search import Tree, read_trees, score_trees, write_trees
 from tree_texts import put, text_of, tree
 
 
@@ -46,12 +44,11 @@ GOOD = "# fine\n" + rows_of(2, 0) + "\n# text\n1-2\tww\t_\t_\t_\t_\t_\t_\t_\t_\n
 def test_what_is_no_tree_is_read_and_named(heads, token, what):
     trees = read_trees(put("a.conllu", GOOD + rows_of(*heads)))
     place = f"token {token} ('w'): {what}"
-    with pytest.raises(DataError) as error:
+    told = f"a.conllu, line {6 + token}: sentence 2, {place}"
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
         check_trees(trees)
-    assert str(error.value) == f"a.conllu, line {6 + token}: sentence 2, {place}"
-    with pytest.raises(DataError) as error:
+    with pytest.raises(ValueError, match=f"^sentence 1, {re.escape(place)}$"):
         check_trees([trees[0], replace(trees[1], format=None)])
-    assert str(error.value) == f"sentence 1, {place}"
     write_trees("b.conllu", trees)
     assert text_of("b.conllu") == GOOD + rows_of(*heads)
 
@@ -148,12 +145,10 @@ def test_scores_by_hand():
     second = Tree(["Go"], ["VB"], [0], ["root"])
     guess = replace(first, heads=[2, 0, 4, 3, 3], relations=[*relations[:3], "x", "y"])
     found = score_trees([second, first], [second, guess])
-    assert found.heads == (4, 6)
-    assert found.uas == 4 / 6
+    assert (found.heads, found.uas) == ((4, 6), 4 / 6)
     assert found.without_punctuation == (4, 5)
     assert found.uas_without_punctuation == 4 / 5
-    assert found.labelled == (3, 6)
-    assert found.las == 1 / 2
+    assert (found.labelled, found.las) == ((3, 6), 1 / 2)
     assert (found.sentences, found.exact_match) == ((1, 2), 1 / 2)
     assert (found.roots, found.root_accuracy) == ((2, 2), 1.0)
     assert found.by_length[0] == ("1-10", (4, 6), (1, 2))
@@ -231,10 +226,8 @@ def test_scores_are_drawn():
     import matplotlib.pyplot as plt
 
     ax = score_trees([tree([2, 0]), tree([0] + [1] * 44)], [[2, 0], [0] * 45]).plot()
-    assert [text.get_text() for text in ax.get_xticklabels()] == [
-        "1-10\n(1)",
-        ">40\n(1)",
-    ]
+    ticks = [text.get_text() for text in ax.get_xticklabels()]
+    assert ticks == ["1-10\n(1)", ">40\n(1)"]
     assert [bar.get_height() for bar in ax.patches] == [1.0, 1 / 45, 1.0, 0.0]
     assert ax.get_legend() is not None
     plt.close(ax.figure)
@@ -253,17 +246,16 @@ def test_what_cannot_be_scored():
         "predicted[0] must be a list of whole numbers, not 'ab'": ["ab"],
     }
     for message, predicted in wrong.items():
-        with pytest.raises((ValueError, TypeError)) as error:
+        with pytest.raises((ValueError, TypeError), match=f"^{re.escape(message)}$"):
             score_trees(gold, predicted)
-        assert str(error.value) == message
     with pytest.raises(ValueError, match="gold has no sentences"):
         score_trees([], [])
     with pytest.raises(
-        DataError, match=r"^sentence 0, token 1 \('w1'\): it has no head"
+        ValueError, match=r"^sentence 0, token 1 \('w1'\): it has no head"
     ):
         score_trees([tree([-1])], [[0]])
     put("a.dp", "a\tDT\t0\n\nb\tNN\t2\n")
-    with pytest.raises(DataError, match=r"^predicted: a\.dp, line 3: sentence 2, tok"):
+    with pytest.raises(ValueError, match=r"^predicted: a\.dp, line 3: sentence 2, tok"):
         score_trees(
             [tree([0], words=["a"]), tree([0], words=["b"])], read_trees("a.dp")
         )
@@ -329,8 +321,3 @@ def test_drawings_at_their_edges():
 def test_what_cannot_be_drawn(options, message):
     with pytest.raises(ValueError, match=message):
         draw_tree(**{"words": ["a", "b"], "heads": [2, 0]} | options)
-
-
-def test_names_for_users():
-    for name in ("Tree", "TreeScores", "read_trees", "score_trees", "write_trees"):
-        assert getattr(am.search, name).__name__ == name
