@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from argmetric._text.kernels import parsing, parsing_trees, tagging_features
 from argmetric._text.learning import Recipe
-from argmetric._text.parsing import _relations
-from argmetric._text.parsing.templates import read_templates as tree_templates
+from argmetric._text.parsing import _model as _relations
+from argmetric._text.parsing.text import read_templates as tree_templates
 from argmetric._text.parsing.text import read_text
 from argmetric._text.tagging._model import TaggerPolicy, beam, greedy, score_candidates
 from argmetric._text.tagging._training import make_learning
-from argmetric._text.tagging.features import Extractor
 from argmetric._text.tagging.labels import Tier, make_choices
-from argmetric._text.tagging.templates import read_templates
+from argmetric._text.tagging.templates import Extractor, read_templates
 from twins import parsing as tree_twin
 from twins import tagging as twin
 

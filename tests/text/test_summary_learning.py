@@ -16,11 +16,12 @@ from argmetric._text.summaries.material import (
     text_of,
 )
 from argmetric._text.summaries.policies import (
+    Lesson,
     _weights,
     features,
     fixed_features,
     learn_dagger,
-    make_lesson,
+    lesson_steps,
 )
 from argmetric._text.summaries.rouge import rouge_recall, tokens
 from argmetric._text.summaries.weights import (
@@ -302,7 +303,7 @@ def lessons():
     shares = [share_of_references(material) for material in materials]
     weights = learn_weights(materials, shares)
     made = [
-        make_lesson(material, own, weights)
+        Lesson(material, lesson_steps(material, own, weights), fixed_features(material))
         for material, own in zip(materials, shares, strict=True)
     ]
     return made, weights, hotels(8)[1]

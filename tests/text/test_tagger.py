@@ -210,7 +210,7 @@ def test_templates_can_be_added():
 
 
 def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
-    monkeypatch.setattr("argmetric._text.tagging.features._WINDOW", 200)
+    monkeypatch.setattr("argmetric._text.tagging.templates._WINDOW", 200)
 
     # "x" is a name in one half of the text and none in the other: only the sentences
     # near by tell which

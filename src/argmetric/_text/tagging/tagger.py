@@ -39,7 +39,6 @@ from argmetric._text.tagging._training import (
     matrix_labels,
     without_memory,
 )
-from argmetric._text.tagging.features import Extractor, Memory
 from argmetric._text.tagging.labels import (
     Codec,
     Evaluation,
@@ -51,10 +50,14 @@ from argmetric._text.tagging.labels import (
 from argmetric._text.tagging.sentences import (
     Corpus,
     read_corpus,
-    read_dev,
     read_labelled,
 )
-from argmetric._text.tagging.templates import Template, read_templates
+from argmetric._text.tagging.templates import (
+    Extractor,
+    Memory,
+    Template,
+    read_templates,
+)
 
 _BLOCK = 200_000  # tokens labelled at a time
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
@@ -232,7 +235,10 @@ class Tagger(SavedEstimator):
         tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
         corpus, codecs, gold = read_training(sentences, labels, tiers)
         options = resolve(self.get_params(), len(corpus.columns))
-        held = read_dev(dev, len(tiers))
+        held = None
+        if dev is not None:
+            pair = dev if isinstance(dev, tuple) else (dev, None)
+            held, _ = read_labelled(*pair, len(tiers))
         log = Log(on_epoch, self.verbose)
         plan = replace(options, codecs=codecs)
         model = learn_text(plan, corpus, gold, log, held)
