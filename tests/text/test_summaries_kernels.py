@@ -114,23 +114,16 @@ def test_pieces_bring_what_recounting_the_text_says(state):
     words = [word for _, own in pieces for word in own]
     ends = np.append(0, np.cumsum([len(own) for _, own in pieces], dtype=np.int64))
     sizes, gains = np.full(len(pieces), 7.0), np.full((len(pieces), n_values), 7.0)
+    owners = np.array([s for s, _ in pieces], np.int64)
+    candidates = owners, ends, np.array(words, np.int64)
+    whole = [np.empty(n, np.int64) for n in (cluster.n_sentences,) * 2]
+    scratch = (
+        *(*whole, np.empty(cluster.n_words, np.int64)),
+        *(np.empty(n_values), np.empty(n_values)),
+    )
     kernels.measure_pieces(
-        *text,
-        (np.array([s for s, _ in pieces], np.int64), ends, np.array(words, np.int64)),
-        is_kept,
-        counts,
-        steps,
-        costs,
-        room,
-        (
-            np.empty(cluster.n_sentences, dtype=np.int64),
-            np.empty(cluster.n_sentences, dtype=np.int64),
-            np.empty(cluster.n_words, dtype=np.int64),
-            np.empty(n_values),
-            np.empty(n_values),
-        ),
-        sizes,
-        gains,
+        *(*text, candidates, is_kept, counts, steps, costs, room),
+        *(scratch, sizes, gains),
     )
     assert counts.tolist() == before.tolist()
     assert is_kept.tolist() == kept

@@ -134,24 +134,6 @@ def shares(materials):
     return [share_of_references(material) for material in materials]
 
 
-def test_shares_are_those_of_the_references(materials):
-    for material in materials:
-        shares = share_of_references(material)
-        own = [set(twin.grams_of(one)) for one in material.references]
-
-        def share(name, own=own):
-            gram = tuple(name.split())
-            return sum(gram in one for one in own) / len(own)
-
-        names = gram_names(material).tolist()
-        assert shares.sources.tolist() == [share(name) for name in names]
-        assert shares.tokens.tolist() == sorted(
-            {gram[0] for one in own for gram in one if len(gram) == 1}
-        )
-        assert shares.token_shares.tolist() == list(map(share, shares.tokens.tolist()))
-        assert shares.pair_shares.tolist() == list(map(share, shares.pairs.tolist()))
-
-
 def test_rates_are_sums_over_clusters(materials, shares):
     rates = count_rates(materials, shares)
     assert rates.n_clusters == 5
@@ -259,42 +241,6 @@ def test_the_best_pieces_of_a_state_have_half_of_its_weight(n):
     assert weights.sum() == pytest.approx(1.0)
     assert weights[rates >= n - n_best].sum() == pytest.approx(0.5 if n > 1 else 0.0)
     assert len(np.unique(weights)) == (1 if (n % 2 == 0 and n <= 300) or n == 1 else 2)
-
-
-def test_features_of_pieces():
-    """Sentence 2 of 3 is next to one that is kept; its document has 9 words."""
-    cluster = read_cluster(['No lift. I like "it", he said! Ok so.', "Big sun."], "it")
-    material = make_material(cluster, "sentences", None)
-    steps = np.zeros((4, len(material.grams), 1))
-    steps[:, gram_names(material).tolist().index("like it"), 0] = [0.1, 0.2, 0.3, 0.4]
-    growth = start(material, steps, 10)
-    assert growth.measure()
-    growth.take(0, 0.0)
-    assert growth.measure()
-    fixed = fixed_features(material)
-    row, told = features(growth, fixed)[1], fixed[1]
-    # first or not, place, 1 / place, logs of lengths; first person and pronouns by
-    # word; marks of speech and feeling; who said it; share of the sentence, all of it;
-    # tokens by word
-    assert told.tolist() == pytest.approx(
-        [0, 1, 0.5, np.log(5), np.log(9), 0.2, 0.6, 1, 1, 1, 1, 1, 1]
-    )
-    assert row[:9].tolist() == pytest.approx(
-        [np.log(0.5), 0.5, 0.3, 0, 0, 1, 1, 0.2, 0]  # 2 of 10 words are used, 3 left
-    )
-    rates = [10 * value / 5 for value in (0.1, 0.2, 0.3, 0.4)]
-    assert row[9:13].tolist() == pytest.approx(rates)
-    first, second, third, fourth = rates
-    assert row[13:17].tolist() == pytest.approx(
-        [first * np.log(0.5), 0, first * 0.2, 0]
-    )
-    assert row[17:22].tolist() == pytest.approx(
-        [first * second, first**2, second**2, first * third, first * fourth]
-    )
-    assert row[22:].tolist() == pytest.approx(
-        [*told.tolist(), *(first * told).tolist(), *[0] * 6]
-    )
-    assert features(growth, fixed)[3, 5:7].tolist() == [0, 0]  # of another document
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from argmetric.search import Tagger, default_templates
-from argmetric.sequence import Sentence, read_chunks, read_sentences, write_labels
+from argmetric.sequence import Sentence, read_chunks, write_labels
 from tagger_texts import joint_tags, small, text, words_alone
 
 
@@ -284,15 +284,6 @@ def test_weights_of_features_count():
     tagger = Tagger("label", epochs=30, step=0.1).fit_matrix(X, y, [3] * 100)
     assert tagger.score_matrix(X, y, [3] * 100) > 0.95
     assert tagger.labels_ == (0, 1)
-
-
-def test_real_chunks(data_folder):
-    training = read_sentences(data_folder / "conll2000" / "train.txt")[:400]
-    test = read_sentences(data_folder / "conll2000" / "test.txt")[:200]
-    tagger = Tagger("chunk", hash_bits=16).fit(training)
-    result = tagger.evaluate(test)["t"]
-    assert result.f1 > 0.87
-    assert tagger.predict(test[:20]) == [tagger.predict([s])[0] for s in test[:20]]
 
 
 def test_default_templates_for_fewer_columns():

@@ -125,23 +125,14 @@ def test_a_file_holds_arrays_and_text_only(tmp_path):
     assert header["tables"][0][:2] == ["bias", "w[-2]"]
 
 
-def test_a_tagger_is_judged_alike_by_all_its_methods(tmp_path):
+def test_a_label_never_seen_is_missed():
     sentences, labels = text(20)
-    rows = []
-    tagger = Tagger(hash_bits=12, epochs=3)
-    tagger.fit(sentences, labels, dev=(sentences[:5], labels[:5]), on_epoch=rows.append)
-    assert rows == tagger.history_
-    assert all(0.0 <= row["score"] <= 1.0 for row in rows)
-    assert tagger.labels_ == ("B-NP", "B-VP", "I-NP", "O")
+    tagger = small(epochs=3).fit(sentences, labels)
     strange = [["B-LST"] * len(labels[0]), *labels[1:]]
     found = tagger.evaluate(sentences, strange)
     assert list(found) == ["t"]
     assert found["t"].unknown == len(labels[0])
-    assert tagger.score(sentences, strange) == found["t"].f1
-    tagger.save(tmp_path / "m.tag")
-    again = Tagger.load(tmp_path / "m.tag")
-    assert again.evaluate(sentences, strange) == found
-    assert again.get_params() == tagger.get_params()
+    assert tagger.score(sentences, strange) == found["t"].f1 < 1.0
     with pytest.raises(ValueError, match="learned nothing yet"):
         Tagger().evaluate(sentences, labels)
 
@@ -281,46 +272,37 @@ def test_a_tagger_that_learned_nothing_says_so(tmp_path):
 
 
 def test_a_damaged_file_is_told_and_closed(tmp_path):
-    sentences, tags = text(10)
-    tagger = Tagger(hash_bits=10, epochs=1).fit(sentences, tags)
-    tagger.save(tmp_path / "m.tag")
-    data = (tmp_path / "m.tag").read_bytes()
+    Tagger(hash_bits=10, epochs=1).fit(*text(10)).save(tmp_path / "m.tag")
+    data, bad = (tmp_path / "m.tag").read_bytes(), tmp_path / "bad.tag"
     with np.load(tmp_path / "m.tag") as archive:
         arrays = dict(archive)
     header = json.loads(arrays["header"].tobytes())
-
-    def refused(message):
-        with pytest.raises(ValueError, match=message):
-            Tagger.load(tmp_path / "bad.tag")
-
     for size in (0, 1, 100, len(data) // 2, len(data) - 1):
-        (tmp_path / "bad.tag").write_bytes(data[:size])
-        refused("is not a tagger of argmetric, or it is cut off")
+        bad.write_bytes(data[:size])
+        with pytest.raises(ValueError, match="is not a tagger of argmetric, or it is"):
+            Tagger.load(bad)
     rng = np.random.default_rng(0)
     for _ in range(25):
         broken = bytearray(data)
         for place in rng.integers(len(data), size=5):
             broken[place] ^= 1 << int(rng.integers(8))
-        (tmp_path / "bad.tag").write_bytes(broken)
+        bad.write_bytes(broken)
         with contextlib.suppress(ValueError):  # not every bit counts
-            Tagger.load(tmp_path / "bad.tag")
-
-    def written(**changes):
-        text = json.dumps({**header, **changes}).encode()
-        coded = np.frombuffer(text, dtype=np.uint8)
-        with open(tmp_path / "bad.tag", "wb") as file:
-            np.savez(file, **{**arrays, "header": coded})
-
-    for changes in ({"arguments": {"colour": 1}}, {"arguments": None}):
-        written(**changes)
-        refused("is damaged")
-    written(format="argmetric rule")
-    refused("holds 'argmetric rule', not 'argmetric")
-    written(version=99)
-    refused("has version 99")
-    del arrays[next(name for name in arrays if name.endswith("_weights"))]
-    written()
-    refused("is damaged")
+            Tagger.load(bad)
+    weights = next(name for name in arrays if name.endswith("_weights"))
+    for changes, message in (
+        ({"arguments": {"colour": 1}}, "is damaged"),
+        ({"arguments": None}, "is damaged"),
+        ({"format": "argmetric rule"}, "holds 'argmetric rule', not 'argmetric"),
+        ({"version": 99}, "has version 99"),
+        ({}, "is damaged"),  # without weights
+    ):
+        coded = np.frombuffer(json.dumps(header | changes).encode(), dtype=np.uint8)
+        kept = {k: v for k, v in arrays.items() if changes or k != weights}
+        with open(bad, "wb") as file:
+            np.savez(file, **{**kept, "header": coded})
+        with pytest.raises(ValueError, match=message):
+            Tagger.load(bad)
     gc.collect()  # a file left open is a warning, and so an error
 
 
