@@ -1,54 +1,22 @@
-"""Parsers: fitting, parsing, files, and what they refuse."""
+"""Parsers: fitting, parsing, relations, files, and what they refuse."""
 
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from argmetric.search import Parser, Tagger, read_trees, write_trees
+from argmetric.search import Parser, Tagger, Tree, read_trees, write_trees
 from argmetric.sequence import Sentence
-
-WORDS = {
-    "D": ["the", "a"],
-    "J": ["big", "old"],
-    "N": ["cat", "dog", "sun"],
-    "V": ["sees", "eats"],
-    "P": ["in", "with"],
-    ".": ["."],
-}
+from treebank import treebank
 
 
-def noun_phrase(rng, first):
-    """Tags and heads of a noun phrase; that of the noun is left to be filled in."""
-    tags = ["D"] * rng.integers(0, 2) + ["J"] * rng.integers(0, 3) + ["N"]
-    noun = first + len(tags) - 1
-    return tags, [noun] * (len(tags) - 1) + [None], noun
-
-
-def text(n=60, seed=0):
-    """Sentences whose trees follow from the parts of speech."""
-    rng = np.random.default_rng(seed)
-    sentences, trees = [], []
-    for _ in range(n):
-        tags, heads, subject = noun_phrase(rng, 1)
-        verb = len(tags) + 1
-        heads[subject - 1] = verb
-        tags, heads = [*tags, "V"], [*heads, 0]
-        more, others, item = noun_phrase(rng, verb + 1)
-        others[-1] = verb
-        tags, heads = tags + more, heads + others
-        if rng.random() < 0.5:
-            preposition = len(tags) + 1
-            more, others, _ = noun_phrase(rng, preposition + 1)
-            others[-1] = preposition
-            tags, heads = [*tags, "P", *more], [*heads, item, *others]
-        tags, heads = [*tags, "."], [*heads, verb]
-        words = [str(rng.choice(WORDS[tag])) for tag in tags]
-        sentences.append((words, tags))
-        trees.append(heads)
-    return sentences, trees
+def text(n=120, seed=0):
+    """Sentences with their tags, and their heads."""
+    trees = treebank(n, seed)
+    return [(t.words, t.tags) for t in trees], [t.heads.tolist() for t in trees]
 
 
 def small(**options):
@@ -87,7 +55,7 @@ def test_ways_to_hand_over_sentences():
     assert small().fit(trees).score(trees) == small().fit(trees).evaluate(trees).uas
     alone = [words for words, _ in sentences]
     blind = small(templates=["s0.w", "b0.w", "s0.w|b0.w", "s1.w"], roll_in="static")
-    assert blind.fit(alone, heads).score(alone, heads) > 0.9
+    assert blind.fit(alone, heads).score(alone, heads) > 0.8
 
 
 def test_what_trees_come_to():
@@ -308,7 +276,9 @@ def test_a_tagger_that_has_learned_nothing_is_jackknifed(tmp_path):
     parser.save(tmp_path / "parser.npz")
     again = Parser.load(tmp_path / "parser.npz")
     assert again.tagger_.get_params() == parser.tagger_.get_params()
-    assert lists(again.predict([*words_of(others), []])) == [*right, []]
+    found = lists(again.predict([*words_of(others), []]))
+    assert found == lists(parser.predict([*words_of(others), []]))
+    assert np.mean([a == b for a, b in zip(found, [*right, []], strict=True)]) > 0.95
 
 
 SIDES = "left", "right"
@@ -383,3 +353,111 @@ def test_sentences_without_tags_and_without_a_tagger():
         small().fit(words_of(sentences), heads, tagger=tagger())
     with pytest.raises(ValueError, match="the tagger has learned nothing yet"):
         parser.predict([PAIR], tagger=tagger())
+
+
+# -- relations of words to their heads ---------------------------------------------
+
+TRAIN, TEST = treebank(200), treebank(60, seed=1)
+
+
+def labelled(**options):
+    return Parser(**{"hash_bits": 15, "epochs": 6, **options})
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return labelled().fit(TRAIN)
+
+
+def relations_of(trees):
+    return [tree.relations for tree in trees]
+
+
+def test_relations_are_learned(parser):
+    found = parser.evaluate(TEST)
+    assert (found.uas, found.las) == (1.0, 1.0)
+    assert found.labelled.total == sum(map(len, TEST))
+    assert relations_of(parser.parse(TEST)) == relations_of(TEST)
+    assert parser.history_[-1]["stage"] == "relations"
+    assert parser.history_[-1]["error"] < 0.01
+
+
+def test_files_keep_relations(parser, tmp_path):
+    path = tmp_path / "parser.npz"
+    parser.save(path)
+    again = Parser.load(path)
+    assert again.evaluate(TEST).las == 1.0
+    assert again.relations_ == parser.relations_
+    write_trees(tmp_path / "found.conllu", again.parse(TEST))
+    found = read_trees(tmp_path / "found.conllu")
+    assert relations_of(found) == relations_of(TEST)
+
+
+def test_relations_with_a_tagger(tmp_path):
+    tagger = Tagger("pos", hash_bits=12, epochs=3)
+    parser = labelled(direction="left").fit(TRAIN, tagger=tagger)
+    parser.save(tmp_path / "all.npz")
+    again = Parser.load(tmp_path / "all.npz")
+    trees = again.parse([tree.words for tree in TEST])
+    assert [tree.tags for tree in trees] == [tree.tags for tree in TEST]
+    assert relations_of(trees) == relations_of(TEST)
+    assert again.evaluate(TEST).las == 1.0
+
+
+def test_the_seed_decides_and_blocks_do_not(parser, monkeypatch):
+    again, other = labelled().fit(TRAIN), labelled(random_state=1).fit(TRAIN)
+    errors = [[row["error"] for row in p.history_] for p in (parser, again, other)]
+    assert errors[0] == errors[1] != errors[2]
+    monkeypatch.setattr("argmetric._text.parsing._model._BLOCK", 7)
+    assert relations_of(again.parse(TEST)) == relations_of(TEST)
+
+
+def test_sentences_without_relations_teach_none():
+    bare = [replace(tree, relations=None) for tree in TRAIN[60:]]
+    half = [*TRAIN[:60], *bare]
+    parser = labelled(direction="left").fit(half)
+    assert parser.evaluate(TEST).las > 0.97
+    unknown = [replace(tree, relations=["_"] * len(tree)) for tree in bare]
+    same = labelled(direction="left").fit([*TRAIN[:60], *unknown])
+    assert relations_of(same.parse(TEST)) == relations_of(parser.parse(TEST))
+    for none in (bare, unknown):
+        nothing = labelled(direction="left", epochs=1).fit(none)
+        assert nothing.relations_ == ()
+        assert nothing.parse(TEST)[0].relations is None
+        assert nothing.evaluate(TEST).las is None
+    assert parser.evaluate(bare).las is None
+
+
+def test_relations_that_are_not_those_of_the_words():
+    wrong = SimpleNamespace(words=["a"], tags=["X"], heads=[0], relations=["x", "y"])
+    with pytest.raises(ValueError, match="sentence 0 has 1 words and 2 relations"):
+        labelled().fit([wrong])
+    wrong.relations = [3]
+    with pytest.raises(TypeError, match="relations of sentence 0 must be"):
+        labelled().fit([wrong])
+
+
+def test_an_interrupt_keeps_the_trees():
+    def stop(row):
+        if row["stage"] == "relations":
+            raise KeyboardInterrupt
+
+    parser = labelled(direction="left")
+    with pytest.warns(UserWarning, match="learning was interrupted"):
+        parser.fit(TRAIN, on_epoch=stop)
+    assert parser.interrupted_
+    assert parser.evaluate(TEST).uas == 1.0
+    assert parser.evaluate(TEST).las > 0.9
+
+
+def test_the_relation_of_a_root_is_that_of_no_other_word(parser):
+    """Nouns are never roots in training, nor do verbs hang on anything."""
+    found = parser.parse([(["cat"], ["N"]), (["sees", "gives"], ["V", "V"])])
+    for tree in found:
+        for head, name in zip(tree.heads.tolist(), tree.relations, strict=True):
+            assert (name == "root") == (head == 0)
+    one = labelled(direction="left", epochs=1).fit(
+        [Tree(["a"], ["X"], [0], ["root"])] * 4
+    )
+    (tree,) = one.parse([(["b", "a"], ["X", "X"])])
+    assert tree.relations == ["root", "root"]  # there is no other

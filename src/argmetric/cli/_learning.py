@@ -117,7 +117,7 @@ def learned_fields(options: dict[str, Any], learned: Values) -> list[Field]:
     return [*fields[:-1], fields[-1]._replace(words="learned", text=text)]
 
 
-def told(fields: Iterable[Field]) -> tuple[Values, list[tuple[str, str]]]:
+def values_and_lines(fields: Iterable[Field]) -> tuple[Values, list[tuple[str, str]]]:
     """Return the values of fields by the keys of JSON, and the lines for people."""
     fields = list(fields)
     values = {one.key: one.value for one in fields if one.key is not None}
@@ -184,7 +184,7 @@ def train(
         "model": o.model,
         "bytes": os.stat(o.model).st_size,
     }
-    values, facts = told(answer(learned))
+    values, facts = values_and_lines(answer(learned))
     if model.interrupted_ and what != "summarizer":
         notes.append(f"interrupted: this is the best {what} so far")
     values |= learned
@@ -240,7 +240,7 @@ def tell_predicted(
     command: str, o: Given, fields: Iterable[Field], unwritten: str = "lines"
 ) -> int:
     """Tell what became of text that was written, and how long it took."""
-    values, facts = told(fields)
+    values, facts = values_and_lines(fields)
     facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
     return tell(command, values, facts, **how)

@@ -15,7 +15,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._judge import metric_named
-from argmetric.cli._learning import sizes, told
+from argmetric.cli._learning import sizes, values_and_lines
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import count, number, tell
 
@@ -129,7 +129,7 @@ def spans(o: Given) -> int:
         known = f"{100 * share:.1f} % of them known to the model"
     line = fit and f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}"
     together = None if real is None else f"{number(real)} (all spans together)"
-    values, facts = told(
+    values, facts = values_and_lines(
         [
             *sizes(o.file, len(sentences), sum(map(len, sentences))),
             Field("known_features", share, "features", known),

@@ -243,7 +243,7 @@ def evaluate(o: Given) -> int:
         i: int((gold[i].heads != found[i].heads).sum()) for i in scores.worst[: o.worst]
     }
     lengths = [one for one in scores.by_length if one.heads.total]
-    values, facts = learning.told(
+    values, facts = learning.values_and_lines(
         [
             *_sizes(gold),
             Field("predicted", found[0].file, "predicted", found[0].file),

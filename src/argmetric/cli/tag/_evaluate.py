@@ -20,7 +20,7 @@ from argmetric._text.corpus.sentences import Column, ColumnFile, Sentence, read_
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import gate
-from argmetric.cli._learning import OF_TEXTS, read_text_file, sizes, told
+from argmetric.cli._learning import OF_TEXTS, read_text_file, sizes, values_and_lines
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Table, Values, count, number, tell
 from argmetric.cli.scores._page import require, save
@@ -87,7 +87,7 @@ def evaluate(o: Given) -> int:
     whole = count(same["sentences_correct"], "sentence")
     share = f"{number(same['accuracy'])} of the tokens, {whole} whole"
     tags = f"{number(tag['accuracy'])} of the tokens" if tag else ""
-    values, facts = told(
+    values, facts = values_and_lines(
         [
             *sizes(text.name, text.n_sentences, text.n_tokens),
             Field("task", kind, "task", task),
