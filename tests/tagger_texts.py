@@ -2,16 +2,10 @@
 
 import numpy as np
 
-from argmetric.search import (
-    Tagger,
-)
+from argmetric.search import Tagger
 
-WORDS = {
-    "D": ["the", "a"],
-    "N": ["Cat", "dog", "U.S."],
-    "V": ["sees", "ran"],
-    "P": ["of"],
-}
+WORDS = {"D": ["the", "a"], "N": ["Cat", "dog", "U.S."], "V": ["sees", "ran"]}
+WORDS["P"] = ["of"]
 
 
 def text(n=40, seed=0):

@@ -1,6 +1,6 @@
 """Trees in files that several tests read."""
 
-from argmetric._text.corpus.trees import Tree
+from argmetric.search import Tree
 
 
 def put(name, text, encoding="utf-8"):

@@ -1,7 +1,5 @@
 """``argmetric summarize``: files, train, evaluate, bad input."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -9,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from argmetric._text.summaries.rouge import rouge_recall
 from argmetric.cli import main
-from command import Run
+from argmetric.search import score_summaries
 
 REVIEWS = {
     "a.txt": "The room was big and clean. Breakfast was cold. We would come again!",
@@ -21,13 +18,13 @@ REVIEWS = {
 REFERENCES = ["The rooms are big and clean.", "Big room; the lift did not work."]
 
 
-def put(path: str, text: str, encoding: str = "utf-8") -> None:
+def put(path, text, encoding="utf-8"):
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(text.encode(encoding))
 
 
 @pytest.fixture
-def run(run: Run) -> Run:
+def run(run):
     """Run `argmetric summarize` in a folder with small files."""
     for name, text in REVIEWS.items():
         put(f"reviews/{name}", text)
@@ -50,7 +47,7 @@ def run(run: Run) -> Run:
 # -- files ---------------------------------------------------------------------
 
 
-def test_the_summary_alone_is_on_standard_output(run: Run) -> None:
+def test_the_summary_alone_is_on_standard_output(run):
     ended = run("reviews", "--words", "12")
     assert ended.code == 0
     assert 0 < len(ended.out.split()) <= 12
@@ -61,7 +58,7 @@ def test_the_summary_alone_is_on_standard_output(run: Run) -> None:
     assert re.search(r"of +reviews", ended.err)
 
 
-def test_files_and_standard_input_are_documents(run: Run) -> None:
+def test_files_and_standard_input_are_documents(run):
     one = json.loads(run("reviews/b.txt", "reviews/a.txt", "--json").out)
     assert one["name"] == "2 files"
     assert one["documents"] == ["reviews/b.txt", "reviews/a.txt"]
@@ -71,25 +68,22 @@ def test_files_and_standard_input_are_documents(run: Run) -> None:
     assert two["text"] == REVIEWS["a.txt"]  # it fits
 
 
-def test_every_word_of_the_summary_has_its_place(run: Run) -> None:
+def test_every_word_of_the_summary_has_its_place(run):
     found = json.loads(run("reviews", "--words", "15", "--json").out)
     texts = [Path(name).read_text("utf-8") for name in found["documents"]]
     places = found["positions"]
     words = [texts[one["document"]][one["start"] : one["end"]] for one in places]
     assert words == found["text"].split()
     assert found["words"] == found["size"] == len(words) <= 15
+    short = json.loads(run("reviews", "--chars", "40", "--json").out)
+    assert 0 < len(short["text"]) == short["size"] <= 40
+    assert (short["unit"], short["limit"]) == ("characters", 40)
     for i, step in enumerate(found["steps"]):
         pairs = zip(words, places, strict=True)
         assert step["words"] == [word for word, one in pairs if one["step"] == i]
 
 
-def test_a_budget_in_characters(run: Run) -> None:
-    found = json.loads(run("reviews", "--chars", "40", "--json").out)
-    assert 0 < len(found["text"]) == found["size"] <= 40
-    assert (found["unit"], found["limit"]) == ("characters", 40)
-
-
-def test_sentences_that_must_be_in_or_out(run: Run) -> None:
+def test_sentences_that_must_be_in_or_out(run):
     wanted = run("reviews", "--words", "12", "--must", "LIFT  did")
     assert "The lift did not work." in wanted.out
     without = run("reviews", "--never", "clean", "--never", "breakfast was")
@@ -98,7 +92,7 @@ def test_sentences_that_must_be_in_or_out(run: Run) -> None:
     assert "Breakfast" not in without.out
 
 
-def test_a_page_and_a_file(run: Run) -> None:
+def test_a_page_and_a_file(run):
     ended = run("reviews", "--words", "12", "--html", "p.html", "-o", "s.txt")
     assert (ended.code, ended.out) == (0, "")
     assert "written: s.txt\nwritten: p.html\n" in ended.err
@@ -111,37 +105,32 @@ def test_a_page_and_a_file(run: Run) -> None:
     assert kept.split()[0] == text.split()[0]
 
 
-def test_a_summary_is_scored_by_references(run: Run) -> None:
+def test_a_summary_is_scored_by_references(run):
     ended = run("reviews", "--references", "gold", "--words", "12")
-    mean, best = rouge_recall(ended.out, REFERENCES, 1)
+    own = score_summaries([ended.out], [REFERENCES]).by_cluster[0]
+    mean, best = own["rouge_1"], own["rouge_1_best"]
     told = rf"ROUGE-1 +recall {mean:.4f}, with the best reference {best:.4f}"
     assert re.search(told, ended.err)
     options = "--references", "gold", "--words", "12", "--json"
     scores = json.loads(run("reviews", *options).out)["scores"]
-    mean, best = rouge_recall(ended.out, REFERENCES, 2)
+    mean, best = own["rouge_2"], own["rouge_2_best"]
     assert 0 < scores["rouge_2"]["mean"] == mean < best == scores["rouge_2"]["best"]
     assert run("reviews", "--references", "gold/1.txt").code == 0
 
 
-def test_room_that_is_left_is_told(run: Run) -> None:
+def test_room_that_is_left_and_empty_files_are_told(run):
     put("two/a.txt", "The room was big. The sun shone on all of our days there.")
     put("two/b.txt", "The room was big. Rain fell in the evening of the last day.")
-    ended = run("two", "--words", "60", "--json")
-    found = json.loads(ended.out)
+    put("two/d.txt", " \n")
+    found = json.loads(run("two", "--words", "60", "--json").out)
     assert found["text"] == "The room was big."
     assert found["notes"] == [
-        "56 of 60 words are left: nothing more is said in several documents"
+        "two/d.txt is empty: it is left out",
+        "56 of 60 words are left: nothing more is said in several documents",
     ]
 
 
-def test_empty_files_are_left_out_and_told(run: Run) -> None:
-    put("reviews/d.txt", " \n")
-    ended = run("reviews", "--words", "12")
-    assert ended.code == 0
-    assert "note: reviews/d.txt is empty: it is left out" in ended.err
-
-
-def test_other_encodings(run: Run) -> None:
+def test_other_encodings(run):
     put("latin/a.txt", "Très bien. Voilà tout.", "latin-1")
     ended = run("latin", "--words", "5")
     assert (ended.code, ended.out) == (1, "")
@@ -191,9 +180,7 @@ def test_other_encodings(run: Run) -> None:
         ("train data.jsonl -o m --oracle-beam 2", 2, "--oracle-beam is about"),
     ],
 )
-def test_what_is_wrong_is_told(
-    run: Run, arguments: str, code: int, message: str
-) -> None:
+def test_what_is_wrong_is_told(run, arguments, code, message):
     ended = run(*arguments.split())
     assert (ended.code, ended.out) == (code, "")
     assert ended.err.startswith("argmetric: ")
@@ -205,7 +192,7 @@ def test_what_is_wrong_is_told(
 # -- train and evaluate --------------------------------------------------------
 
 
-def test_train_and_use(run: Run) -> None:
+def test_train_and_use(run):
     ended = run("train", "data.jsonl", "--words", "12", "--out", "m")
     assert ended.code == 0
     sizes = "4 clusters, 12 documents, 8 references of data.jsonl"
@@ -215,25 +202,26 @@ def test_train_and_use(run: Run) -> None:
     assert ended.code == 0
     assert 0 < len(ended.out.split()) <= 12
     assert re.search(r"model +m\b", ended.err)
+    # The length that was learned is the usual one
+    assert json.loads(run("reviews", "--model", "m", "--json").out)["limit"] == 12
+    evaluated = json.loads(run("evaluate", "data.jsonl", "--model", "m", "--json").out)
+    assert (evaluated["limit"], evaluated["policy"]) == (12, "weights")
 
 
 @pytest.mark.parametrize("policy", ["dagger", "vine", "searn"])
-def test_what_iterates_tells_of_its_policies(run: Run, policy: str) -> None:
+def test_what_iterates_tells_of_its_policies(run, policy):
     options = "--policy", policy, "--iterations", "2", "--words", "12", "-o", "m"
     ended = run("train", "data.jsonl", *options)
     assert ended.code == 0
     table = ended.out[ended.out.index("policy  ") :].splitlines()
-    assert [line.split("  ")[0] for line in table[2:5]] == [
-        "initial",
-        "iteration 1",
-        "iteration 2",
-    ]
+    names = [line.split("  ")[0] for line in table[2:5]]
+    assert names == ["initial", "iteration 1", "iteration 2"]
     found = json.loads(run("train", "data.jsonl", *options, "--json").out)
     assert [row["iteration"] for row in found["history"]] == [0, 1, 2]
     assert table[2].split()[1] == f"{found['history'][0]['loss']:.4f}"
 
 
-def test_a_query_says_what_a_summary_is_about(run: Run) -> None:
+def test_a_query_says_what_a_summary_is_about(run):
     found = json.loads(run("reviews", "--words", "6", "--query", "lifts", "--json").out)
     assert found["text"] == "The lift did not work."
     assert found["query"] == "lifts"
@@ -253,28 +241,18 @@ def test_a_query_says_what_a_summary_is_about(run: Run) -> None:
     assert "line 2: 'query' is missing: all lines have one, or none" in ended.err
 
 
-def test_the_length_that_was_learned_is_the_usual_one(run: Run) -> None:
-    assert run("train", "data.jsonl", "--words", "9", "-o", "m").code == 0
-    assert json.loads(run("reviews", "--model", "m", "--json").out)["limit"] == 9
-    evaluated = json.loads(run("evaluate", "data.jsonl", "--model", "m", "--json").out)
-    assert (evaluated["limit"], evaluated["policy"]) == (9, "weights")
-
-
-def test_train_from_folders(run: Run) -> None:
+def test_train_from_folders(run):
     put("people/other.txt", "nobody's")
     options = "--references", "people", "--words", "12", "-o", "m", "--json"
     found = json.loads(run("train", "topics", *options).out)
-    assert (found["clusters"], found["documents"], found["reference_count"]) == (
-        3,
-        9,
-        6,
-    )
+    sizes = [found[key] for key in ("clusters", "documents", "reference_count")]
+    assert sizes == [3, 9, 6]
     assert found["references"] == "people"
     assert "people: 1 entry belongs to no cluster" in found["notes"]
     assert found["bytes"] == Path("m").stat().st_size
 
 
-def test_evaluate_tells_scores_words_and_the_convention(run: Run) -> None:
+def test_evaluate_tells_scores_words_and_the_convention(run):
     ended = run("evaluate", "data.jsonl", "--words", "12")
     assert ended.code == 0
     assert "averaged over the references of a cluster, then over clusters" in ended.out
@@ -289,15 +267,12 @@ def test_evaluate_tells_scores_words_and_the_convention(run: Run) -> None:
     assert found["rouge_2"]["mean"] == pytest.approx(first["rouge_2"])
     assert found["rouge_2"]["interval"] == pytest.approx([first["rouge_2"]] * 2)
     assert f"{first['rouge_2']:.4f}" in ended.out
-    text = run("reviews", "--words", "12").out
-    assert found["words"] == first["words"] == len(text.split())
-
-
-def test_evaluate_is_a_gate(run: Run) -> None:
     ended = run("evaluate", "data.jsonl", "--words", "12", "--fail-under", "1")
     assert ended.code == 3
     assert "gate not met: the mean ROUGE-2 recall is" in ended.err
     assert run("evaluate", "data.jsonl", "--fail-under", "0.01").code == 0
+    text = run("reviews", "--words", "12").out
+    assert found["words"] == first["words"] == len(text.split())
 
 
 TREES = """The DT 2
@@ -315,7 +290,7 @@ work VB 0
 """
 
 
-def test_parts_of_sentences_by_a_parser(run: Run) -> None:
+def test_parts_of_sentences_by_a_parser(run):
     put("trees.dp", TREES.replace(" ", "\t") * 6)
     options = "--learn-tagger", "--hash-bits", "10", "--epochs", "1", "-o", "p"
     assert main(["parse", "train", "trees.dp", *options]) == 0
@@ -332,7 +307,7 @@ def test_parts_of_sentences_by_a_parser(run: Run) -> None:
 
 
 @pytest.mark.data
-def test_opinosis_by_its_folders(run: Run, data_folder: Path) -> None:
+def test_opinosis_by_its_folders(run, data_folder):
     root = data_folder / "summ" / "opinosis"
     options = "--references", str(root / "summaries-gold"), "--encoding", "latin-1"
     ended = run("evaluate", str(root / "topics"), *options, "--words", "25", "--json")
@@ -342,7 +317,7 @@ def test_opinosis_by_its_folders(run: Run, data_folder: Path) -> None:
     assert found["rouge_2"]["mean"] > 0.11  # SumBasic is at .116
 
 
-def test_of_markdown_only_sentences_are_taken(run: Run) -> None:
+def test_of_markdown_only_sentences_are_taken(run):
     put(
         "page.md",
         "# Pumps\n\nThe **new** pump runs well. See [here](https://example.org/a).\n\n"
@@ -352,3 +327,101 @@ def test_of_markdown_only_sentences_are_taken(run: Run) -> None:
     ended = run("page.md")
     assert ended.code == 0
     assert ended.out == "The new pump runs well. See here. The old pump is sold.\n"
+
+
+# -- files of sources and references --------------------------------------------
+
+
+def read_as(run, *files, **given):
+    found = json.loads(run(*files, "--json", **given).out)
+    return found["name"], found["documents"], found["notes"]
+
+
+def test_files_and_folders_are_documents_of_one_summary(run):
+    put("rev/b.txt", "Two dogs.")
+    put("rev/a.txt", "\ufeffOne dog.")
+    put("rev/empty.txt", " \n")
+    put("rev/.hidden", "no")
+    put("rev/more/c.txt", "no")
+    left = ["rev/more is a folder: it is left out", "rev/empty.txt is empty: it is "]
+    left[1] += "left out"
+    assert read_as(run, "rev/") == ("rev", ["rev/a.txt", "rev/b.txt"], left)
+    both = ["rev/b.txt", "rev/a.txt"]
+    assert read_as(run, *both) == ("2 files", both, [])
+    name, documents, notes = read_as(run, "rev/b.txt", "rev", "./rev/b.txt")
+    assert (name, documents) == ("3 files", both)
+    assert "2 of the files are given twice" in notes
+
+
+def test_folders_and_lines_are_clusters_with_references(run):
+    put(
+        "lines.jsonl",
+        '{"documents": ["a b", ["c d", "e"]], "references": ["a"], "name": "hotel"}\n\n'
+        '{"documents": ["x"], "references": ["y", "z"]}\n',
+    )
+    found = json.loads(run("evaluate", "lines.jsonl", "--json").out)
+    assert [one["name"] for one in found["clusters"]] == ["hotel", "cluster 2"]
+    put("sorts/food.txt.data", "Nice food. Good.")
+    put("sorts/rooms/1.txt", "Big room.")
+    put("sorts/rooms/2.txt", "Small room.")
+    put("sorts/v2.1.txt", "New.")
+    for name in ("food/food.1.gold", "food/food.2.gold", "rooms.1.txt", "rooms.2.txt"):
+        put(f"right/{name}", "good food")
+    put("right/v2.1.txt", "new")
+    options = "--references", "right", "--json"
+    found = json.loads(run("evaluate", "sorts", *options).out)
+    names = [one["name"] for one in found["clusters"]]
+    assert names == ["food", "rooms", "v2.1.txt"]
+    found = json.loads(run("train", "sorts", *options, "-o", "m").out)
+    assert (found["documents"], found["reference_count"], found["notes"]) == (4, 5, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("nope", "not JSON: Expecting value; needed: a folder with a folder or a file"),
+        ("[1]", "not a JSON object: [1]; needed"),
+        ('{"documents": ["a"]}', "'references' is missing; needed"),
+        ('{"documents": "a", "references": ["a"]}', "'documents' is no list"),
+        ('{"documents": [], "references": ["a"]}', "cluster 1 has no document"),
+        (
+            '{"documents": ["a", ""], "references": ["a"]}',
+            "cluster 1, document 1 is em",
+        ),
+        ('{"documents": ["a"], "references": []}', "cluster 1 has no reference"),
+        ('{"documents": ["a"], "references": ["?"], "name": "h"}', "h: reference 0 is"),
+        ('{"documents": ["a"], "references": [3]}', "references of cluster 1 must be"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told_with_its_number(run, line, message):
+    put("bad.jsonl", '{"documents": ["a"], "references": ["b"]}\n' + line + "\n")
+    ended = run("evaluate", "bad.jsonl")
+    assert ended.code == 1
+    assert ended.err.startswith(f"argmetric: bad.jsonl, line 2: {message}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("outer", "outer has no files, only folders such as outer/empty"),
+        ("outer/empty", "outer/empty/a.txt is empty: there is nothing to summarise"),
+        ("outer/two", "every file of outer/two is empty: there is nothing"),
+        ("bare", "bare has no files\n"),
+        ("evaluate tops --references gold", "tops/b.txt has no reference: there is ne"),
+        ("evaluate tops --references data.jsonl", "data.jsonl must be a folder of ref"),
+        ("evaluate bare --references gold", "bare has no files; needed: a folder"),
+        ("evaluate tops --references said", "said/b.txt: reference 0 is empty"),
+        ("evaluate tops --references none", "none/b has no files: references are miss"),
+    ],
+)
+def test_what_is_wrong_with_folders_is_told(run, arguments, message):
+    put("outer/empty/a.txt", "")
+    put("outer/two/a.txt", "\n")
+    put("outer/two/b.txt", " ")
+    put("tops/b.txt", "two")
+    put("said/b.txt", " ...")
+    for name in ("bare", "none/b"):
+        Path(name).mkdir(parents=True)
+    ended = run(*arguments.split())
+    assert (ended.code, ended.out) == (1, "")
+    assert message in ended.err

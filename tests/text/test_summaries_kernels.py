@@ -3,13 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import summaries as kernels
 from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.summaries.material import fill_pairs, number_grams
+from argmetric._text.summaries.material import number_grams
 from argmetric._text.summaries.rouge import tokens
 from twins import summaries as twin
 
@@ -20,21 +19,6 @@ CLUSTERS = st.lists(
     st.lists(SENTENCES, min_size=1, max_size=3), min_size=1, max_size=2
 ).map(lambda documents: read_cluster(documents, "it"))
 REFERENCES = st.lists(st.lists(st.sampled_from("abcxz"), max_size=5), max_size=2)
-
-
-# --------------------------------------------------------------------------- pairs
-
-
-@given(st.sets(st.integers(0, 2**40), max_size=20), st.integers(0, 2))
-def test_pairs_have_the_numbers_they_were_given(pairs, spare):
-    pairs = np.array(sorted(pairs), dtype=np.int64)
-    keys = np.full(1 << (len(pairs).bit_length() + spare), -1, dtype=np.int64)
-    numbers = np.zeros(len(keys), dtype=np.int64)
-    fill_pairs(pairs, keys, numbers)
-    found = [kernels.number_of(pair, keys, numbers) for pair in pairs.tolist()]
-    assert found == list(range(len(pairs)))
-    others = sorted(set(range(50)) - set(pairs.tolist()))
-    assert {kernels.number_of(pair, keys, numbers) for pair in others} == {-1}
 
 
 # --------------------------------------------------------------------------- grams
@@ -130,23 +114,16 @@ def test_pieces_bring_what_recounting_the_text_says(state):
     words = [word for _, own in pieces for word in own]
     ends = np.append(0, np.cumsum([len(own) for _, own in pieces], dtype=np.int64))
     sizes, gains = np.full(len(pieces), 7.0), np.full((len(pieces), n_values), 7.0)
+    owners = np.array([s for s, _ in pieces], np.int64)
+    candidates = owners, ends, np.array(words, np.int64)
+    whole = [np.empty(n, np.int64) for n in (cluster.n_sentences,) * 2]
+    scratch = (
+        *(*whole, np.empty(cluster.n_words, np.int64)),
+        *(np.empty(n_values), np.empty(n_values)),
+    )
     kernels.measure_pieces(
-        *text,
-        (np.array([s for s, _ in pieces], np.int64), ends, np.array(words, np.int64)),
-        is_kept,
-        counts,
-        steps,
-        costs,
-        room,
-        (
-            np.empty(cluster.n_sentences, dtype=np.int64),
-            np.empty(cluster.n_sentences, dtype=np.int64),
-            np.empty(cluster.n_words, dtype=np.int64),
-            np.empty(n_values),
-            np.empty(n_values),
-        ),
-        sizes,
-        gains,
+        *(*text, candidates, is_kept, counts, steps, costs, room),
+        *(scratch, sizes, gains),
     )
     assert counts.tolist() == before.tolist()
     assert is_kept.tolist() == kept
@@ -219,13 +196,6 @@ def test_spans_are_closed_under_what_they_need(needs, longest):
     assert all(words == sorted(words) for _, words in found)
 
 
-def test_the_spans_of_a_long_sentence():
-    """400 words that need nothing: 5 widths, and the whole."""
-    found = closed_spans([400, 1], [[[]] * 400, [[]]], 5)
-    assert len(found) == 400 + 399 + 398 + 397 + 396 + 1 + 1
-    assert len(closed_spans([400], [[[(i + 1) % 400] for i in range(400)]], 5)) == 1
-
-
 # --------------------------------------------------------------------------- heads
 
 
@@ -275,31 +245,3 @@ def test_words_hang_as_their_parts_do(sentences):
             assert word not in seen, "heads go in a circle"
             seen.add(word)
             word = int(result[word])
-
-
-@pytest.mark.parametrize(
-    ("heads", "words", "is_mark", "expected"),
-    [
-        # "don't go": do and n't hang on go; the word stands at its first part
-        ([3, 3, 0], [0, 0, 1], [0, 0, 0], [1, -1]),
-        # a mark is no head: what hangs on it hangs on what is above
-        ([2, 3, 0], [0, 1, 2], [0, 1, 0], [2, 2, -1]),
-        # "clean." stands at the word even where the mark is the root
-        ([2, 3, 0], [0, 1, 1], [0, 0, 1], [1, -1]),
-        # nothing but marks
-        ([0, 1], [0, 1], [1, 1], [-1, -1]),
-    ],
-)
-def test_heads_of_words_by_hand(heads, words, is_mark, expected):
-    found = twin.word_heads(heads, words, is_mark)
-    assert found[0] == expected
-    result, chosen = np.empty(len(expected), int), np.empty(len(expected), int)
-    kernels.word_heads(
-        np.array(heads),
-        np.array([0, len(heads)]),
-        np.array(words),
-        np.array(is_mark, dtype=bool),
-        result,
-        chosen,
-    )
-    assert result.tolist() == expected

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from argmetric._text.summaries.pieces import STOP_WORDS
-from argmetric._text.summaries.rouge import tokens
 from argmetric.search import Parser, Summarizer, Tree
 from reviews import DOCUMENTS, Chain, Flat, hotels
 from treebank import treebank
@@ -24,20 +22,19 @@ MODES = [
 # -------------------------------------------------------------------------- budgets
 
 
-@pytest.mark.parametrize("summarizer", MODES)
-@pytest.mark.parametrize("words", [5, 9, 14, 100])
-def test_a_budget_of_words_is_kept(summarizer, words):
-    [found] = summarizer.predict([DOCUMENTS], words=words)
-    assert 0 < found.n_words == len(found.text.split()) == found.size <= words
-    assert (found.limit, found.unit) == (words, "words")
+BUDGETS = [("words", n) for n in (5, 9, 14, 100)] + [
+    ("characters", n) for n in (19, 40, 77)
+]
 
 
 @pytest.mark.parametrize("summarizer", MODES)
-@pytest.mark.parametrize("characters", [19, 40, 77])
-def test_a_budget_of_characters_is_kept(summarizer, characters):
-    [found] = summarizer.predict([DOCUMENTS], characters=characters)
-    assert 0 < len(found.text) == found.size <= characters
-    assert (found.limit, found.unit) == (characters, "characters")
+@pytest.mark.parametrize(("unit", "limit"), BUDGETS)
+def test_a_budget_is_kept(summarizer, unit, limit):
+    [found] = summarizer.predict([DOCUMENTS], **{unit: limit})
+    size = len(found.text.split() if unit == "words" else found.text)
+    assert 0 < size == found.size <= limit
+    assert found.n_words == len(found.text.split())
+    assert (found.limit, found.unit) == (limit, unit)
 
 
 def test_a_budget_is_used_to_its_last_unit():
@@ -103,11 +100,7 @@ def test_the_users_own_budget_is_used_up():
         ({"budget": 9, "count": lambda _: None}, TypeError, "what count gives .* None"),
         ({"budget": 9, "count": lambda _: 1.5}, ValueError, "what count gives .* 1.5"),
         ({"budget": 9, "count": lambda _: -1}, ValueError, "what count gives .* -1"),
-        (
-            {"words": 1},
-            ValueError,
-            "cluster 0: the shortest piece .* has 2 words, more",
-        ),
+        ({"words": 1}, ValueError, "cluster 0: the shortest piece .* has 2 words, mo"),
         ({"characters": 11}, ValueError, "has 12 characters, more than .* of 11"),
         ({"budget": 11, "count": len}, ValueError, "has 12 units, more than .* of 11"),
     ],
@@ -202,18 +195,21 @@ def test_sentences_that_there_are_not_are_told(asked, message):
         Summarizer().predict([DOCUMENTS], words=12, must=asked)
 
 
-def test_contradictions_are_told():
-    with pytest.raises(ValueError, match="cluster 0: a sentence is in both must and"):
-        Summarizer().predict([DOCUMENTS], must=[[(0, 0)]], never=[[(0, 0)]])
-    with pytest.raises(ValueError, match="must be in do not fit the budget of 9 units"):
-        Summarizer().predict([DOCUMENTS], budget=9, count=len, must=[[(0, 0)]])
-    every = [(d, s) for d in range(3) for s in range(3)]
-    with pytest.raises(
-        ValueError, match="there is nothing to take; never and min_word"
-    ):
-        Summarizer().predict([DOCUMENTS], never=[every])
-    with pytest.raises(ValueError, match="there is nothing to take"):
-        Summarizer(min_words=50).predict([DOCUMENTS])
+EVERY = [(d, s) for d in range(3) for s in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("floor", "given", "message"),
+    [
+        (1, {"must": [[(0, 0)]], "never": [[(0, 0)]]}, "in both must and"),
+        (1, {"budget": 9, "count": len, "must": [[(0, 0)]]}, "not fit the budget of 9"),
+        (1, {"never": [EVERY]}, "there is nothing to take; never and min_word"),
+        (50, {}, "there is nothing to take"),
+    ],
+)
+def test_contradictions_are_told(floor, given, message):
+    with pytest.raises(ValueError, match=f"cluster 0: .*{message}"):
+        Summarizer(min_words=floor).predict([DOCUMENTS], **given)
 
 
 @pytest.mark.parametrize("summarizer", MODES)
@@ -224,10 +220,6 @@ def test_no_sentence_is_shorter_than_asked(summarizer, floor):
     sizes = [len(one.split()) for one in found.sentences]
     assert sizes
     assert min(sizes) >= floor
-
-
-def content(text):
-    return set(tokens(text)) - STOP_WORDS
 
 
 @given(
@@ -246,7 +238,7 @@ def test_new_sentences_repeat_no_more_than_they_may(sentences, share):
     [found] = Summarizer(redundancy=share).predict([[sentences, sentences]], words=40)
     so_far = set()
     for step in found.steps:
-        own = content(" ".join(step.words))
+        own = {word.strip(".") for word in step.words} - {"the", "is"}
         assert len(own & so_far) <= share * len(own)
         so_far |= own
 
@@ -304,19 +296,13 @@ def test_options_that_cannot_be_are_told(given, message):
         (3, "parser must be a fitted Parser or a path, not 3"),
         (Parser(), "the parser has learned nothing yet"),
         ("nix.parser", "cannot read nix.parser"),
+        (Parser(hash_bits=8, epochs=1, direction="left").fit(treebank(8)), "tag"),
     ],
 )
 def test_compressed_summaries_need_a_parser(parser, message):
     model = Summarizer("compressed", parser=parser)
     with pytest.raises((ValueError, TypeError), match=message):
         model.predict([DOCUMENTS])
-
-
-def test_a_parser_that_does_not_tag_is_told():
-    trees = treebank(8)
-    parser = Parser(hash_bits=8, epochs=1, direction="left").fit(trees)
-    with pytest.raises((ValueError, TypeError), match="tag"):
-        Summarizer("compressed", parser=parser).predict([DOCUMENTS])
 
 
 def test_trees_need_no_parser():
@@ -363,18 +349,10 @@ def test_what_cannot_be_learned_from_is_told(clusters, references, message):
             Summarizer().evaluate(clusters, references)
 
 
-def test_no_cluster_has_no_summary():
+def test_what_has_no_summary():
     assert Summarizer().predict([]) == []
-    with pytest.raises(ValueError, match="cluster 0 has no document"):
-        Summarizer().predict([[]])
-
-
-def test_the_budget_of_the_oracle_is_one_that_fits():
     with pytest.raises(ValueError, match="has 2 words, more than the budget of 1"):
         Summarizer().oracle([DOCUMENTS], [REFERENCES], words=1)
-
-
-def test_words_that_rouge_does_not_know_are_told():
     message = "cluster 1 has no letter of a-z and no digit: words are compared as ROUGE"
     with pytest.raises(ValueError, match=message):
         Summarizer().predict([["A dog."], ["Хорошая гостиница.", "Гостиница!"]])

@@ -1,14 +1,14 @@
 """Summarizers that learn: policies, histories, interrupts, files and clones."""
 
+import io
 import json
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from argmetric._results.whole_files import DataError
-from argmetric._text.summaries import learned as _learned
 from argmetric.search import Parser, Summarizer, Tagger
 from reviews import DOCUMENTS, Chain, hotels
 from treebank import treebank
@@ -81,20 +81,14 @@ def test_what_is_learned_helps_and_the_oracle_is_best(learned):
     assert found["weights"] > found["frequency"] + 0.1
     assert found["dagger"] > found["frequency"] + 0.1
     assert all(one.policy == "oracle" for one in best)
-
-
-def test_scores_are_those_of_the_summaries(learned):
-    clusters, references, models = learned
     scores = models["weights"].evaluate(clusters, references)
-    found = models["weights"].predict(clusters, words=14)
-    assert scores.by_cluster["words"].tolist() == [one.n_words for one in found]
-
-
-def test_gains_of_frequency_are_shares_of_what_there_is():
+    words = [one.n_words for one in models["weights"].predict(clusters, words=14)]
+    assert scores.by_cluster["words"].tolist() == words
     documents = ["big room. old lift.", "big room. old lift."]
-    [found] = Summarizer().predict([documents], words=9)
-    assert found.gains.sum() == pytest.approx(1.0)
-    assert len(found.steps) == 2
+    [whole] = frequency.predict(
+        [documents], words=9
+    )  # gains are shares of all there is
+    assert whole.gains.sum() == pytest.approx(1.0)
 
 
 def test_nothing_is_drawn(learned):
@@ -109,8 +103,6 @@ def test_nothing_is_drawn(learned):
     one, again = fitted(), fitted()
     assert one.history_ == again.history_
     assert same(one.predict(clusters), again.predict(clusters))
-    weights = [model._learned[1].linear.weights for model in (one, again)]
-    assert (weights[0] == weights[1]).all()
 
 
 # ------------------------------------------------------------------------- learning
@@ -139,23 +131,18 @@ def test_lines_and_history_of_dagger(capfd):
     assert capfd.readouterr().err == ""
 
 
-def interrupted(after):
-    real = _learned.learn_dagger
+class Stopped(io.StringIO):
+    """A standard error that is interrupted when a line is written."""
 
-    def learn(*given, **named):
-        for i, row in enumerate(real(*given, **named)):
-            if i == after:
-                raise KeyboardInterrupt
-            yield row
-
-    return learn
+    def write(self, text):
+        raise KeyboardInterrupt
 
 
 def test_an_interrupt_keeps_the_policy_so_far(monkeypatch):
     clusters, references = hotels(4)
     whole = Summarizer(policy="dagger", iterations=1).fit(clusters, references)
-    monkeypatch.setattr(_learned, "learn_dagger", interrupted(1))
-    model = Summarizer(policy="dagger", iterations=3)
+    monkeypatch.setattr(sys, "stderr", Stopped())
+    model = Summarizer(policy="dagger", iterations=3, verbose=1)
     with pytest.warns(UserWarning, match="interrupted: the policy so far is kept"):
         model.fit(clusters, references)
     assert model.interrupted_
@@ -163,16 +150,13 @@ def test_an_interrupt_keeps_the_policy_so_far(monkeypatch):
     assert same(model.predict(clusters), whole.predict(clusters))
 
 
-def test_a_fit_that_fails_leaves_what_was_learned(monkeypatch):
+def test_a_fit_that_fails_leaves_what_was_learned():
     clusters, references = hotels(4)
     model = Summarizer(policy="dagger", iterations=1)
     before = model.fit(clusters, references, words=14).predict(clusters)
     rows = model.history_
     with pytest.raises(ValueError, match="no sentence of the clusters fits the budget"):
         model.fit(clusters, references, words=1)
-    monkeypatch.setattr(_learned, "learn_dagger", interrupted(0))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(clusters, references, words=9)
     assert (model.words_, model.history_) == (14, rows)
     assert same(model.predict(clusters), before)
 
@@ -251,22 +235,16 @@ def test_a_saved_summarizer_is_the_same(learned, tmp_path):
         assert len(again) == len(first)
 
 
-def test_a_saved_summarizer_has_its_parser(compressor, tmp_path):
-    model, clusters, _ = compressor
+def test_a_saved_summarizer_has_its_parser_which_may_be_a_path(compressor, tmp_path):
+    model, clusters, references = compressor
+    expected = model.predict(clusters)
     model.save(tmp_path / "m")
     other = Summarizer.load(tmp_path / "m")
-    assert other.mode == "compressed"
     assert isinstance(other.parser.tagger_, Tagger)
-    assert same(model.predict(clusters), other.predict(clusters))
-
-
-def test_the_parser_may_be_a_path(compressor, tmp_path):
-    model, clusters, references = compressor
+    assert same(other.predict(clusters), expected)
     model.parser.save(tmp_path / "p")
     by_path = clone(model).set_params(parser=str(tmp_path / "p"))
-    by_path.fit(clusters[:6], references[:6], words=10)
-    by_path.save(tmp_path / "m")
-    expected = model.predict(clusters)
+    by_path.fit(clusters[:6], references[:6], words=10).save(tmp_path / "m")
     assert same(by_path.predict(clusters), expected)
     (tmp_path / "p").unlink()
     assert same(Summarizer.load(tmp_path / "m").predict(clusters), expected)
@@ -287,18 +265,8 @@ def test_parameters():
     model = Summarizer(redundancy=0.5)
     assert repr(model) == "Summarizer(mode='sentences', redundancy=0.5)"
     assert model.set_params(mode="compressed", min_words=3) is model
-    assert model.get_params() == {
-        "mode": "compressed",
-        "policy": None,
-        "parser": None,
-        "min_words": 3,
-        "redundancy": 0.5,
-        "iterations": 3,
-        "oracle_beam": None,
-        "beta": 0.5,
-        "random_state": 0,
-        "verbose": 0,
-    }
+    changed = {"mode": "compressed", "min_words": 3, "redundancy": 0.5}
+    assert model.get_params() == Summarizer().get_params() | changed
     with pytest.raises(ValueError, match="Summarizer has no parameter 'beam'"):
         model.set_params(beam=3)
 
@@ -337,7 +305,7 @@ def test_damaged_files_are_told(learned, tmp_path, changed):
     path = tmp_path / "m"
     learned[2]["dagger"].save(path)
     damaged(path, **changed)
-    with pytest.raises(DataError):
+    with pytest.raises(ValueError, match=r"is damaged|not a parser"):
         Summarizer.load(path)
 
 
@@ -345,21 +313,16 @@ def test_other_files_are_told(learned, tmp_path):
     path = tmp_path / "m"
     learned[2]["dagger"].save(path)
     data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="not a summarizer of argmetric, or it is cut"):
-        Summarizer.load(path)
-    with pytest.raises(DataError, match="nix: No such file"):
-        Summarizer.load(tmp_path / "nix")
-    tagger = Tagger("pos", epochs=1, hash_bits=8).fit([["a", "b"]], [["X", "Y"]])
-    tagger.save(path)
-    with pytest.raises(
-        DataError, match="holds 'argmetric tagger', not 'argmetric summ"
-    ):
-        Summarizer.load(path)
-    path.write_bytes(data)
     with np.load(path) as archive:
-        header = json.loads(archive["header"].tobytes())
-    header["version"] = 99
+        header = json.loads(archive["header"].tobytes()) | {"version": 99}
     damaged(path, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
-    with pytest.raises(DataError, match="99"):
+    with pytest.raises(ValueError, match="99"):
+        Summarizer.load(path)
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match="not a summarizer of argmetric, or it is cut"):
+        Summarizer.load(path)
+    with pytest.raises(ValueError, match="nix: No such file"):
+        Summarizer.load(tmp_path / "nix")
+    Tagger("pos", epochs=1, hash_bits=8).fit([["a", "b"]], [["X", "Y"]]).save(path)
+    with pytest.raises(ValueError, match="holds 'argmetric tagger', not 'argmetric su"):
         Summarizer.load(path)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.summaries.growth import Growth, _run, best_of, best_path
+from argmetric._text.summaries.growth import Growth, best_of
 from argmetric._text.summaries.material import (
     Budget,
     make_material,
@@ -16,11 +16,12 @@ from argmetric._text.summaries.material import (
     text_of,
 )
 from argmetric._text.summaries.policies import (
+    Lesson,
     _weights,
     features,
     fixed_features,
     learn_dagger,
-    make_lesson,
+    lesson_steps,
 )
 from argmetric._text.summaries.rouge import rouge_recall, tokens
 from argmetric._text.summaries.weights import (
@@ -32,7 +33,6 @@ from argmetric._text.summaries.weights import (
     learn_weights,
     share_of_references,
 )
-from argmetric.search import Summarizer
 from reviews import hotels
 from twins import summaries as twin
 
@@ -75,16 +75,6 @@ def test_ridge_regression_is_least_squares_with_a_penalty(penalty):
     assert sums.fit(penalty).predict(new) == pytest.approx(expected, rel=1e-7)
 
 
-def test_a_weight_is_so_many_rows():
-    rng = np.random.default_rng(4)
-    x, y = rng.normal(size=(8, 2)), rng.normal(size=8)
-    twice, both = RidgeSums(2), RidgeSums(2)
-    twice.add(x, y, np.full(8, 2.0))
-    both.add(x, y, np.ones(8))
-    both.add(x, y, np.ones(8))
-    assert twice.fit(3.0).weights == pytest.approx(both.fit(3.0).weights, rel=1e-12)
-
-
 def test_what_does_not_vary_has_no_weight():
     rng = np.random.default_rng(5)
     x = np.column_stack([rng.normal(size=30), np.full(30, 0.1), np.full(30, -3e8)])
@@ -92,13 +82,8 @@ def test_what_does_not_vary_has_no_weight():
     found = fit_linear(x, y, 1e-6)
     assert found.weights[1:].tolist() == [0.0, 0.0]
     assert found.predict(np.add(x, [0.0, 5.0, 5.0])) == pytest.approx(y, abs=1e-6)
-    alone = fit_linear(x[:, :1], y, 1e-6)
-    assert found.predict(x) == pytest.approx(alone.predict(x[:, :1]), rel=1e-9)
-
-
-def test_of_no_rows_nothing_is_learned():
-    found = fit_linear(np.empty((0, 2)), np.empty(0), 1.0)
-    assert found.predict(np.ones((3, 2))).tolist() == [0.0] * 3
+    nothing = fit_linear(np.empty((0, 2)), np.empty(0), 1.0)
+    assert nothing.predict(np.ones((3, 2))).tolist() == [0.0] * 3
 
 
 # ------------------------------------------------------------------------- recall
@@ -128,16 +113,6 @@ def test_steps_of_recall_sum_up_to_rouge(documents, references, data):
     assert value == pytest.approx(rouge_recall(text, references)[0], abs=1e-12)
 
 
-@given(DOCUMENTS, REFERENCES, st.integers(5, 20), st.sampled_from([1, 4]))
-def test_gains_of_the_oracle_sum_up_to_rouge(documents, references, words, beam):
-    longest = max(len(one.split()) for own in documents for one in own)
-    summarizer = Summarizer(oracle_beam=beam)
-    [found] = summarizer.oracle([documents], [references], words=max(words, longest))
-    recall = rouge_recall(found.text, references)[0]
-    assert found.gains.sum() == pytest.approx(recall, abs=1e-12)
-    assert (found.gains > 0.0).all()
-
-
 # -------------------------------------------------------------------------- rates
 
 
@@ -154,26 +129,12 @@ def materials():
     return materials_of(5)
 
 
-def test_shares_are_those_of_the_references(materials):
-    for material in materials:
-        shares = share_of_references(material)
-        own = [set(twin.grams_of(one)) for one in material.references]
-
-        def share(name, own=own):
-            gram = tuple(name.split())
-            return sum(gram in one for one in own) / len(own)
-
-        names = gram_names(material).tolist()
-        assert shares.sources.tolist() == [share(name) for name in names]
-        assert shares.tokens.tolist() == sorted(
-            {gram[0] for one in own for gram in one if len(gram) == 1}
-        )
-        assert shares.token_shares.tolist() == list(map(share, shares.tokens.tolist()))
-        assert shares.pair_shares.tolist() == list(map(share, shares.pairs.tolist()))
+@pytest.fixture(scope="module")
+def shares(materials):
+    return [share_of_references(material) for material in materials]
 
 
-def test_rates_are_sums_over_clusters(materials):
-    shares = [share_of_references(material) for material in materials]
+def test_rates_are_sums_over_clusters(materials, shares):
     rates = count_rates(materials, shares)
     assert rates.n_clusters == 5
     sources = [set(gram_names(m)[m.grams.times > 0].tolist()) for m in materials]
@@ -192,8 +153,7 @@ def test_rates_are_sums_over_clusters(materials):
         assert rates.shares[i] == pytest.approx(sum(s for s, one in pairs if one))
 
 
-def test_to_leave_one_out_is_to_count_without_it(materials):
-    shares = [share_of_references(material) for material in materials]
+def test_to_leave_one_out_is_to_count_without_it(materials, shares):
     every = count_rates(materials, shares)
     for i, material in enumerate(materials):
         others = count_rates(
@@ -205,8 +165,7 @@ def test_to_leave_one_out_is_to_count_without_it(materials):
         assert np.abs(every.of(material, None)[0] - expected[0]).max() > 0.05
 
 
-def test_of_what_no_cluster_knows_the_usual_rate_is_expected(materials):
-    shares = [share_of_references(material) for material in materials]
+def test_of_what_no_cluster_knows_the_usual_rate_is_expected(materials, shares):
     rates = count_rates(materials, shares)
     cluster = read_cluster(["Zebras graze. The room was zebras."], "it")
     material = make_material(cluster, "sentences", None)
@@ -224,8 +183,7 @@ def test_of_what_no_cluster_knows_the_usual_rate_is_expected(materials):
 # ------------------------------------------------------------------------ weights
 
 
-def test_weights_are_regressions_on_the_expected_recall(materials):
-    shares = [share_of_references(material) for material in materials]
+def test_weights_are_regressions_on_the_expected_recall(materials, shares):
     weights = learn_weights(materials, shares)
     rows = {False: ([], []), True: ([], [])}
     for material, own in zip(materials, shares, strict=True):
@@ -246,8 +204,7 @@ def test_weights_are_regressions_on_the_expected_recall(materials):
         assert np.corrcoef(linear.predict(x), y)[0, 1] > 0.5
 
 
-def test_only_what_the_sources_say_has_a_weight(materials):
-    shares = [share_of_references(material) for material in materials]
+def test_only_what_the_sources_say_has_a_weight(materials, shares):
     weights = learn_weights(materials, shares)
     cluster = read_cluster(["The room was. Clean and kind."], "it")
     material = make_material(cluster, "sentences", None, ["was clean and kind"])
@@ -273,15 +230,7 @@ def recall_of(growth, references):
 
 
 def rows_of(lessons, weights, iterations, beam=1):
-    return list(
-        learn_dagger(
-            lessons,
-            weights,
-            start,
-            iterations=iterations,
-            beam=beam,
-        )
-    )
+    return list(learn_dagger(lessons, weights, start, iterations=iterations, beam=beam))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 299, 300, 301, 1000])
@@ -294,67 +243,16 @@ def test_the_best_pieces_of_a_state_have_half_of_its_weight(n):
     assert len(np.unique(weights)) == (1 if (n % 2 == 0 and n <= 300) or n == 1 else 2)
 
 
-def test_features_of_pieces():
-    """Sentence 2 of 3 is next to one that is kept; its document has 9 words."""
-    cluster = read_cluster(['No lift. I like "it", he said! Ok so.', "Big sun."], "it")
-    material = make_material(cluster, "sentences", None)
-    steps = np.zeros((4, len(material.grams), 1))
-    steps[:, gram_names(material).tolist().index("like it"), 0] = [0.1, 0.2, 0.3, 0.4]
-    growth = start(material, steps, 10)
-    assert growth.measure()
-    growth.take(0, 0.0)
-    assert growth.measure()
-    fixed = fixed_features(material)
-    row, told = features(growth, fixed)[1], fixed[1]
-    # first or not, place, 1 / place, logs of lengths; first person and pronouns by
-    # word; marks of speech and feeling; who said it; share of the sentence, all of it;
-    # tokens by word
-    assert told.tolist() == pytest.approx(
-        [0, 1, 0.5, np.log(5), np.log(9), 0.2, 0.6, 1, 1, 1, 1, 1, 1]
-    )
-    assert row[:9].tolist() == pytest.approx(
-        [np.log(0.5), 0.5, 0.3, 0, 0, 1, 1, 0.2, 0]  # 2 of 10 words are used, 3 left
-    )
-    rates = [10 * value / 5 for value in (0.1, 0.2, 0.3, 0.4)]
-    assert row[9:13].tolist() == pytest.approx(rates)
-    first, second, third, fourth = rates
-    assert row[13:17].tolist() == pytest.approx(
-        [first * np.log(0.5), 0, first * 0.2, 0]
-    )
-    assert row[17:22].tolist() == pytest.approx(
-        [first * second, first**2, second**2, first * third, first * fourth]
-    )
-    assert row[22:].tolist() == pytest.approx(
-        [*told.tolist(), *(first * told).tolist(), *[0] * 6]
-    )
-    assert features(growth, fixed)[3, 5:7].tolist() == [0, 0]  # of another document
-
-
 @pytest.fixture(scope="module")
 def lessons():
     materials = materials_of(8)
     shares = [share_of_references(material) for material in materials]
     weights = learn_weights(materials, shares)
     made = [
-        make_lesson(material, own, weights)
+        Lesson(material, lesson_steps(material, own, weights), fixed_features(material))
         for material, own in zip(materials, shares, strict=True)
     ]
     return made, weights, hotels(8)[1]
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_the_loss_of_the_initial_policy_is_that_of_the_oracle(lessons, beam):
-    made, weights, references = lessons
-    clusters, _ = hotels(8)
-    [row, _], _ = rows_of(made, weights, 1, beam)[:2]
-    summarizer = Summarizer(oracle_beam=beam)
-    found = summarizer.oracle(clusters, references, words=12)
-    recalls = [
-        rouge_recall(one.text, own)[0]
-        for one, own in zip(found, references, strict=True)
-    ]
-    assert row.iteration == 0
-    assert row.loss == pytest.approx(1.0 - np.mean(recalls), abs=1e-12)
 
 
 def test_rows_tell_of_the_policy_that_was_followed(lessons):
@@ -385,13 +283,6 @@ def test_rows_tell_of_the_policy_that_was_followed(lessons):
         assert row.steps == len(regrets) / len(made)
 
 
-def test_the_initial_policy_loses_the_least_and_what_is_learned_helps(lessons):
-    made, weights, _ = lessons
-    (first, _), *others = rows_of(made, weights, 3)
-    assert first.loss < min(row.loss for row, _ in others)
-    assert first.regret < min(row.regret for row, _ in others)
-
-
 def test_a_policy_is_learned_from_the_states_of_all_before(lessons):
     made, weights, _ = lessons
     one, two = rows_of(made, weights, 1), rows_of(made, weights, 2)
@@ -399,81 +290,3 @@ def test_a_policy_is_learned_from_the_states_of_all_before(lessons):
     assert one[1][1].linear.weights.tolist() == one[0][1].linear.weights.tolist()
     assert two[1][1].linear.weights.tolist() != two[0][1].linear.weights.tolist()
     assert two[2][1] is two[1][1]  # the last one is measured, no more
-
-
-# ------------------------------------------------------------------------- oracle
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_beam_is_never_worse_than_greedy_search(seed):
-    clusters, references = hotels(6, seed)
-    totals = []
-    for beam in (1, 2, 8):
-        found = Summarizer(oracle_beam=beam).oracle(clusters, references, words=14)
-        totals.append([one.gains.sum() for one in found])
-    greedy, narrow, wide = map(np.array, totals)
-    assert (narrow >= greedy).all()
-    assert (wide >= greedy).all()
-
-
-def test_a_beam_finds_what_greedy_search_does_not():
-    documents, reference = ["a b c d. e f g. h i j."], ["a b c d e f g h i j"]
-    greedy, wide = (
-        Summarizer(oracle_beam=beam).oracle([documents], [reference], words=6)[0]
-        for beam in (1, 3)
-    )
-    assert greedy.text == "a b c d."  # 3 pairs for 4 words; then no sentence fits
-    assert greedy.gains.tolist() == [pytest.approx(3 / 9)]
-    assert wide.text == "e f g. h i j."
-    assert sorted(wide.gains.tolist()) == pytest.approx([2 / 9, 3 / 9])  # and "g h"
-
-
-def test_of_a_narrow_beam_the_best_rates_go_on():
-    documents, reference = [["b d e f.", "c e b.", "f b e b."]], ["e b b f f a e f a a"]
-    greedy, narrow = (
-        Summarizer(oracle_beam=beam).oracle([documents], [reference], words=9)[0]
-        for beam in (1, 2)
-    )
-    assert greedy.gains.sum() == pytest.approx(2 / 9)
-    assert narrow.gains.sum() == pytest.approx(3 / 9)
-
-
-def test_where_a_beam_loses_the_greedy_path_is_taken():
-    documents = [
-        ["a c a g g a a.", "a b.", "c a a b a g."],
-        ["h g c g f.", "c c f e b a a.", "h b d b h b b."],
-    ]
-    reference = ["b b h d f e f d f g d h c g"]
-    material = make_material(
-        read_cluster(documents, "it"), "sentences", None, reference
-    )
-    steps = recall_steps(material.grams, material.references)
-    greedy, greedy_path = _run(start(material, steps, 19), 1)
-    beam, _ = _run(start(material, steps, 19), 2)
-    assert beam == pytest.approx(3 / 13)
-    assert greedy == pytest.approx(4 / 13)
-    assert best_path(start(material, steps, 19), 2) == greedy_path
-
-
-def test_the_path_of_a_wide_beam_is_the_best_there_is():
-    """Of few sentences, by enumeration of all sets that fit."""
-    clusters, references = hotels(4, 7)
-    for documents, own in zip(clusters, references, strict=True):
-        cluster = read_cluster([" ".join(documents[:2])], "it")
-        material = make_material(cluster, "sentences", None, own)
-        steps = recall_steps(material.grams, material.references)
-        path = best_path(start(material, steps), 500)
-        growth = start(material, steps)
-        for piece in path:
-            assert growth.measure()
-            assert growth.sizes[piece] > 0.0
-            growth.take(piece, 0.0)
-        sizes = np.diff(cluster.sentence_starts)
-        best = 0.0
-        for chosen in range(1 << cluster.n_sentences):
-            taken = np.array([chosen >> s & 1 for s in range(cluster.n_sentences)])
-            if taken @ sizes <= 12:
-                kept = np.repeat(taken, sizes)
-                text = text_of(cluster.words, kept)
-                best = max(best, rouge_recall(text, own)[0])
-        assert recall_of(growth, own) == pytest.approx(best, abs=1e-12)

@@ -1,5 +1,6 @@
 """What words of a sentence cannot be kept without each other."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -20,59 +21,26 @@ from twins import summaries as twin
 # --------------------------------------------------------------------------- parts
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
-        "room",
-        "clean |.",
-        "clean |! |! |!",
-        "wait |...",
-        "up |--",
-        "do |n't",
-        "ca |n't |,",
-        "DO |N'T |!",
-        "can |not",
-        "Can |not |.",
-        "it |'s",
-        "we |'ve",
-        "They |'ll |?",
-        "dogs |'",
-        "o'clock",
-        "' |em",
-        "$ |5.99 |,",
-        "€ |7",
-        "- |$ |5",
-        "50 |%",
-        "well-made",
-        "and/or",
-        "U.S.",
-        "e.g. |,",
-        "Mr.",
-        "etc |.",
-        "x_1",
-        "--",
-        "& ",
-        "naïve |.",
-    ],
-)
-def test_parts_of_words(expected):
-    parts = [part.strip() for part in expected.split("|")]
-    assert parts_of("".join(parts)) == parts
+PARTS = """
+room / clean|. / clean|!|!|! / wait|... / up|-- / do|n't / ca|n't|, / DO|N'T|! / can|not
+Can|not|. / it|'s / we|'ve / They|'ll|? / dogs|' / o'clock / '|em / $|5.99|, / €|7
+-|$|5 / 50|% / well-made / U.S. / e.g.|, / Mr. / etc|. / x_1 / -- / & / naïve|.
+"""
+TREEBANK = {
+    "(big)": "-LRB- big -RRB-",
+    "[ok.]": "-LRB- ok . -RRB-",
+    "“Don’t!”": "`` Do n't ! ''",
+    '"so"': "`` so ''",
+    '"': "``",
+    "‘tis": "' tis",
+}
 
 
-@pytest.mark.parametrize(
-    ("word", "parts"),
-    [
-        ("(big)", ["-LRB-", "big", "-RRB-"]),
-        ("[ok.]", ["-LRB-", "ok", ".", "-RRB-"]),
-        ("“Don’t!”", ["``", "Do", "n't", "!", "''"]),
-        ('"so"', ["``", "so", "''"]),
-        ('"', ["``"]),
-        ("‘tis", ["'", "tis"]),
-    ],
-)
-def test_marks_are_written_as_the_treebank_does(word, parts):
-    assert parts_of(word) == parts
+def test_parts_of_words_are_written_as_the_treebank_does():
+    for one in re.split(r" / |\n", PARTS.strip()):
+        assert parts_of(one.replace("|", "")) == one.split("|")
+    for word, parts in TREEBANK.items():
+        assert parts_of(word) == parts.split()
 
 
 @given(st.text(min_size=1).map(lambda text: "".join(text.split())).filter(bool))
@@ -113,151 +81,76 @@ STAFF = penn(
 )
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("did", "The staff did not clean our room"),
-        ("The", "The staff did not clean our room"),
-        ("not", "The staff did not clean our room"),
-        ("small", "The staff did not clean our small room"),
-        ("May", "The staff did not clean our room in May"),
-        ("in", "The staff did not clean our room in May"),
-        (".", "The staff did not clean our room ."),
-    ],
-)
-def test_what_is_glued_by_tags(words, expected):
-    assert kept_with(STAFF, *words.split()) == expected
+def test_what_is_glued_by_tags():
+    for word in ("did", "The", "not"):
+        assert kept_with(STAFF, word) == "The staff did not clean our room"
+    assert kept_with(STAFF, "small") == "The staff did not clean our small room"
+    for word in ("May", "in"):
+        assert kept_with(STAFF, word) == "The staff did not clean our room in May"
+    assert kept_with(STAFF, ".") == "The staff did not clean our room ."
 
 
-@pytest.mark.parametrize(
-    ("tree", "word", "expected"),
-    [
-        # the first complement, and pronouns; what comes after may go
-        (
-            penn("It/PRP/2 sang/VBD/0 us/PRP/2 hope/NN/2 and/CC/2 joy/NN/2"),
-            "sang",
-            "It sang us",
-        ),
-        (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "slept", "we ate and slept"),
-        (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "and", "we ate and slept"),
-        # comparatives
-        (
-            penn("tea/NN/2 is/VBZ/0 better/RBR/2 than/IN/3 this/DT/4"),
-            "is",
-            "tea is better",
-        ),
-        (penn("it/PRP/2 had/VBD/0 less/JJR/4 charm/NN/2"), "had", "it had less charm"),
-        # helping verbs to the left and to the right of their verbs
-        (penn("They/PRP/3 have/VBP/3 gone/VBN/0 home/RB/3"), "gone", "They have gone"),
-        (penn("I/PRP/2 would/MD/0 really/RB/4 go/VB/2"), "would", "I would go"),
-        (penn("It/PRP/2 has/VBZ/0 to/TO/2 go/VB/3"), "has", "It has to go"),
-        (penn("Would/MD/0 staff/NNS/1 go/VB/1"), "Would", "Would staff go"),
-        # words that turn what is said around
-        (penn("only/RB/2 cats/NNS/3 sleep/VBP/0"), "sleep", "only cats sleep"),
-        (
-            penn("cats/NNS/2 sleep/VBP/0 if/IN/2 fed/VBN/3"),
-            "sleep",
-            "cats sleep if fed",
-        ),
-        (penn("it/PRP/2 is/VBZ/0 too/RB/4 big/JJ/2"), "is", "it is too big"),
-        # what a form of be says of its subject, and the verb that completes a verb
-        (penn("we/PRP/2 are/VBP/0 here/RB/2"), "are", "we are here"),
-        (
-            penn("it/PRP/2 is/VBZ/0 really/RB/2 by/IN/2 me/PRP/4 now/RB/2"),
-            "is",
-            "it is by me",
-        ),
-        (penn("I/PRP/2 tried/VBD/0 sleeping/VBG/2"), "tried", "I tried sleeping"),
-        # what may be left out
-        (penn("cats/NNS/2 sleep/VBP/0 very/RB/4 well/RB/2"), "sleep", "cats sleep"),
-    ],
-)
+# A tree in rows of word/tag/head | a word of it | what is kept with that
+KEPT = """
+# the first complement, and pronouns; what comes after may go
+It/PRP/2 sang/VBD/0 us/PRP/2 hope/NN/2 and/CC/2 joy/NN/2 | sang | It sang us
+we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2 | slept | we ate and slept
+we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2 | and | we ate and slept
+# comparatives
+tea/NN/2 is/VBZ/0 better/RBR/2 than/IN/3 this/DT/4 | is | tea is better
+it/PRP/2 had/VBD/0 less/JJR/4 charm/NN/2 | had | it had less charm
+# helping verbs to the left and to the right of their verbs
+They/PRP/3 have/VBP/3 gone/VBN/0 home/RB/3 | gone | They have gone
+I/PRP/2 would/MD/0 really/RB/4 go/VB/2 | would | I would go
+It/PRP/2 has/VBZ/0 to/TO/2 go/VB/3 | has | It has to go
+Would/MD/0 staff/NNS/1 go/VB/1 | Would | Would staff go
+# words that turn what is said around
+only/RB/2 cats/NNS/3 sleep/VBP/0 | sleep | only cats sleep
+cats/NNS/2 sleep/VBP/0 if/IN/2 fed/VBN/3 | sleep | cats sleep if fed
+it/PRP/2 is/VBZ/0 too/RB/4 big/JJ/2 | is | it is too big
+# what a form of be says of its subject, and the verb that completes a verb
+we/PRP/2 are/VBP/0 here/RB/2 | are | we are here
+it/PRP/2 is/VBZ/0 really/RB/2 by/IN/2 me/PRP/4 now/RB/2 | is | it is by me
+I/PRP/2 tried/VBD/0 sleeping/VBG/2 | tried | I tried sleeping
+# what may be left out
+cats/NNS/2 sleep/VBP/0 very/RB/4 well/RB/2 | sleep | cats sleep
+# "a" and "an" with all that stands before the noun; "the" with the noun
+We/PRP/2 saw/VBD/0 a/DT/6 really/RB/5 good/JJ/6 time/NN/2
+    | time | We saw a really good time
+We/PRP/2 saw/VBD/0 an/DT/5 old/JJ/5 item/NN/2 | saw | We saw an old item
+The/DT/3 old/JJ/3 bus/NN/4 left/VBD/0 | left | The bus left
+# by their places, where the parser takes a word for another
+The/DT/2 posted/VBN/0 speed/NN/4 limit/NN/2 shows/VBZ/2 | The | The posted speed limit
+I/PRP/2 wash/VBP/0 my/PRP$/2 feet/NNS/2 | feet | I wash my feet
+# the objects of light verbs
+It/PRP/2 gave/VBD/0 us/PRP/2 hope/NN/2 today/RB/2 | gave | It gave us hope
+# words of degree and what they modify, where the parser hung them elsewhere
+We/PRP/2 slept/VBD/0 really/RB/2 well/RB/2 there/RB/2 | really | We slept really well
+We/PRP/3 really/RB/3 slept/VBD/0 well/RB/3 | slept | We slept
+# what a form of be says: asides say nothing
+It/PRP/2 is/VBZ/0 there/RB/2 though/RB/2 | is | It is there
+# conjunctions and relatives with what they open, and what they follow
+It/PRP/2 was/VBD/0 huge/JJ/5 but/CC/5 easy/JJ/2 | but | It was huge but easy
+It/PRP/2 is/VBZ/0 right/RB/2 where/WRB/2 we/PRP/6 were/VBD/4
+    | where | It is where we were
+# a verb without an object and its preposition; a gerund that is a subject
+It/PRP/2 fell/VBD/0 in/IN/2 May/NNP/3 | fell | It fell in May
+Watching/VBG/3 films/NNS/1 drains/VBZ/0 it/PRP/3 | drains | Watching films drains it
+# all that a title says of its noun, names of two nouns, quantities of something
+Great/JJ/2 size/NN/0 for/IN/2 me/PRP/3 | size | Great size
+Old/JJ/3 dog/NN/3 items/NNS/4 sell/VBP/0 well/RB/4 | items | dog items sell
+It/PRP/2 holds/VBZ/0 a/DT/4 lot/NN/2 of/IN/4 tea/NN/5 now/RB/2
+    | lot | It holds a lot of tea
+a/DT/2 ring/NN/0 instead/RB/4 of/IN/2 gold/NN/4 | of | a ring instead of gold
+# a clause that is begun needs the main one, whatever the parser takes for it
+While/IN/2 wet,/JJ/0 we/PRP/4 slept/VBD/2 well/RB/4 | While | While wet, we slept
+"""
+CASES = re.findall(r"^([^#\n].*?)\s+\| (.*?) \| (.*)$", KEPT, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("tree", "word", "expected"), CASES)
 def test_what_is_kept_with_a_word(tree, word, expected):
-    assert kept_with(tree, word) == expected
-
-
-@pytest.mark.parametrize(
-    ("tree", "words", "expected"),
-    [
-        # "a" and "an" with all that stands before the noun; "the" with the noun
-        (
-            penn("We/PRP/2 saw/VBD/0 a/DT/6 really/RB/5 good/JJ/6 time/NN/2"),
-            "time",
-            "We saw a really good time",
-        ),
-        (
-            penn("We/PRP/2 saw/VBD/0 an/DT/5 old/JJ/5 item/NN/2"),
-            "saw",
-            "We saw an old item",
-        ),
-        (penn("The/DT/3 old/JJ/3 bus/NN/4 left/VBD/0"), "left", "The bus left"),
-        # by their places, where the parser takes a word for another
-        (
-            penn("The/DT/2 posted/VBN/0 speed/NN/4 limit/NN/2 shows/VBZ/2"),
-            "The",
-            "The posted speed limit",
-        ),
-        (penn("I/PRP/2 wash/VBP/0 my/PRP$/2 feet/NNS/2"), "feet", "I wash my feet"),
-        # the objects of light verbs
-        (
-            penn("It/PRP/2 gave/VBD/0 us/PRP/2 hope/NN/2 today/RB/2"),
-            "gave",
-            "It gave us hope",
-        ),
-        # words of degree and what they modify, where the parser hung them elsewhere
-        (
-            penn("We/PRP/2 slept/VBD/0 really/RB/2 well/RB/2 there/RB/2"),
-            "really",
-            "We slept really well",
-        ),
-        (penn("We/PRP/3 really/RB/3 slept/VBD/0 well/RB/3"), "slept", "We slept"),
-        # what a form of be says: asides say nothing
-        (penn("It/PRP/2 is/VBZ/0 there/RB/2 though/RB/2"), "is", "It is there"),
-        # conjunctions and relatives with what they open, and what they follow
-        (
-            penn("It/PRP/2 was/VBD/0 huge/JJ/5 but/CC/5 easy/JJ/2"),
-            "but",
-            "It was huge but easy",
-        ),
-        (
-            penn("It/PRP/2 is/VBZ/0 right/RB/2 where/WRB/2 we/PRP/6 were/VBD/4"),
-            "where",
-            "It is where we were",
-        ),
-        # a verb without an object and its preposition; a gerund that is a subject
-        (penn("It/PRP/2 fell/VBD/0 in/IN/2 May/NNP/3"), "fell", "It fell in May"),
-        (
-            penn("Watching/VBG/3 films/NNS/1 drains/VBZ/0 it/PRP/3"),
-            "drains",
-            "Watching films drains it",
-        ),
-        # all that a title says of its noun, names of two nouns, quantities of something
-        (penn("Great/JJ/2 size/NN/0 for/IN/2 me/PRP/3"), "size", "Great size"),
-        (
-            penn("Old/JJ/3 dog/NN/3 items/NNS/4 sell/VBP/0 well/RB/4"),
-            "items",
-            "dog items sell",
-        ),
-        (
-            penn("It/PRP/2 holds/VBZ/0 a/DT/4 lot/NN/2 of/IN/4 tea/NN/5 now/RB/2"),
-            "lot",
-            "It holds a lot of tea",
-        ),
-        (
-            penn("a/DT/2 ring/NN/0 instead/RB/4 of/IN/2 gold/NN/4"),
-            "of",
-            "a ring instead of gold",
-        ),
-        # a clause that is begun needs the main one, whatever the parser takes for it
-        (
-            penn("While/IN/2 wet,/JJ/0 we/PRP/4 slept/VBD/2 well/RB/4"),
-            "While",
-            "While wet, we slept",
-        ),
-    ],
-)
-def test_words_that_carry_the_sense_are_kept(tree, words, expected):
-    assert kept_with(tree, *words.split()) == expected
+    assert kept_with(penn(tree), word) == expected
 
 
 UD = Tree(
@@ -313,16 +206,6 @@ def test_words_are_parsed_in_parts_and_trees_that_were_given_are_kept():
     assert np.flatnonzero(needs.is_negation).tolist() == [1, 5]
 
 
-def test_sentences_without_a_tree_need_a_parser():
-    cluster = read_cluster([[UD], "Fine!"], "reviews")
-    message = (
-        "^reviews has sentences without trees, and mode='compressed' needs them: pass "
-        "parser=, or documents as lists of Tree$"
-    )
-    with pytest.raises(ValueError, match=message):
-        read_needs(cluster, None)
-
-
 @pytest.mark.parametrize(
     ("parse", "message"),
     [
@@ -340,19 +223,8 @@ def test_a_parser_that_gives_no_trees_is_told(parse, message):
 
 # ---------------------------------------------------------------------- properties
 
-WORDS = [
-    "cat",
-    "do",
-    "in",
-    "don't",
-    "not",
-    "never",
-    "no,",
-    "it's",
-    "cannot",
-    "if",
-    "--",
-]
+WORDS = ["cat", "do", "in", "don't", "not", "never", "no,", "it's"]
+WORDS += ["cannot", "if", "--"]
 NEGATIONS = {"don't", "not", "never", "no,", "cannot"}
 TAGS = ["NN", "VB", "IN", "DT", "RB", "CC", "MD", "PRP", "VERB", "ADP", ""]
 RELATIONS = ["nsubj", "advmod", "obj", "obl:tmod", "conj", "cc"]

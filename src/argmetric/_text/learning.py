@@ -26,6 +26,7 @@ MOST_EPOCHS = 100_000  # more passes are a slip of the pen
 _BLOCK = 20_000  # decisions between two looks at the keyboard
 _FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 Learned = Callable[[bool], Any]
+Report = Callable[..., None]  # takes epoch, error, score and seconds by name
 
 
 @dataclass(frozen=True)
@@ -162,16 +163,6 @@ class SavedEstimator(Parameters):
             return cls._unpacked(*found)
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """The result of one epoch."""
-
-    epoch: int
-    error: float
-    score: float | None
-    seconds: float
-
-
 class Learning:
     """Weights that are learned in epochs, by AdaGrad, and averaged.
 
@@ -234,12 +225,12 @@ class Learning:
     def run(
         self,
         score: Callable[[SingleFloats], float] | None = None,
-        report: Callable[[Epoch], None] | None = None,
+        report: Report | None = None,
     ) -> tuple[SingleFloats, bool]:
         """Run all epochs; returns the best weights, and whether an interrupt ended it.
 
         With `score`, the best averaged weights are those of the epoch with the highest
-        score, without it those of the last. `report` hears of every epoch. An interrupt
+        score, without it those of the last. `report` is told every epoch. An interrupt
         before anything is learned goes on to the caller.
         """
         best: tuple[float, SingleFloats] | None = None
@@ -255,7 +246,7 @@ class Learning:
                         best = found, weights
                 seconds = time.perf_counter() - start
                 if report is not None:
-                    report(Epoch(number + 1, error, found, seconds))
+                    report(epoch=number + 1, error=error, score=found, seconds=seconds)
         except KeyboardInterrupt:
             if not self.epoch and not self.weights.any():
                 raise
@@ -273,15 +264,13 @@ class Log:
     # called with every new row
     on_epoch: Callable[[dict[str, Any]], None] | None = None
     verbose: int = 0  # 1 writes a line for each row to standard error
-    # stage, and what `Epoch` has
+    # stage, epoch, share of wrong decisions, score on what is held out, seconds
     rows: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False  # whether Ctrl-C ended the training
 
-    def hear(self, stage: str) -> Callable[[Epoch], None]:
-        """A listener for the epochs of one stage."""
-        return lambda epoch: self.add({"stage": stage, **vars(epoch)})
-
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, stage: str, **found: Any) -> None:
+        """Keep and tell what an epoch of a stage has found."""
+        row = {"stage": stage, **found}
         self.rows.append(row)
         if self.verbose:
             score = "" if row["score"] is None else f", dev {row['score']:.4f}"

@@ -32,12 +32,12 @@ from argmetric._text.parsing._model import (
     unpacked,
     with_relations,
 )
-from argmetric._text.parsing.templates import read_templates
 from argmetric._text.parsing.text import (
     Text,
     projective,
     read_heads,
     read_relations,
+    read_templates,
     read_text,
 )
 from argmetric._text.tagging.tagger import Tagger
@@ -119,7 +119,7 @@ def _learned_tagger(
     one = Tagger(**{**tagger.get_params(), "verbose": 0})
 
     def tell(row: dict[str, Any]) -> None:
-        log.add({**row, "stage": f"{stage}, {row['stage']}"})
+        log.add(**{**row, "stage": f"{stage}, {row['stage']}"})
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "learning was interrupted")

@@ -1,55 +1,126 @@
-"""What commands that learn have in common: training, keeping, telling."""
+"""What commands that learn have in common: options, refusals, training, telling."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import Signature
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
+from cyclopts.validators import Number
 
+from argmetric._results.display import Field
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Facts, Table, Values, count, tell
-from argmetric.cli._values import check_encoding
+from argmetric.cli._report import Table, Values, count, tell
+from argmetric.cli._values import check_encoding, entries
 from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
 
-RECIPE = Group("Recipe", sort_key=2)
 REQUIRED: Any = Signature.empty
-# Options of models of text, and those that mean something of their own there
+POSITIVE = Annotated[int | None, Parameter(validator=Number(gte=1))]
+RECIPE = Group("Recipe", sort_key=2)
+_BITS = Annotated[int | None, Parameter(validator=Number(gte=8, lte=28))]
+# Options of taggers and parsers, and those that mean something of their own there
 OF_TEXTS: dict[str, Any] = {
     "model": opt.option(opt.WrittenPath, None, REQUIRED, alias="-o"),
-    "dev": opt.option(opt.FilePath | None),
-    "encoding": (opt.Encoding, "utf-8"),
-    "direction": opt.option(
-        Literal["left", "right", "both"] | None,
-        RECIPE,
-        help='From where sentences are read; "both" combines two policies.',
-    ),
-    "beam": opt.option(
-        int | None, RECIPE, help="The width of the beam; 1 is greedy search.", gte=1
-    ),
-    "epochs": opt.option(int | None, RECIPE, help="Passes over the sentences.", gte=1),
-    "hash_bits": opt.option(
-        int | None,
-        RECIPE,
-        help="Features are hashed to 2^B rows of weights.",
-        gte=8,
-        lte=28,
-    ),
     "seed": (Annotated[opt.Seed, Parameter(group=RECIPE)], 0),
     "output": (opt.TextTarget, None),
+    "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
+    **opt.table(
+        None,
+        """
+        tagger: A tagger from `argmetric tag train --task pos`; its tags replace those
+            of the file.
+        """,
+        dev=opt.FilePath | None,
+        encoding=(opt.Encoding, "utf-8"),
+        tagger=opt.FilePath | None,
+        learn_tagger=bool,
+        raw=bool,
+    ),
+    **opt.table(
+        RECIPE,
+        """
+        direction: From where sentences are read; "both" combines two policies.
+        beam: The width of the beam; 1 is greedy search.
+        epochs: Passes over the sentences.
+        hash_bits: Features are hashed to 2^B rows of weights.
+        """,
+        direction=Literal["left", "right", "both"] | None,
+        beam=POSITIVE,
+        epochs=POSITIVE,
+        hash_bits=_BITS,
+        templates=opt.FilePath | None,
+        roll_in=Literal["mixed", "gold", "own", "none"] | None,
+        memory=Literal["none", "past", "both"] | None,
+    ),
 }
-_RECIPE = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
+# A way, or one with "no " before it; the options that it refuses; what is said; and why
+_TABLE = """
+no raw: output_format
+    = {} is about --raw: pass it too
+    # lines of tokens are written as they were read
+model: mode parser
+    = {} is part of the model: leave it out
+    # a summarizer keeps what it was trained with
+no compressed: parser
+    = {} is about --mode compressed: pass that too
+    # whole sentences need no parse
+weights: iterations oracle_beam
+    = {} is about --policy dagger or vine: pass one of them too
+    # weights are learned at once
+no vine: beta
+    = {} is about --policy vine: pass that too
+    # no other policy is a mixture
+"""
+REFUSALS = [(way, *re.split(" [=#] ", text)) for way, text in entries(_TABLE)]
+_KEYS = "beam", "memory", "hash_bits", "seed", "roll_in", "epochs", "step", "dropout"
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
+
+
+def refuse(o: Given, way: str) -> None:
+    """Refuse the first option that is given and has no meaning for a way."""
+    for own, options, message, _ in REFUSALS:
+        for name in options.split() if own == way else ():
+            if o.has(name):
+                raise UsageError(message.format(f"--{name.replace('_', '-')}"))
+
+
+def sizes(name: str, sentences: int, tokens: int) -> list[Field]:
+    """Return how many sentences and tokens there are, of which file."""
+    text = f"{count(sentences, 'sentence')}, {count(tokens, 'token')} of {name}"
+    return [
+        Field("file", name, "sentences", text),
+        Field("sentences", sentences),
+        Field("tokens", tokens),
+    ]
+
+
+def learned_fields(options: dict[str, Any], learned: Values) -> list[Field]:
+    """Return how a model was learned: how, how long, how the last epoch ended."""
+    wrong = [f"at last {100 * row['error']:.2f} % wrong" for row in learned["history"]]
+    said = f"roll-in {options['roll_in']}", count(options["epochs"], "epoch")
+    text = ", ".join([*said, f"{learned['seconds']:.1f} s", *wrong[-1:]])
+    options = {**options, "seed": options["random_state"]}
+    fields = [Field(key, options[key]) for key in _KEYS if key in options]
+    return [*fields[:-1], fields[-1]._replace(words="learned", text=text)]
+
+
+def values_and_lines(fields: Iterable[Field]) -> tuple[Values, list[tuple[str, str]]]:
+    """Return the values of fields by the keys of JSON, and the lines for people."""
+    fields = list(fields)
+    values = {one.key: one.value for one in fields if one.key is not None}
+    lines = [(x.words, x.text) for x in fields if x.words is not None and x.text]
+    return values, lines
 
 
 def tell_epoch(row: dict[str, Any]) -> None:
@@ -71,32 +142,12 @@ def warnings_in(notes: list[str]) -> Iterator[None]:
     notes += [s for s in dict.fromkeys(said) if not s.startswith(_INTERRUPT)]
 
 
-def recipe_of(options: dict[str, Any]) -> Values:
-    """Return how a model was learned, by the keys of JSON."""
-    options = {**options, "seed": options["random_state"]}
-    return {key: options[key] for key in _RECIPE if key in options}
-
-
-def how_learned(values: Values) -> str:
-    """Return the line on learning: how, how long, how the last epoch ended."""
-    wrong = [f"at last {100 * row['error']:.2f} % wrong" for row in values["history"]]
-    said = f"roll-in {values['roll_in']}", count(values["epochs"], "epoch")
-    return ", ".join([*said, f"{values['seconds']:.1f} s", *wrong[-1:]])
-
-
-def note_interrupt(model: Any, what: str, learned: Values) -> None:
-    """Add a note where Ctrl-C ended the training."""
-    if model.interrupted_:
-        learned["notes"].append(f"interrupted: this is the best {what} so far")
-
-
 def train(
     command: str,
     what: str,
     model: Any,
     o: Given,
-    doing: str,
-    answer: Callable[[Values], tuple[Values, Facts]],
+    answer: Callable[[Values], Iterable[Field]],
     /,
     *data: Any,
     notes: list[str],
@@ -105,14 +156,17 @@ def train(
 ) -> int:
     """Fit a model on data, save it, and tell; Ctrl-C keeps what was learned.
 
-    `what` people call it; `doing` is what it is learned from. `answer` makes of how it
-    went all that the command found, and its lines; `table` makes a table of that.
-    Warnings come behind the `notes`.
+    `what` people call it. `answer` makes of how it went what the command tells before
+    that; `table` makes a table of it. Warnings come behind the `notes`.
     """
+    items = "clusters" if what == "summarizer" else "sentences"
     started = time.perf_counter()
     with ends_in_order(signal.SIGINT):
         try:
-            with progress(f"training on {doing}"), warnings_in(notes):
+            with (
+                progress(f"training on {len(data[0]):,} {items}"),
+                warnings_in(notes),
+            ):
                 model.fit(*data, **how)
         except KeyboardInterrupt:
             said = "interrupted before anything was learned"
@@ -120,16 +174,18 @@ def train(
             return INTERRUPTED
         seconds = time.perf_counter() - started
         model.save(o.model)
-    values, facts = answer(
-        {
-            "history": model.history_,
-            "interrupted": model.interrupted_,
-            "seconds": seconds,
-            "notes": notes,
-            "model": o.model,
-            "bytes": os.stat(o.model).st_size,
-        }
-    )
+    learned = {
+        "history": model.history_,
+        "interrupted": model.interrupted_,
+        "seconds": seconds,
+        "notes": notes,
+        "model": o.model,
+        "bytes": os.stat(o.model).st_size,
+    }
+    values, facts = values_and_lines(answer(learned))
+    if model.interrupted_ and what != "summarizer":
+        notes.append(f"interrupted: this is the best {what} so far")
+    values |= learned
     found = None if table is None else table(values)
     tell(command, values, facts, json=o.json, table=found)
     return INTERRUPTED if model.interrupted_ else DONE
@@ -140,13 +196,6 @@ def refuse_target(what: str, path: str) -> None:
     if path == "-":
         raise UsageError(f"a {what} is written to a file, not to standard output")
     refuse_bad_target(path)
-
-
-def refuse(why: str, **given: Any) -> None:
-    """Refuse the first option that is given, which {} stands for in the message."""
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(why.format(f"--{name.replace('_', '-')}"))
 
 
 def load_learned(kind: Any, what: str, path: str) -> Any:
@@ -186,10 +235,11 @@ def text_target(o: Given) -> str | None:
 
 
 def tell_predicted(
-    command: str, o: Given, values: Values, facts: Facts, unwritten: str = "lines"
+    command: str, o: Given, fields: Iterable[Field], unwritten: str = "lines"
 ) -> int:
     """Tell what became of text that was written, and how long it took."""
-    facts = [*facts, ("took", f"{values['seconds']:.1f} s")]
+    values, facts = values_and_lines(fields)
+    facts.append(("took", f"{values['seconds']:.1f} s"))
     how: dict[str, Any] = {"json": o.json, "stderr": True, "unwritten": unwritten}
     return tell(command, values, facts, **how)
 

@@ -6,22 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group
 
+from argmetric._results.display import Field
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
 from argmetric._text.corpus.labels import SchemeName, count_chunks
 from argmetric._text.corpus.sentences import CorpusFormat, Sentence
 from argmetric.cli import _options as opt
-from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
 from argmetric.cli._judge import metric_named
+from argmetric.cli._learning import sizes, values_and_lines
 from argmetric.cli._progress import progress, reading
+from argmetric.cli._report import count, number, tell
 
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
-_FOUND = "expected_spans", "expected", "method", "proven", "upper"
 
 
 @command(
@@ -108,52 +109,47 @@ def spans(o: Given) -> int:
             there, chosen, hits = count_chunks(gold, found.labels, o.scheme)
             real = float(metric.value(hits, chosen, there, max(chosen, there)))
     target = None if o.output is None and o.json else o.output or "-"
-    values: _report.Values = {
-        "file": o.file,
-        "sentences": len(sentences),
-        "tokens": sum(len(sentence) for sentence in sentences),
-        "known_features": share,
-        "metric": metric.name,
-        **o.only("scheme", "level", "per_type"),
-        "spans": found.n_spans,
-        **{key: getattr(found, key) for key in _FOUND},
-        "cut_sentences": found.n_cut,
-        "cut_length": found.cut_length,
-        "recalibration": None if fit is None else fit.to_dict(),
-        "real": real,
-        "output": target,
-    }
     if target is not None:
         format = o.output_format or (o.format if target == "-" else None)
         how: dict[str, Any] = {"spans": found.spans, "format": format}
         write_sentences(target, sentences, found.labels, **how)
     notes = []
     if found.cut_length is not None:
-        length = _report.count(found.cut_length, "token")
-        many = f"{_report.count(found.n_cut, 'sentence')} with too many candidates"
-        cut = f"spans of more than {length} were left out"
+        many = f"{count(found.n_cut, 'sentence')} with too many candidates"
+        cut = f"spans of more than {count(found.cut_length, 'token')} were left out"
         empty = "are empty lines missing between sentences?"
         notes = [("note", f"{many}: {cut}; {empty}")]
-    facts = [_report.sentences_asked(values)]
-    if share is not None:
-        known = f"{100 * share:.1f} % of them known to the model"
-        facts.append(("features", known))
     types = "one measure per type" if o.per_type else "all types together"
     measure = f"{metric.name} of spans, {o.scheme} strict; {types}, --level {o.level}"
     what = "E[F]" if found.method == "exact" else "F of expected counts"
-    sure = "" if found.proven else f", at most {_report.number(found.upper)}"
+    sure = "" if found.proven else f", at most {number(found.upper)}"
     counted = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
-    facts += [
-        ("metric", measure),
-        ("spans", counted),
-        ("expected", f"{_report.number(found.expected)} ({what}{sure})"),
-    ]
-    if fit is not None:
-        line = f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}"
-        facts.append(("recalibrated", line))
-    if real is not None:
-        facts.append(("real", f"{_report.number(real)} (all spans together)"))
-    return _report.tell("spans", values, facts, json=o.json, stderr=True, notes=notes)
+    known = None
+    if share is not None:
+        known = f"{100 * share:.1f} % of them known to the model"
+    line = fit and f"slope {fit.slope:.3f}, intercept {fit.intercept:.3f}"
+    together = None if real is None else f"{number(real)} (all spans together)"
+    values, facts = values_and_lines(
+        [
+            *sizes(o.file, len(sentences), sum(map(len, sentences))),
+            Field("known_features", share, "features", known),
+            Field("metric", metric.name, "metric", measure),
+            *(Field(*one) for one in o.only("scheme", "level", "per_type").items()),
+            Field("spans", found.n_spans, "spans", counted),
+            Field("expected_spans", found.expected_spans),
+            Field(
+                *("expected", found.expected, "expected"),
+                f"{number(found.expected)} ({what}{sure})",
+            ),
+            *(Field(key, getattr(found, key)) for key in ("method", "proven", "upper")),
+            Field("cut_sentences", found.n_cut),
+            Field("cut_length", found.cut_length),
+            Field("recalibration", fit and fit.to_dict(), "recalibrated", line),
+            Field("real", real, "real", together),
+            Field("output", target),
+        ]
+    )
+    return tell("spans", values, facts, json=o.json, stderr=True, notes=notes)
 
 
 def _recalibration(o: Given) -> Any:

@@ -16,7 +16,7 @@ from argmetric._jit import borrowing
 from argmetric._jit.hashing import GOLDEN, mix
 
 ONE = np.uint64(1)
-SURE = 0.01  # a decision this sure of its target teaches nothing
+LEAST_DOUBT = 0.01  # 1 - p(target) below which a decision teaches nothing
 _SMALL = 0.002  # nor does a gradient this small
 _FAR = -30.0  # e to this power is nothing beside one
 # The tuples of tagging_layout come without names here: with them, numba's disk

@@ -18,7 +18,7 @@ import numpy as np
 
 from argmetric._jit import borrowing, kernel
 from argmetric._jit.hashing import absorb, draw, mix
-from argmetric._text.kernels.decisions import SURE, best_label, longest_of, place
+from argmetric._text.kernels.decisions import LEAST_DOUBT, best_label, longest_of, place
 
 _S11, _S16 = np.uint64(11), np.uint64(16)
 _LOW16 = np.uint64(0xFFFF)
@@ -261,7 +261,7 @@ def learn_trees(text, scheme, settings, gold, order, learned, when, seed):
                 if targets[k]:
                     right += chances[k]
             when += averaging
-            if 1.0 - right >= SURE:
+            if 1.0 - right >= LEAST_DOUBT:
                 for k in range(3):
                     slopes[k] = chances[k]
                     if targets[k]:

@@ -1,22 +1,194 @@
-"""Policies of one or both directions, how they are learned and how they parse."""
+"""Policies that build trees, and relations of words: learned, and parsing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from argmetric._input.types import Floats, Hashes, Integers, SingleFloats
+from argmetric._input.types import Booleans, Floats, Hashes, Integers, SingleFloats
 from argmetric._results.archives import Arrays
 from argmetric._text.corpus.trees import UNKNOWN, Tree
-from argmetric._text.hashing import dense, sparse
-from argmetric._text.learning import Learning, Log, Recipe, gold_share, learn_directions
-from argmetric._text.parsing._relations import Relations, learn_relations
-from argmetric._text.parsing.templates import Templates, read_templates
-from argmetric._text.parsing.text import Text, mirror, mirrored_heads
+from argmetric._text.hashing import Column, dense, one_a_line, sparse, template_texts
+from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
+from argmetric._text.learning import (
+    Learning,
+    Log,
+    Recipe,
+    Report,
+    gold_share,
+    learn_directions,
+)
+from argmetric._text.parsing.text import (
+    Templates,
+    Text,
+    mirror,
+    mirrored_heads,
+    read_templates,
+)
+from argmetric._text.tagging._model import TaggerPolicy, static_of
+from argmetric._text.tagging._training import make_learning as make_label_learning
+from argmetric._text.tagging.labels import Tier, make_choices
+from argmetric._text.tagging.templates import (
+    Compiled,
+    Template,
+    compile_templates,
+    hashed_rows,
+)
+
+MOST_BITS = 18  # of hashed features, each with a weight for every relation
+_ABSENT, _ROOT = 1, 2  # codes of a node that there is not, and of ROOT
+_FAR = 6  # words; farther is all the same
+_PART = re.compile(r"([a-z0-9.]+)(?:\[([+-]\d)\])?")
+
+# c is the word, h its head, g the head of that; lc and rc are the word's outermost
+# children, s the next child of the head between them; d is how far the head is, and on
+# which side
+_RELATION_TABLE = one_a_line("""
+bias c.w c.p h.w h.p d c.w|d c.p|d h.p|d h.p|c.p h.w|c.w h.w|c.p h.p|c.w h.p|c.p|d
+h.w|c.p|d h.p|c.w|d c.suffix3|c.p|h.p h.suffix3|c.p|h.p g.p|h.p|c.p g.w|h.p|c.w
+c.p[-1]|c.p c.p|c.p[+1] c.p[-1]|c.p|c.p[+1] c.p[-1]|h.p|c.p h.p|c.p|c.p[+1]
+lc.p|c.p|h.p lc.w|c.p|h.p lc.w|c.p|h.w rc.p|c.p|h.p rc.w|c.p|h.p s.p|c.p|h.p
+s.p|c.p|h.w s.p|c.p|h.p|d
+""")
+
+
+@cache
+def _templates() -> tuple[list[str], Compiled]:
+    """The attributes of arcs that templates read, and the templates as arrays."""
+    texts = [text for _, text in template_texts(_RELATION_TABLE)]
+    pieces = [_PART.findall(text) if text != "bias" else [] for text in texts]
+    parts = [[(name, int(offset or 0)) for name, offset in own] for own in pieces]
+    names = list(dict.fromkeys(name for own in parts for name, _ in own))
+    pairs = zip(texts, parts, strict=True)
+    table = [Template(text, tuple(own), ()) for text, own in pairs]
+    return names, compile_templates([table], names)
+
+
+def _nodes(text: Text, heads: Integers) -> dict[str, Integers]:
+    """Rows of what templates read of each word's arc; -1 where it is not there."""
+    starts, n = text.starts, int(text.starts[-1])
+    rows = np.flatnonzero(text.is_word)
+    above = np.full(n, -1, dtype=np.int64)
+    above[rows] = heads[rows] + np.repeat(starts[:-1], np.diff(starts) - 1)
+    head = above[rows]
+    first, last = np.full(n, n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    np.minimum.at(first, head, rows)
+    np.maximum.at(last, head, rows)
+    # A child on the other side is none
+    first[first >= np.arange(n)] = -1
+    last[last <= np.arange(n)] = -1
+    # Children of a head on the same side of it stand beside each other
+    order = np.lexsort((rows, rows > head, head))
+    one, other = order[:-1], order[1:]
+    beside = (head[one] == head[other]) & ((rows > head)[one] == (rows > head)[other])
+    inner = np.full(len(rows), -1, dtype=np.int64)
+    rightward = beside & (rows > head)[one]
+    inner[other[rightward]] = rows[one[rightward]]
+    leftward = beside & (rows < head)[one]
+    inner[one[leftward]] = rows[other[leftward]]
+    return {
+        "c": rows,
+        "h": head,
+        "g": above[head],
+        "lc": first[rows],
+        "rc": last[rows],
+        "s": inner,
+    }
+
+
+def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
+    """Codes of the attributes of every word's arc."""
+    names, _ = _templates()
+    nodes, is_word = _nodes(text, heads), text.is_word
+    kinds = dict.fromkeys(name.partition(".")[2] for name in names)
+    codes = {}  # of all rows, and last that of a node that there is not
+    for kind in filter(None, kinds):
+        values = text.tags if kind == "p" else text.words
+        own = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
+        codes[kind] = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
+        codes[kind][:-1][is_word] = own
+        codes[kind][-1] = _ABSENT
+    found = np.empty((len(text.words), len(names)), dtype=np.uint32)
+    for j, name in enumerate(names):
+        node, _, kind = name.partition(".")
+        if kind:
+            found[:, j] = codes[kind][nodes[node]]
+        else:
+            away = np.clip(nodes["h"] - nodes["c"], -_FAR, _FAR)
+            found[:, j] = np.where(is_word[nodes["h"]], away + 2 * _FAR, _ROOT)
+    return found
+
+
+def _relation_rows(text: Text, heads: Integers, hash_bits: int) -> FeatureRows:
+    """Hashed features of every word's arc."""
+    sentences = text.starts - np.arange(len(text.starts))
+    _, templates = _templates()
+    return hashed_rows(_attributes(text, heads), sentences, templates, hash_bits)
+
+
+def _choices(labels: Sequence[str], hash_bits: int) -> Choices:
+    """Any relation at any word, whatever the one before it is."""
+    tier = Tier("relation", tuple(labels), spans=False)
+    return make_choices([tier], [()], hash_bits=hash_bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Labels of arcs, and the weights that choose among them."""
+
+    labels: tuple[str, ...]  # the relations
+    # which of them may be those of words below a word, and of words below ROOT
+    places: Booleans
+    hash_bits: int  # features are hashed to 2**hash_bits rows of weights
+    weights: SingleFloats  # one for each row and label
+
+    def of(self, text: Text, heads: Integers) -> list[str]:
+        """The relation of every word to its head."""
+        policy = TaggerPolicy(_choices(self.labels, self.hash_bits), self.weights)
+        scores = static_of(policy, _relation_rows(text, heads, self.hash_bits))
+        below_root = heads[text.is_word] == 0
+        scores[~self.places[below_root.astype(np.int64)]] = -np.inf
+        best = scores.argmax(axis=1)
+        return np.array(self.labels, dtype=object)[best].tolist()  # type: ignore[no-any-return]
+
+
+def learn_relations(
+    text: Text,
+    heads: Integers,
+    relations: Sequence[str | None],
+    recipe: Recipe,
+    hash_bits: int,
+    seed: int,
+    report: Report,
+) -> tuple[Relations, bool]:
+    """Learn from right trees; returns what is learned, and whether it is unfinished.
+
+    Words whose relation is None teach nothing; there is one that has a relation.
+    """
+    labels = sorted({name for name in relations if name is not None})
+    number: dict[str | None, int] = {name: i for i, name in enumerate(labels)}
+    codes = (number.get(name, -1) for name in relations)
+    gold = np.fromiter(codes, np.int64, len(relations))
+    known = np.flatnonzero(gold >= 0)
+    bits = min(hash_bits, MOST_BITS)
+    alone = np.arange(len(gold) + 1)  # every word is decided by itself
+    rows = _relation_rows(text, heads, bits)._replace(sentences=alone)
+    own = replace(recipe, roll_in="own")
+    learning = make_label_learning(_choices(labels, bits), own, rows, gold, seed, known)
+    weights, interrupted = learning.run(report=report)
+    places = np.zeros((2, len(labels)), dtype=np.bool_)
+    below_root = heads[text.is_word] == 0
+    places[below_root[known].astype(np.int64), gold[known]] = True
+    places[~places.any(axis=1)] = True  # nothing is known of such arcs
+    return Relations(tuple(labels), places, bits, weights), interrupted
+
 
 _BLOCK = 50_000  # words parsed at a time
 
@@ -32,21 +204,6 @@ class Trees:
     @property
     def text(self) -> tuple[Hashes, Integers]:
         return self.codes, self.starts
-
-
-@dataclass(frozen=True, eq=False)
-class TreePolicy:
-    """Templates and the weights of their features."""
-
-    scheme: tuple[Any, ...]
-    weights: SingleFloats
-
-    def greedy(self, trees: Trees) -> Integers:
-        from argmetric._text.kernels.parsing import parse_greedily
-
-        heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
-        parse_greedily(trees.text, self.scheme, self.weights, heads)
-        return heads
 
 
 def make_learning(
@@ -72,10 +229,18 @@ def make_learning(
 
 @dataclass(frozen=True, eq=False)
 class ParserSide:
-    """A policy that reads from the left, or from the right (reverse)."""
+    """Weights of the features of templates, to read from the left or the right."""
 
     reverse: bool
-    policy: TreePolicy
+    scheme: tuple[Any, ...]
+    weights: SingleFloats
+
+    def greedy(self, trees: Trees) -> Integers:
+        from argmetric._text.kernels.parsing import parse_greedily
+
+        heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
+        parse_greedily(trees.text, self.scheme, self.weights, heads)
+        return heads
 
     def votes(
         self, trees: Trees, width: int, votes: Floats, matrices: Integers
@@ -84,9 +249,8 @@ class ParserSide:
         from argmetric._text.kernels.parsing import parse_beams
 
         heads = np.empty(int(trees.starts[-1]), dtype=np.int64)
-        policy = self.policy.scheme, self.policy.weights
         own = width, self.reverse, heads, votes, matrices
-        parse_beams(trees.text, *policy, *own)
+        parse_beams(trees.text, self.scheme, self.weights, *own)
         return heads
 
 
@@ -127,7 +291,7 @@ class Model:
         (side,) = self.sides
         own = turned(trees) if side.reverse else trees
         if width == 1:
-            heads = side.policy.greedy(own)
+            heads = side.greedy(own)
         else:
             heads = side.votes(own, width, np.empty(0), np.empty(0, np.int64))
         return mirrored_heads(heads, trees.starts) if side.reverse else heads
@@ -169,22 +333,18 @@ def learn_sides(
         held = turned(dev) if reverse and dev is not None else dev
         stage, seed = "right" if reverse else "left", random_state + int(reverse)
         learning = make_learning(scheme, recipe, own, seed)
-        score = None if held is None else _scorer(held, scheme)
-        weights, interrupted = learning.run(score, log.hear(stage))
+
+        def score(weights: SingleFloats, held: Trees) -> float:
+            words = held.heads >= 0
+            hits = ParserSide(reverse, scheme, weights).greedy(held) == held.heads
+            return float(hits[words].mean()) if words.any() else 1.0
+
+        judge = None if held is None else partial(score, held=held)
+        weights, interrupted = learning.run(judge, partial(log.add, stage))
         log.interrupted |= interrupted
-        return ParserSide(reverse, TreePolicy(scheme, weights))
+        return ParserSide(reverse, scheme, weights)
 
     return Model(templates, tuple(learn_directions(directions, side, log)))
-
-
-def _scorer(dev: Trees, scheme: tuple[Any, ...]) -> Callable[[SingleFloats], float]:
-    words = dev.heads >= 0
-
-    def score(weights: SingleFloats) -> float:
-        hits = TreePolicy(scheme, weights).greedy(dev) == dev.heads
-        return float(hits[words].mean()) if words.any() else 1.0
-
-    return score
 
 
 def with_relations(
@@ -206,7 +366,7 @@ def with_relations(
     bits = 64 - int(model.templates.scheme[-1])
     try:
         found, log.interrupted = learn_relations(
-            text, heads, flat, recipe, bits, seed, log.hear("relations")
+            text, heads, flat, recipe, bits, seed, partial(log.add, "relations")
         )
     except KeyboardInterrupt:
         log.interrupted = True
@@ -218,7 +378,7 @@ def packed(model: Model) -> tuple[dict[str, Any], Arrays]:
     """A model as a header and arrays."""
     arrays: Arrays = {}
     for number, side in enumerate(model.sides):
-        arrays |= sparse(f"side{number}", side.policy.weights)
+        arrays |= sparse(f"side{number}", side.weights)
     header: dict[str, Any] = {
         "templates": list(model.templates.texts),
         "hash_bits": 64 - int(model.templates.scheme[-1]),
@@ -236,9 +396,7 @@ def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
     templates = read_templates(header["templates"], header["hash_bits"])
     n = 3 << header["hash_bits"]
     sides = tuple(
-        ParserSide(
-            reverse, TreePolicy(templates.scheme, dense(f"side{number}", arrays, n))
-        )
+        ParserSide(reverse, templates.scheme, dense(f"side{number}", arrays, n))
         for number, reverse in enumerate(header["reverse"])
     )
     relations = None

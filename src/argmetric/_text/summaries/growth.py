@@ -18,9 +18,16 @@ _ROUNDING = 1e-11  # of scores: sums may be taken in any order
 
 
 class Growth:
-    """A summary in the making.
+    r"""A summary S in the making, which grows by the piece p of the best gain by cost.
 
-    steps[value, gram, j] is what occurrence j + 1 of a gram adds to a value of a text.
+    With n_S(g) for the times that S has the gram g, and steps[v, g, j] for what
+    occurrence j + 1 of it adds to value v of a text,
+
+        value_v(S) = Σ_g Σ_{j < n_S(g)} steps[v, g, j]
+        gain_v(p | S) = value_v(S ∪ p) - value_v(S)
+        next piece = argmax_p gain_0(p | S) / cost(p \ S)  where  cost(p \ S) ≤ room
+
+    and room is the budget less the cost of S; a policy may score gains by other rules.
     No sentence is left with fewer words than `min_words`; `redundancy` is the largest
     share of the content of a new sentence that the summary may have already.
     """
@@ -130,9 +137,9 @@ class Growth:
         kept[pieces.words_of(int(np.where(can, costs, np.inf).argmin()))] = True
         return self.budget.size(text_of(self.material.cluster.words, kept))
 
-    def cost_of(self, piece: int) -> float:
-        """What the words of a piece cost that are not kept."""
-        words = self.material.pieces.words_of(piece)
+    def cost_of(self, parts: list[int]) -> float:
+        """What the words of pieces cost that are not kept; no two pieces share one."""
+        words = np.concatenate(list(map(self.material.pieces.words_of, parts)))
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
     def _measure(self) -> None:
@@ -338,7 +345,7 @@ def take_whole(growth: Growth, sentence: int) -> None:
     growth.measure()
     parts = np.atleast_1d(whole).tolist()
     is_known = growth.budget.count is None  # and not only when it is tried
-    is_long = is_known and sum(map(growth.cost_of, parts)) > growth.room
+    is_long = is_known and growth.cost_of(parts) > growth.room
     if is_long or not all(growth.take(part, 0.0) for part in parts):
         raise ValueError(
             f"{cluster.name}: the sentences that must be in do not fit the budget of "
@@ -360,15 +367,6 @@ def refuse_tight(growth: Growth) -> None:
         raise ValueError(
             f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
             f"{budget.unit}, more than the budget of {budget.limit:,}"
-        )
-
-
-def refuse_unknown(material: Material) -> None:
-    """Text without a token has nothing to choose by."""
-    if not material.grams.types:
-        raise ValueError(
-            f"{material.cluster.name} has no letter of a-z and no digit: words are "
-            "compared as ROUGE does, which knows no others"
         )
 
 

@@ -21,11 +21,19 @@ from argmetric._text.summaries.pieces import Parse
 from argmetric._text.summaries.policies import (
     ByStates,
     ByWeights,
+    Lesson,
     SummaryIteration,
+    fixed_features,
     learn_dagger,
-    make_lesson,
+    lesson_steps,
 )
-from argmetric._text.summaries.vines import ByVines, learn_vines, make_vine_lesson
+from argmetric._text.summaries.vines import (
+    ByVines,
+    Completions,
+    VineFeatures,
+    VineLesson,
+    learn_vines,
+)
 from argmetric._text.summaries.weights import Linear, Rates, Shares, Weights
 
 RENAMED = {"searn": "dagger"}  # policies by names that they had
@@ -59,12 +67,23 @@ def learn_policies(
     start = partial(options.start, budget=budget)
     beam, iterations = options.oracle_beam, options.iterations
     if name == "dagger":
-        lessons = [make_lesson(*pair, weights) for pair in pairs]
+        lessons = [
+            Lesson(one, lesson_steps(one, own, weights), fixed_features(one))
+            for one, own in pairs
+        ]
         yield from learn_dagger(
             lessons, weights, start, iterations=iterations, beam=beam
         )
     elif name == "vine":
-        vines = [make_vine_lesson(*pair, weights, budget, beam) for pair in pairs]
+        vines = [
+            VineLesson(
+                one,
+                lesson_steps(one, own, weights),
+                VineFeatures(one, weights, own),
+                Completions(one, budget, beam),
+            )
+            for one, own in pairs
+        ]
         yield from learn_vines(
             vines,
             weights,

@@ -20,9 +20,7 @@ from argmetric._text.summaries.pieces import (
     Parse,
     SummaryPieces,
     read_needs,
-    single_words,
     spans_and_needs,
-    whole_sentences,
 )
 from argmetric._text.summaries.rouge import tokens as tokens_of
 
@@ -223,11 +221,14 @@ def make_material(
     known = [tokens_of(reference) for reference in references]
     grams = number_grams(cluster, known)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
+    vine, every = vine and needs is not None, np.arange(cluster.n_words + 1)
     if needs is None:
-        pieces = whole_sentences(cluster)
+        sentences = np.arange(cluster.n_sentences)
+        pieces = SummaryPieces(sentences, cluster.sentence_starts, every[:-1])
+    elif vine:  # each word is a node
+        pieces = SummaryPieces(cluster.word_sentences, every, every[:-1])
     else:
-        pieces = single_words(cluster) if vine else spans_and_needs(cluster, needs)
-    vine = vine and needs is not None
+        pieces = spans_and_needs(cluster, needs)
     return Material(cluster, pieces, grams, known, needs, vine, query)
 
 

@@ -400,20 +400,6 @@ class SummaryPieces:
         return self.words[self.starts[piece] : self.starts[piece + 1]]
 
 
-def whole_sentences(cluster: Cluster) -> SummaryPieces:
-    return SummaryPieces(
-        np.arange(cluster.n_sentences),
-        cluster.sentence_starts,
-        np.arange(cluster.n_words),
-    )
-
-
-def single_words(cluster: Cluster) -> SummaryPieces:
-    """Each word is one piece: a node of a vine."""
-    every = np.arange(cluster.n_words + 1)
-    return SummaryPieces(cluster.word_sentences, every, every[:-1])
-
-
 def spans_and_needs(cluster: Cluster, needs: Needs) -> SummaryPieces:
     """Spans of words with all that they need, and sentences, each set once."""
     from argmetric._text.kernels.summaries import close_spans

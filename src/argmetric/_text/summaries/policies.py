@@ -221,12 +221,6 @@ class Lesson:
     fixed: Floats  # fixed features of the pieces
 
 
-def make_lesson(material: Material, own: Shares, weights: Weights) -> Lesson:
-    """Values and features for learning from one cluster."""
-    steps = lesson_steps(material, own, weights)
-    return Lesson(material, steps, fixed_features(material))
-
-
 def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
     """Values of grams by what other clusters say, and behind them recall itself."""
     values = value_steps(material, weights, own)

@@ -23,7 +23,6 @@ from argmetric._text.summaries.growth import (
     numbers_of,
     read_budget,
     refuse_tight,
-    refuse_unknown,
     take_whole,
 )
 from argmetric._text.summaries.learned import (
@@ -46,7 +45,7 @@ from argmetric._text.summaries.rouge import (
     score_summaries,
 )
 from argmetric._text.summaries.summary import Summary
-from argmetric._text.summaries.vines import best_vines
+from argmetric._text.summaries.vines import Completions
 from argmetric._text.summaries.weights import learn_weights, share_of_references
 
 PolicyName = Literal["frequency", "weights", "dagger", "vine"]
@@ -355,7 +354,11 @@ class Summarizer(SavedEstimator):
             material = make_material(
                 cluster, self.mode, parse, vine=name == "vine", query=query
             )
-            refuse_unknown(material)
+            if not material.grams.types:
+                raise ValueError(
+                    f"{cluster.name} has no letter of a-z and no digit: words are "
+                    "compared as ROUGE does, which knows no others"
+                )
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
             growth = options.start(material, chooser.steps, limit, is_open)
@@ -406,7 +409,9 @@ class Summarizer(SavedEstimator):
             steps = ByReferences().chooser(material).steps
             growth = options.start(material, steps, limit)
             if vine:
-                path = best_vines(material, limit, options.oracle_beam)
+                nothing = np.zeros(len(material.pieces), dtype=np.uint8)
+                completions = Completions(material, limit, options.oracle_beam)
+                path = completions.best(nothing, limit.room)[1]
             else:
                 other = options.start(material, steps, limit)
                 path = best_path(other, options.oracle_beam)

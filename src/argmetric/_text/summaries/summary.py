@@ -186,7 +186,24 @@ class Summary(Result):
         str
             HTML that needs no network and no scripts.
         """
-        return page(self)
+        title = html.escape(f"Summary of {self.cluster.name}")
+        facts = "; ".join(f"{name}: {value}" for name, value in self.lines())
+        paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences)
+        full = max(self.limit, 1)
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+            f"<h1>{title}</h1>\n"
+            f'<section class="text">{paragraphs or "<p>(nothing)</p>"}</section>\n'
+            f'<meter min="0" max="{full}" value="{self.size}"></meter>\n'
+            f'<p class="facts">{html.escape(facts)}</p>\n'
+            f"<h2>Steps</h2>\n{_steps(self)}\n"
+            f"<h2>Sources</h2>\n{_articles(self)}\n"
+            "<footer>Marked: kept, with the number of the step. <del>Struck through"
+            "</del>: dropped from a sentence of which something is kept.</footer>\n"
+            "</body>\n</html>\n"
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected gain of each step over the words that it added.
@@ -258,28 +275,6 @@ class _Run(NamedTuple):
     start: int
     end: int
     step: int
-
-
-def page(summary: Summary) -> str:
-    """A whole page: the summary, its steps, and the sources."""
-    title = html.escape(f"Summary of {summary.cluster.name}")
-    facts = "; ".join(f"{name}: {value}" for name, value in summary.lines())
-    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in summary.sentences)
-    full = max(summary.limit, 1)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{title}</h1>\n"
-        f'<section class="text">{paragraphs or "<p>(nothing)</p>"}</section>\n'
-        f'<meter min="0" max="{full}" value="{summary.size}"></meter>\n'
-        f'<p class="facts">{html.escape(facts)}</p>\n'
-        f"<h2>Steps</h2>\n{_steps(summary)}\n"
-        f"<h2>Sources</h2>\n{_articles(summary)}\n"
-        "<footer>Marked: kept, with the number of the step. <del>Struck through</del>: "
-        "dropped from a sentence of which something is kept.</footer>\n"
-        "</body>\n</html>\n"
-    )
 
 
 def _steps(summary: Summary) -> str:

@@ -23,7 +23,6 @@ from argmetric._text.summaries.policies import (
     Start,
     StepTally,
     SummaryIteration,
-    lesson_steps,
     value_steps,
 )
 from argmetric._text.summaries.weights import Linear, RidgeSums, Shares, Weights
@@ -268,25 +267,6 @@ def mixture_shares(betas: Sequence[float]) -> Floats:
     return shares
 
 
-class _Walk:
-    """The initial policy on one cluster, asked again wherever others led it."""
-
-    def __init__(self, completions: Completions) -> None:
-        self._completions = completions
-        self._plan: list[int] = []
-
-    def choose(self, growth: Growth) -> int | None:
-        """The next node of the best completion; None where nothing brings more."""
-        if not self._plan:
-            kept = growth.kept_pieces
-            self._plan = self._completions.best(kept, growth.room)[1]
-        return self._plan.pop(0) if self._plan else None
-
-    def leave(self) -> None:
-        """Another policy has decided."""
-        self._plan = []
-
-
 @dataclass(frozen=True, eq=False)
 class VineLesson:
     """A cluster to learn from: values of grams, features, and best completions."""
@@ -295,21 +275,6 @@ class VineLesson:
     steps: Floats
     features: VineFeatures
     completions: Completions
-
-
-def best_vines(material: Material, budget: Budget, beam: int) -> list[int]:
-    """The nodes of the best summary that a beam finds, in turn."""
-    nothing = np.zeros(len(material.pieces), dtype=np.uint8)
-    return Completions(material, budget, beam).best(nothing, budget.room)[1]
-
-
-def make_vine_lesson(
-    material: Material, own: Shares, weights: Weights, budget: Budget, beam: int
-) -> VineLesson:
-    """What learning from one cluster needs."""
-    features = VineFeatures(material, weights, own)
-    steps = lesson_steps(material, own, weights)
-    return VineLesson(material, steps, features, Completions(material, budget, beam))
 
 
 def learn_vines(
@@ -341,21 +306,21 @@ def learn_vines(
         share = _DECISIONS / max(steps * len(lessons), 1.0)
         sums: RidgeSums | None = None
         for lesson in lessons:
-            walk = _Walk(lesson.completions)
+            plan: list[int] = []  # of the initial policy, made anew where others decide
             growth = start(lesson.material, lesson.steps)
             while growth.measure():
                 drawn = int(rng.choice(len(shares), p=shares))
                 rows = lesson.features.rows(growth)
                 can = np.flatnonzero(growth.sizes > 0.0)
-                chosen: int | None
-                if drawn == 0:
-                    chosen = walk.choose(growth)
-                    if chosen is None:
-                        break
-                else:
+                if drawn > 0:
                     regrets = learned[drawn - 1].predict(rows[can])
-                    chosen = int(can[regrets.argmin()])
-                    walk.leave()
+                    chosen, plan = int(can[regrets.argmin()]), []
+                else:
+                    kept = growth.kept_pieces
+                    plan = plan or lesson.completions.best(kept, growth.room)[1]
+                    if not plan:  # nothing brings more
+                        break
+                    chosen = plan.pop(0)
                 if iteration < iterations and rng.random() < share:
                     some = _some(can, chosen, growth, rng)
                     costs = _costs(lesson.completions, growth, some)

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from argmetric._input.types import Floats, Integers, SingleFloats
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
-from argmetric._text.tagging.features import (
+from argmetric._text.tagging.labels import Codec
+from argmetric._text.tagging.sentences import Corpus
+from argmetric._text.tagging.templates import (
     Extractor,
     Memory,
     Source,
@@ -20,8 +22,6 @@ from argmetric._text.tagging.features import (
     memory_of,
     word_numbers,
 )
-from argmetric._text.tagging.labels import Codec
-from argmetric._text.tagging.sentences import Corpus
 
 BeamScores = Literal["log", "raw"]
 Recode = Callable[[Integers], Integers]

@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 from argmetric._input.arguments import check_choice, is_whole, shown, to_float
 from argmetric._text.learning import MOST_EPOCHS, Recipe, RollIn
 from argmetric._text.tagging._model import BeamScores
-from argmetric._text.tagging.features import Memory
 from argmetric._text.tagging.labels import Codec
 from argmetric._text.tagging.templates import (
+    Memory,
     Template,
     default_templates,
     read_templates,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,18 @@ from argmetric._text.tagging._model import (
     text_source,
 )
 from argmetric._text.tagging._recipes import TaggerOptions
-from argmetric._text.tagging.features import (
+from argmetric._text.tagging.labels import Codec, RightLabels, Tier, make_choices
+from argmetric._text.tagging.sentences import Corpus
+from argmetric._text.tagging.templates import (
+    MEMORY,
     Extractor,
     MatrixSource,
     Source,
+    Template,
     history_salts,
     memory_of,
     word_numbers,
 )
-from argmetric._text.tagging.labels import Codec, RightLabels, Tier, make_choices
-from argmetric._text.tagging.sentences import Corpus
-from argmetric._text.tagging.templates import MEMORY, Template
 
 _FOLDS = 5
 
@@ -49,7 +51,7 @@ def make_learning(
     chosen: Integers | None = None,
 ) -> Learning:
     """The learning of a policy from rows of features, before its first epoch."""
-    from argmetric._text.kernels.tagging_train import train
+    from argmetric._text.kernels.tagging import train
 
     sizes, fixed = np.diff(rows.sentences), (tuple(rows), tuple(choices))
 
@@ -108,7 +110,7 @@ def learn_side(
     learning = make_learning(choices, plan.recipe, rows, target, seed, chosen)
     weights, interrupted = learning.run(
         score and (lambda weights: score(TaggerPolicy(choices, weights))),
-        log.hear(stage),
+        partial(log.add, stage),
     )
     log.interrupted |= interrupted
     return TaggerSide(reverse, TaggerPolicy(choices, weights))

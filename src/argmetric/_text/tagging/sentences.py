@@ -244,11 +244,3 @@ def read_labelled(
     corpus = read_corpus(sentences, labels, n_tiers, labelled=True)
     corpus = corpus.only(~corpus.documents)
     return corpus, corpus.labels or ()
-
-
-def read_dev(dev: Any, n_tiers: int) -> Corpus | None:
-    """Sentences to be judged by: sentences, or (sentences, labels) as a tuple."""
-    if dev is None:
-        return None
-    text, right = dev if isinstance(dev, tuple) else (dev, None)
-    return read_labelled(text, right, n_tiers)[0]

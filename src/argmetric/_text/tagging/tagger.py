@@ -39,7 +39,6 @@ from argmetric._text.tagging._training import (
     matrix_labels,
     without_memory,
 )
-from argmetric._text.tagging.features import Extractor, Memory
 from argmetric._text.tagging.labels import (
     Codec,
     Evaluation,
@@ -51,10 +50,14 @@ from argmetric._text.tagging.labels import (
 from argmetric._text.tagging.sentences import (
     Corpus,
     read_corpus,
-    read_dev,
     read_labelled,
 )
-from argmetric._text.tagging.templates import Template, read_templates
+from argmetric._text.tagging.templates import (
+    Extractor,
+    Memory,
+    Template,
+    read_templates,
+)
 
 _BLOCK = 200_000  # tokens labelled at a time
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
@@ -232,7 +235,10 @@ class Tagger(SavedEstimator):
         tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
         corpus, codecs, gold = read_training(sentences, labels, tiers)
         options = resolve(self.get_params(), len(corpus.columns))
-        held = read_dev(dev, len(tiers))
+        held = None
+        if dev is not None:
+            pair = dev if isinstance(dev, tuple) else (dev, None)
+            held, _ = read_labelled(*pair, len(tiers))
         log = Log(on_epoch, self.verbose)
         plan = replace(options, codecs=codecs)
         model = learn_text(plan, corpus, gold, log, held)
@@ -457,43 +463,34 @@ class Tagger(SavedEstimator):
             spans=tuple(tier.spans for tier in tiers),
             right_weight=header["right_weight"],
         )
-        self._options = TaggerOptions(
+        options = self._options = TaggerOptions(
             defaults,
             Recipe(**header["recipe"]),
             tuple(read_templates(table, names) for table in header["tables"]),
             tuple(header["reverse"]),
             **header["options"],
         )
-        self._model = _unpacked_model(header, arrays, tiers, self._options)
+        codecs = tuple(Codec(tier) for tier in tiers)
+        base = header["n_columns"] or 0
+        tables, plain = options.tables, without_memory(options.tables)
+        if header["n_columns"] is None and not header["first_pass"]:
+            tables = plain
 
+        def side(
+            number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]
+        ) -> TaggerSide:
+            how = {"hash_bits": options.hash_bits, "base": base}
+            choices = make_choices(tiers, own, **how, value=options.history_value)
+            weights = dense(f"side{number}", arrays, int(choices.starts[-1]))
+            return TaggerSide(reverse, TaggerPolicy(choices, weights))
 
-def _unpacked_model(
-    header: Mapping[str, Any], arrays: Arrays, tiers: list[Tier], options: TaggerOptions
-) -> TextModel | MatrixModel:
-    codecs = tuple(Codec(tier) for tier in tiers)
-    base = header["n_columns"] or 0
-    tables, plain = options.tables, without_memory(options.tables)
-    if header["n_columns"] is None and not header["first_pass"]:
-        tables = plain
-
-    def side(
-        number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]
-    ) -> TaggerSide:
-        choices = make_choices(
-            tiers,
-            own,
-            hash_bits=options.hash_bits,
-            base=base,
-            value=options.history_value,
-        )
-        weights = dense(f"side{number}", arrays, int(choices.starts[-1]))
-        return TaggerSide(reverse, TaggerPolicy(choices, weights))
-
-    sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
-    if header["n_columns"] is not None:
-        return MatrixModel(codecs, sides, options.tables[0], base)
-    extractor = Extractor(tables, options.hash_bits)
-    if not header["first_pass"]:
-        return TextModel(codecs, extractor, sides)
-    first = Extractor(plain, options.hash_bits), side(len(sides), False, plain)
-    return TextModel(codecs, extractor, sides, options.memory, first)
+        sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
+        if header["n_columns"] is not None:
+            self._model = MatrixModel(codecs, sides, options.tables[0], base)
+            return
+        extractor = Extractor(tables, options.hash_bits)
+        if not header["first_pass"]:
+            self._model = TextModel(codecs, extractor, sides)
+            return
+        first = Extractor(plain, options.hash_bits), side(len(sides), False, plain)
+        self._model = TextModel(codecs, extractor, sides, options.memory, first)

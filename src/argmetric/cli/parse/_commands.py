@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
+from argmetric._results.display import Field
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import draw_tree
 from argmetric._text.corpus.tree_scores import N_WORST, check_trees, score_trees
@@ -13,12 +13,11 @@ from argmetric._text.corpus.tree_writing import write_trees
 from argmetric._text.corpus.trees import Tree, TreeFormat, read_trees
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import gate
 from argmetric.cli._examples import TRAINING_ENDINGS
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Facts, Values, count, number
+from argmetric.cli._report import Values, console, count, number, tell
 from argmetric.cli.scores._refusals import exclude
 from argmetric.metrics import get_metric
 
@@ -38,11 +37,6 @@ _SHARES = {
 }
 _CHANGED: dict[str, Any] = {
     **learning.OF_TEXTS,
-    "tagger": opt.option(
-        opt.FilePath | None,
-        help="A tagger from `argmetric tag train --task pos`; its tags replace those "
-        "of the file.",
-    ),
     "format": opt.option(
         TreeFormat | None,
         help="The format of the input, if neither its name nor its content shows it.",
@@ -56,7 +50,6 @@ _CHANGED: dict[str, Any] = {
     files={"file": opt.FilePath},
     changed={
         **_CHANGED,
-        "learn_tagger": opt.option(bool),
         "direction": (learning.OF_TEXTS["direction"][0], "both"),
         "beam": (learning.OF_TEXTS["beam"][0], 8),
         "roll_in": opt.option(Literal["static", "own"], learning.RECIPE, "own"),
@@ -107,42 +100,32 @@ def train(o: Given) -> int:
         check_trees(held)
     parser = Parser(**o.only("direction", "beam", "roll_in"), **sizes)
 
-    def answer(learned: Values) -> tuple[Values, Facts]:
-        learning.note_interrupt(parser, "parser", learned)
-        source = "learned" if o.learn_tagger else "file" if used is None else "tagger"
-        scores = None if held is None else _attachment(parser.evaluate(held))
-        n_relations = len(parser.relations_)
-        values = {
-            **_sizes(trees),
-            "relations": n_relations,
-            "crossing": parser.n_lifted_,
-            "tags": source,
-            "tagger": o.tagger,
-            "direction": parser.direction_,
-            **learning.recipe_of(parser.get_params()),
-            "dev": None if held is None else held[0].file,
-            "dev_scores": scores,
-            **learned,
-        }
-        tags = {
-            "file": "of the file",
-            "tagger": f"by {o.tagger}, which the parser keeps",
-            "learned": "by a tagger that was learned beside, which the parser keeps",
-        }
-        facts = [
-            _report.sentences_asked(values),
-            ("relations", count(n_relations) if n_relations else "none"),
-            ("tags", tags[source]),
-            ("search", f"direction {parser.direction_}, beam {parser.beam}"),
-            ("learned", learning.how_learned(values)),
+    def answer(learned: Values) -> list[Field]:
+        source, tags = "file", "of the file"
+        if o.learn_tagger:
+            source = "learned"
+            tags = "by a tagger that was learned beside, which the parser keeps"
+        elif used is not None:
+            source, tags = "tagger", f"by {o.tagger}, which the parser keeps"
+        n = len(parser.relations_)
+        search = f"direction {parser.direction_}, beam {parser.beam}"
+        fields = [
+            *_sizes(trees),
+            Field("relations", n, "relations", count(n) if n else "none"),
+            Field("crossing", parser.n_lifted_),
+            Field("tags", source, "tags", tags),
+            Field("tagger", o.tagger),
+            Field("direction", parser.direction_, "search", search),
+            *learning.learned_fields(parser.get_params(), learned),
         ]
-        if scores is not None:
-            facts += [("dev", f"scores on {values['dev']}:"), *_score_facts(scores)]
-        return values, facts
+        if held is None:
+            return [*fields, Field("dev"), Field("dev_scores")]
+        name = held[0].file
+        dev = Field("dev", name, "dev", f"scores on {name}:")
+        return [*fields, dev, *_scores("dev_scores", parser.evaluate(held))]
 
     return learning.train(
-        *("parse train", "parser", parser, o, f"{len(trees):,} sentences", answer),
-        trees,
+        *("parse train", "parser", parser, o, answer, trees),
         notes=[],
         tagger=used,
         dev=held,
@@ -175,9 +158,8 @@ def _tagger(path: str | None) -> Tagger | None:
     return tagger
 
 
-def _sizes(trees: Sequence[Tree]) -> Values:
-    sizes = {"sentences": len(trees), "tokens": sum(map(len, trees))}
-    return {"file": trees[0].file, **sizes}
+def _sizes(trees: list[Tree]) -> list[Field]:
+    return learning.sizes(trees[0].file, len(trees), sum(map(len, trees)))
 
 
 @command(
@@ -205,44 +187,33 @@ def predict(o: Given) -> int:
     from argmetric.search import Parser
 
     parser = learning.load_learned(Parser, "parser", o.model)
-    tagger = _tagger(o.tagger)
-    bare = tagger is None and parser.tagger_ is None
-    trees = _read(o.file, o.format, _UNTAGGED if bare else "")
-    doing = f"parsing {len(trees):,} sentences"
-    found, seconds = learning.timed(doing, parser.parse, trees, tagger=tagger)
-    if target is not None:
-        write_trees(target, found)
-    source, tags = "parser", "by the parser's own tagger"
+    tagger, source, tags = _tagger(o.tagger), "parser", "by the parser's own tagger"
     if tagger is not None:
         source, tags = "tagger", f"by {o.tagger}"
     elif parser.tagger_ is None:
         source, tags = "file", "of the file"
-    values: Values = {
-        **_sizes(trees),
-        "model": o.model,
-        "tags": source,
-        "tagger": o.tagger,
-        "relations": bool(parser.relations_),
-        "seconds": seconds,
-        "output": target,
-    }
+    trees = _read(o.file, o.format, _UNTAGGED if source == "file" else "")
+    doing = f"parsing {len(trees):,} sentences"
+    found, seconds = learning.timed(doing, parser.parse, trees, tagger=tagger)
+    if target is not None:
+        write_trees(target, found)
     labels = "heads and relations" if parser.relations_ else "heads"
-    model = ("model", f"{o.model}, {labels}")
-    facts = [_report.sentences_asked(values), model, ("tags", tags)]
-    return learning.tell_predicted("parse predict", o, values, facts)
-
-
-# ------------------------------------------------------------------------ evaluate
+    fields = [
+        *_sizes(trees),
+        Field("model", o.model, "model", f"{o.model}, {labels}"),
+        Field("tags", source, "tags", tags),
+        Field("tagger", o.tagger),
+        Field("relations", bool(parser.relations_)),
+        Field("seconds", seconds),
+        Field("output", target),
+    ]
+    return learning.tell_predicted("parse predict", o, fields)
 
 
 @command(
     "format worst fail_under json",
     files={"file": opt.FilePath, "predicted": opt.FilePath},
-    changed={
-        **_CHANGED,
-        "worst": opt.option(int, None, N_WORST, gte=0, lte=N_WORST),
-        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
-    },
+    changed={**_CHANGED, "worst": opt.option(int, None, N_WORST, gte=0, lte=N_WORST)},
 )
 def evaluate(o: Given) -> int:
     """Compare predicted with true trees.
@@ -268,49 +239,42 @@ def evaluate(o: Given) -> int:
     gold, found = _read(o.file, o.format), _read(o.predicted, o.format)
     with progress(f"comparing {len(gold):,} sentences"):
         scores = score_trees(gold, found)
-    worst = {i: int((gold[i].heads != found[i].heads).sum()) for i in scores.worst}
-    worst = dict(list(worst.items())[: o.worst])
-    lengths = [one for one in scores.by_length if one.heads.total]
-    values: Values = {
-        **_sizes(gold),
-        "predicted": found[0].file,
-        "scores": _attachment(scores),
-        "lengths": [
-            {
-                "length": one.length,
-                "uas": _share(one.heads),
-                "exact_match": _share(one.sentences),
-            }
-            for one in lengths
-        ],
-        "worst": [
-            {
-                "sentence": i + 1,
-                "line": gold[i].line,
-                "wrong": wrong,
-                "words": gold[i].words,
-                "heads": gold[i].heads.tolist(),
-                "predicted": found[i].heads.tolist(),
-            }
-            for i, wrong in worst.items()
-        ],
+    worst = {
+        i: int((gold[i].heads != found[i].heads).sum()) for i in scores.worst[: o.worst]
     }
-    first = _report.sentences_asked(values), ("predicted", found[0].file)
-    facts = [*first, *_score_facts(values["scores"])]
-    rows = [
+    lengths = [one for one in scores.by_length if one.heads.total]
+    values, facts = learning.values_and_lines(
         [
-            one.length,
-            f"{one.sentences.total:,}",
-            *map(number, (one.heads.value, one.sentences.value)),
+            *_sizes(gold),
+            Field("predicted", found[0].file, "predicted", found[0].file),
+            *_scores("scores", scores),
         ]
-        for one in lengths
+    )
+    values["lengths"] = [
+        {"length": length, "uas": _share(heads), "exact_match": _share(sentences)}
+        for length, heads, sentences in lengths
+    ]
+    values["worst"] = [
+        {
+            "sentence": i + 1,
+            "line": gold[i].line,
+            "wrong": wrong,
+            "words": gold[i].words,
+            "heads": gold[i].heads.tolist(),
+            "predicted": found[i].heads.tolist(),
+        }
+        for i, wrong in worst.items()
+    ]
+    rows = [
+        [length, f"{whole.total:,}", *map(number, (heads.value, whole.value))]
+        for length, heads, whole in lengths
     ]
     table = ("words", "sentences", "UAS", "exact match"), rows
-    _report.tell("parse evaluate", values, facts, json=o.json, table=table)
+    tell("parse evaluate", values, facts, json=o.json, table=table)
     if not o.json:
         from rich.text import Text
 
-        target = _report.console(stderr=False)
+        target = console(stderr=False)
         for i, wrong in worst.items():
             said = f"{wrong} of {count(len(gold[i]), 'head')} wrong"
             title = f"\nsentence {i + 1}, line {gold[i].line}: {said}"
@@ -324,24 +288,19 @@ def _share(found: Any) -> Values:
     return {"share": found.value, "right": found.right, "total": found.total}
 
 
-def _attachment(found: TreeScores) -> Values:
-    """All scores that are no table."""
-    shares = {key: getattr(found, name) for key, (name, _) in _SHARES.items()}
-    return {key: None if one is None else _share(one) for key, one in shares.items()}
-
-
-def _score_facts(scores: Values) -> Facts:
-    facts = []
-    for key, (name, words) in _SHARES.items():
-        if one := scores[key]:
-            whole = name in ("sentences", "roots")
-            total = (
-                count(one["total"], "sentence") if whole else f"{one['total']:,} words"
-            )
-            facts.append(
-                (words, f"{number(one['share'])}, {one['right']:,} of {total}")
-            )
-    return facts
+def _scores(key: str, found: TreeScores) -> list[Field]:
+    """All scores that are no table, and a line for each."""
+    values, fields = {}, []
+    for own, (name, words) in _SHARES.items():
+        one = getattr(found, name)
+        values[own] = None if one is None else _share(one)
+        if one is not None:
+            total = f"{one.total:,} words"
+            if name in ("sentences", "roots"):
+                total = count(one.total, "sentence")
+            text = f"{number(one.value)}, {one.right:,} of {total}"
+            fields.append(Field(words=words, text=text))
+    return [*fields, Field(key, values)]
 
 
 def _drawn(gold: Tree, found: Tree, width: int) -> list[str]:

@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from argmetric._results.display import Field, only_shown
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._examples import ENDINGS
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Facts, Values, count, number
+from argmetric.cli._report import (
+    Table,
+    Values,
+    console,
+    count,
+    number,
+    print_table,
+    tell,
+)
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import refuse_bad_target
 from argmetric.metrics import get_metric
@@ -29,8 +37,10 @@ if TYPE_CHECKING:
 
 _BUDGET = Group("Budget", sort_key=1)
 _CHOICE = Group("Choice", sort_key=2)
-_TEXTS = opt.option(list[str] | None, _CHOICE, metavar="TEXT", negative="")
+_TEXTS = Annotated[list[str] | None, Parameter(metavar="TEXT", negative="")]
 _CLUSTERS = Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")]
+
+
 _CHANGED: dict[str, Any] = {
     **learning.OF_TEXTS,
     "references": opt.option(
@@ -39,44 +49,40 @@ _CHANGED: dict[str, Any] = {
         "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
         metavar="FOLDER",
     ),
-    "words": opt.option(
-        int | None,
+    **opt.table(
         _BUDGET,
-        help="The largest number of words, as `wc -w` counts them. [default: what the "
-        "model has learned, or 60]",
-        gte=1,
+        """
+        words: The largest number of words, as `wc -w` counts them. [default: what the
+            model has learned, or 60]
+        """,
+        words=learning.POSITIVE,
+        chars=learning.POSITIVE,
     ),
-    "model": opt.option(
-        opt.FilePath | None,
+    **opt.table(
         _CHOICE,
-        help="A summarizer from `argmetric summarize train`; no code in it is run. By "
-        "default the summary takes what many documents say, without training.",
-        alias="-m",
+        """
+        model: A summarizer from `argmetric summarize train`; no code in it is run. By
+            default the summary takes what many documents say, without training.
+        mode: Whole sentences, or parts of them. [default: sentences]
+        parser: A parser from `argmetric parse train`; compressed summaries need one.
+        min_words: The least number of words of a sentence in the summary. [default: 1]
+        redundancy: The largest share of a new sentence's content words that the summary
+            may already have. [default: 1]
+        """,
+        model=Annotated[opt.FilePath | None, Parameter(alias="-m")],
+        mode=Literal["sentences", "compressed"] | None,
+        parser=opt.FilePath | None,
+        min_words=learning.POSITIVE,
+        redundancy=Annotated[float | None, Parameter(validator=opt.FRACTION)],
+        must=_TEXTS,
+        never=_TEXTS,
+        query=Annotated[str | None, Parameter(metavar="TEXT")],
+        policy=(Literal["weights", "dagger", "vine", "searn"], "weights"),
     ),
-    "mode": opt.option(
-        Literal["sentences", "compressed"] | None,
-        _CHOICE,
-        help="Whole sentences, or parts of them. [default: sentences]",
-    ),
-    "parser": opt.option(
-        opt.FilePath | None,
-        _CHOICE,
-        help="A parser from `argmetric parse train`; compressed summaries need one.",
-    ),
-    "min_words": opt.option(
-        int | None,
-        _CHOICE,
-        help="The least number of words of a sentence in the summary. [default: 1]",
-        gte=1,
-    ),
-    "redundancy": opt.option(
-        float | None,
-        _CHOICE,
-        help="The largest share of a new sentence's content words that the summary may "
-        "already have. [default: 1]",
-        gte=0,
-        lte=1,
-    ),
+    "iterations": opt.option(int | None, _CHOICE, gte=1, lte=1000),
+    "oracle_beam": opt.option(int | None, _CHOICE, gte=1, lte=1024),
+    "beta": opt.option(float | None, _CHOICE, gt=0, lte=1),
+    "html": opt.option(opt.WrittenPath | None, opt.OUTPUT),
 }
 
 
@@ -89,12 +95,6 @@ _CHANGED: dict[str, Any] = {
         "model": opt.option(
             opt.WrittenPath, None, learning.REQUIRED, alias=("-o", "--out")
         ),
-        "policy": opt.option(
-            Literal["weights", "dagger", "vine", "searn"], _CHOICE, "weights"
-        ),
-        "iterations": opt.option(int | None, _CHOICE, gte=1, lte=1000),
-        "oracle_beam": opt.option(int | None, _CHOICE, gte=1, lte=1024),
-        "beta": opt.option(float | None, _CHOICE, gt=0, lte=1),
     },
 )
 def train(o: Given) -> int:
@@ -129,47 +129,40 @@ def train(o: Given) -> int:
     learning.refuse_target("summarizer", o.model)
     check_encoding(o.encoding)
     policy = "dagger" if o.policy == "searn" else o.policy
-    if policy == "weights":
-        why = "{} is about --policy dagger or vine: pass one of them too"
-        learning.refuse(why, **o.only("iterations", "oracle_beam"))
+    learning.refuse(o, policy)
     if policy != "vine":
-        learning.refuse("{} is about --policy vine: pass that too", beta=o.beta)
+        learning.refuse(o, "no vine")
     names = "iterations", "oracle_beam", "beta", "min_words", "redundancy"
     summarizer = _new_summarizer(o, policy=policy, **_given(o, *names))
     known = _read_clusters(o)
 
-    def answer(learned: Values) -> tuple[Values, Facts]:
-        values: Values = {
-            "file": known.name,
-            "references": o.references,
+    def answer(learned: Values) -> list[Field]:
+        sizes = {
             "clusters": len(known.clusters),
             "documents": sum(len(one.documents) for one in known.clusters),
             "reference_count": sum(map(len, known.references)),
-            "words": summarizer.words_,
-            "mode": summarizer.mode,
-            "policy": policy,
-            "parser": o.parser,
-            **learned,
         }
-        sizes = ("clusters", "cluster"), ("documents", "document")
-        said = [count(values[key], noun) for key, noun in sizes]
-        said.append(count(values["reference_count"], "reference"))
-        return values, [
-            ("learned", f"{', '.join(said)} of {known.name}"),
-            ("mode", f"{summarizer.mode}, policy {policy}"),
-            ("length", count(summarizer.words_, "word")),
-            ("took", f"{learned['seconds']:.1f} s"),
+        nouns = "cluster", "document", "reference"
+        said = f"{', '.join(map(count, sizes.values(), nouns))} of {known.name}"
+        words = summarizer.words_
+        return [
+            Field("file", known.name, "learned", said),
+            Field("references", o.references),
+            *(Field(key, size) for key, size in sizes.items()),
+            Field(words="mode", text=f"{summarizer.mode}, policy {policy}"),
+            Field("words", words, "length", count(words, "word")),
+            Field("mode", summarizer.mode),
+            Field("policy", policy),
+            Field("parser", o.parser),
+            Field(words="took", text=f"{learned['seconds']:.1f} s"),
         ]
 
     how = _given(o, "words")
     if known.queries is not None:
         how["queries"] = known.queries
     return learning.train(
-        *("summarize train", "summarizer", summarizer, o),
-        f"{len(known.clusters):,} clusters",
-        answer,
-        known.clusters,
-        known.references,
+        *("summarize train", "summarizer", summarizer, o, answer),
+        *(known.clusters, known.references),
         notes=known.notes,
         table=_history,
         **how,
@@ -180,7 +173,7 @@ def _given(o: Given, *names: str) -> dict[str, Any]:
     return {name: value for name, value in o.only(*names).items() if value is not None}
 
 
-def _history(values: Values) -> _report.Table | None:
+def _history(values: Values) -> Table | None:
     """A row for each policy of the training."""
     rows = [
         (
@@ -198,17 +191,16 @@ def _new_summarizer(o: Given, **how: Any) -> Summarizer:
     """Make a summarizer that has learned nothing."""
     from argmetric.search import Parser, Summarizer
 
-    if o.mode == "compressed" and o.parser is None:
+    if o.mode != "compressed":
+        learning.refuse(o, "no compressed")
+        return Summarizer(o.mode or "sentences", **how)
+    if o.parser is None:
         raise UsageError(
             "--mode compressed cuts sentences along their parses: pass --parser, a "
             "file of argmetric parse train"
         )
-    parser = None
-    if o.mode != "compressed":
-        learning.refuse("{} is about --mode compressed: pass that too", parser=o.parser)
-    else:
-        parser = learning.load_learned(Parser, "parser", o.parser)
-    return Summarizer(o.mode or "sentences", parser=parser, **how)
+    parser = learning.load_learned(Parser, "parser", o.parser)
+    return Summarizer(o.mode, parser=parser, **how)
 
 
 def _summarizer(o: Given) -> Summarizer:
@@ -216,7 +208,7 @@ def _summarizer(o: Given) -> Summarizer:
     given = _given(o, "min_words", "redundancy")
     if o.model is None:
         return _new_summarizer(o, **given)
-    learning.refuse("{} is part of the model: leave it out", **o.only("mode", "parser"))
+    learning.refuse(o, "model")
     from argmetric.search import Summarizer
 
     loaded: Summarizer = learning.load_learned(Summarizer, "summarizer", o.model)
@@ -242,21 +234,13 @@ def _read_clusters(o: Given) -> ClusterFiles:
         return read_labelled(o.data, o.references, **how)
 
 
-# ----------------------------------------------------------------------- summarize
-
-
 @command(
     "words chars model mode parser min_words redundancy must never query references "
     "encoding html output json",
     files={"*files": Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")]},
     changed={
         **_CHANGED,
-        "chars": opt.option(int | None, _BUDGET, gte=1),
-        "must": _TEXTS,
-        "never": _TEXTS,
-        "query": opt.option(str | None, _CHOICE, metavar="TEXT"),
         "references": opt.option(opt.FilePath | None, metavar="FOLDER|FILE"),
-        "html": opt.option(opt.WrittenPath | None, opt.OUTPUT),
     },
 )
 def summarize_files(o: Given) -> int:
@@ -288,27 +272,14 @@ def summarize_files(o: Given) -> int:
     from argmetric._text.summaries.read import read_sources
     from argmetric.search import score_summaries
 
-    if not o.files:
-        raise UsageError(
-            "a folder or files are needed. See argmetric summarize --help."
-        )
-    if o.files.count("-") > 1:
-        raise UsageError("standard input can be read once only")
-    if o.html == "-":
-        raise UsageError("a page is written to a file, not to standard output")
-    if o.output is not None and o.output.lower().endswith((".html", ".htm")):
-        raise UsageError(f"-o writes plain text: pass --html {o.output} for a page")
-    if o.has("words") and o.has("chars"):
-        raise UsageError("--words and --chars exclude each other: pass one of them")
-    for target in {o.html, o.output} - {None, "-"}:
-        refuse_bad_target(target)
+    _refuse_files(o)
     check_encoding(o.encoding)
     summarizer = _summarizer(o)
     how = {"encoding": o.encoding, "otherwise": opt.OTHER_ENCODING}
     with progress("reading"):
         sources = read_sources(o.files, **how)
     cluster, notes = sources.clusters[0], sources.notes
-    wanted, gold = _given(o, "words"), None
+    wanted, gold, scores = _given(o, "words"), None, None
     if o.chars is not None:
         wanted["characters"] = o.chars
     for name, texts in _given(o, "must", "never").items():
@@ -327,7 +298,6 @@ def summarize_files(o: Given) -> int:
         if summary.policy == "frequency":
             why = "nothing more is said in several documents"
         notes.append(f"{left:,} of {summary.limit:,} {summary.unit} are left: {why}")
-    scores = None
     if gold is not None:
         found = score_summaries([summary], [gold]).to_dict()
         scores = {name: found[name] for name in ("rouge_1", "rouge_2")}
@@ -337,21 +307,36 @@ def summarize_files(o: Given) -> int:
     if target is not None:
         parts = [summary.text] if summary.mode == "sentences" else summary.sentences
         write_text(target, "\n".join([*parts, ""]))
-    values: Values = {
-        **summary.to_dict(),
-        "model": o.model,
-        "scores": scores,
-        "seconds": seconds,
-        "notes": notes,
-        "html": o.html,
-        "output": target,
+    fields = [
+        *only_shown([("of", cluster.name), *summary.lines()]),
+        *(Field(key, value) for key, value in summary.to_dict().items()),
+        Field("model", o.model, "model", o.model),
+        *only_shown(_recall(*one) for one in (scores or {}).items()),
+        Field("scores", scores),
+        Field("seconds", seconds),
+        Field("notes", notes),
+        Field("html", o.html),
+        Field("output", target),
+    ]
+    return learning.tell_predicted("summarize", o, fields, unwritten="")
+
+
+def _refuse_files(o: Given) -> None:
+    """Refuse files that cannot be read or written before the work."""
+    is_page = str(o.output).lower().endswith((".html", ".htm"))
+    both = o.has("words") and o.has("chars")
+    wrong = {
+        "a folder or files are needed. See argmetric summarize --help.": not o.files,
+        "standard input can be read once only": o.files.count("-") > 1,
+        "a page is written to a file, not to standard output": o.html == "-",
+        f"-o writes plain text: pass --html {o.output} for a page": is_page,
+        "--words and --chars exclude each other: pass one of them": both,
     }
-    facts = [("of", values["name"]), *summary.lines()]
-    if o.model is not None:
-        facts.append(("model", o.model))
-    for name, score in (scores or {}).items():
-        facts.append((name.upper().replace("_", "-"), _recall(score)))
-    return learning.tell_predicted("summarize", o, values, facts, unwritten="")
+    for message, is_wrong in wrong.items():
+        if is_wrong:
+            raise UsageError(message)
+    for target in {o.html, o.output} - {None, "-"}:
+        refuse_bad_target(target)
 
 
 def _with_text(
@@ -372,21 +357,17 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _recall(score: Values, interval: str = "") -> str:
+def _recall(name: str, score: Values, interval: str = "") -> tuple[str, str]:
+    """The line on ROUGE recall."""
     mean, best = number(score["mean"]), number(score["best"])
-    return f"recall {mean}, {interval}with the best reference {best}"
-
-
-# ------------------------------------------------------------------------ evaluate
+    text = f"recall {mean}, {interval}with the best reference {best}"
+    return name.upper().replace("_", "-"), text
 
 
 @command(
     "references words model mode parser min_words redundancy encoding fail_under json",
     files={"data": _CLUSTERS},
-    changed={
-        **_CHANGED,
-        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
-    },
+    changed=_CHANGED,
 )
 def evaluate(o: Given) -> int:
     """Summarise documents and compare with summaries that people wrote.
@@ -433,7 +414,7 @@ def evaluate(o: Given) -> int:
             (one["name"], *(number(one[key]) for key in keys), f"{one['words']:,}")
             for one in values["clusters"]
         ]
-        _report.print_table(_report.console(stderr=False), header, rows)
+        print_table(console(stderr=False), header, rows)
     facts = [
         ("clusters", f"{len(values['clusters']):,} of {known.name}"),
         ("model", o.model or "none"),
@@ -443,10 +424,10 @@ def evaluate(o: Given) -> int:
     for name in ("rouge_2", "rouge_1"):
         low, high = map(number, values[name]["interval"])
         share = f"{100 * values['coverage']:g} % interval {low} to {high}, "
-        facts.append((name.upper().replace("_", "-"), _recall(values[name], share)))
+        facts.append(_recall(name, values[name], share))
     facts.append(("words", f"{values['words']:.1f} on average"))
     notes = [("note", note) for note in (values["convention"], *known.notes)]
-    _report.tell("summarize evaluate", values, facts, json=o.json, notes=notes)
+    tell("summarize evaluate", values, facts, json=o.json, notes=notes)
     recall, judged = get_metric("recall"), "the mean ROUGE-2 recall"
     return gate(scores.rouge_2, o.fail_under, recall, judged)
 

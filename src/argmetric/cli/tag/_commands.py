@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from argmetric._results.display import Field
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus import sentences as corpus
 from argmetric._text.corpus.files import write_text
 from argmetric._text.corpus.labels import CodedLabels
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._examples import TRAINING_ENDINGS
+from argmetric.cli._report import Values, count, number
 from argmetric.cli.tag._evaluate import TagTask, evaluate, labelled
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
 
 _TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
-_DEV_SCORES = "accuracy", "precision", "recall", "f1", "unknown", "tokens"
 _LINES = (".jsonl", ".ndjson", ".json")
 
 
@@ -37,11 +37,6 @@ _LINES = (".jsonl", ".ndjson", ".json")
     changed={
         **learning.OF_TEXTS,
         "task": opt.option(TagTask, None, learning.REQUIRED),
-        "templates": opt.option(opt.FilePath | None, learning.RECIPE),
-        "roll_in": opt.option(
-            Literal["mixed", "gold", "own", "none"] | None, learning.RECIPE
-        ),
-        "memory": opt.option(Literal["none", "past", "both"] | None, learning.RECIPE),
     },
 )
 def train(o: Given) -> int:
@@ -88,71 +83,62 @@ def train(o: Given) -> int:
     held = None if o.dev is None else labelled(o.dev, o.encoding, o.task, known)
     tagger = Tagger(o.task, templates=table, **options)
 
-    def answer(learned: _report.Values) -> tuple[_report.Values, _report.Facts]:
-        recipe = tagger.recipe()
-        n = _n_templates(recipe)
-        all_of_them = _n_templates(Tagger(**tagger.get_params()).recipe())
-        if n < all_of_them:
+    def answer(learned: Values) -> list[Field]:
+        recipe, joint = tagger.recipe(), o.task == "joint"
+        n, most = map(_n_templates, (recipe, Tagger(**tagger.get_params()).recipe()))
+        if n < most:
             learned["notes"].append(
-                f"no column of parts of speech: {all_of_them - n} of {all_of_them} "
-                "templates are unused"
+                f"no column of parts of speech: {most - n} of {most} templates are "
+                "unused"
             )
-        learning.note_interrupt(tagger, "tagger", learned)
-        scores = None
-        if held is not None:
-            scores = {
-                name: {key: getattr(found, key) for key in _DEV_SCORES}
-                for name, found in tagger.evaluate(held.sentences).items()
-            }
-        values = {
-            **_sizes(known.text),
-            "task": o.task,
-            "labels": [len(kinds) for kinds in known.labels],
-            "templates": o.templates,
-            "template_count": n,
-            "direction": tagger.direction_,
-            **learning.recipe_of(recipe),
-            "dev": None if held is None else held.text.name,
-            "dev_scores": scores,
-            **learned,
-        }
-        joint, memory = o.task == "joint", recipe["memory"]
-        nouns = ("tag", "label") if joint else ("label",)
-        kinds = map(_report.count, values["labels"], nouns)
-        remembers = "" if memory == "none" else f", memory {memory}"
+        labels = [len(kinds) for kinds in known.labels]
+        kinds = " and ".join(
+            map(count, labels, ("tag", "label") if joint else ["label"])
+        )
+        remembers = f", memory {recipe['memory']}" * (recipe["memory"] != "none")
         search = f"direction {tagger.direction_}, beam {recipe['beam']}{remembers}"
-        facts = [
-            _report.sentences_asked(values),
-            ("task", f"{o.task}, {' and '.join(kinds)}"),
-            ("templates", f"{n} of {o.templates or 'the recipe'}"),
-            ("search", search),
-            ("learned", learning.how_learned(values)),
+        fields = [
+            *_sizes(known.text),
+            Field("task", o.task, "task", f"{o.task}, {kinds}"),
+            Field("labels", labels),
+            Field(
+                "templates",
+                o.templates,
+                "templates",
+                f"{n} of {o.templates or 'the recipe'}",
+            ),
+            Field("template_count", n),
+            Field("direction", tagger.direction_, "search", search),
+            *learning.learned_fields(recipe, learned),
         ]
-        for name, one in (scores or {}).items():
-            what = f"{name} " if joint else ""
-            strict = f"F1 {_report.number(one['f1'])} (strict)"
-            share = f"accuracy {_report.number(one['accuracy'])}"
-            found = share if one["f1"] is None else strict
-            facts.append(("dev", f"{what}{found} on {values['dev']}"))
-        return values, facts
+        if held is None:
+            return [*fields, Field("dev"), Field("dev_scores")]
+        found = tagger.evaluate(held.sentences)
+        fields.append(Field("dev", held.text.name))
+        for name, one in found.items():
+            score = f"accuracy {number(one.accuracy)}"
+            if one.f1 is not None:
+                score = f"F1 {number(one.f1)} (strict)"
+            line = f"{f'{name} ' * joint}{score} on {held.text.name}"
+            fields.append(Field(words="dev", text=line))
+        scores = {name: one.to_dict() for name, one in found.items()}
+        return [*fields, Field("dev_scores", scores)]
 
     return learning.train(
-        *("tag train", "tagger", tagger, o, f"{known.text.n_sentences:,} sentences"),
-        answer,
-        known.sentences,
+        *("tag train", "tagger", tagger, o, answer, known.sentences),
         notes=[*known.notes, *(() if held is None else held.notes)],
         dev=None if held is None else held.sentences,
         on_epoch=learning.tell_epoch,
     )
 
 
-def _sizes(text: Any) -> _report.Values:
+def _sizes(text: Any) -> list[Field]:
     tokens = text.tokens if isinstance(text, corpus.PlainText) else text.places
-    sizes = {"sentences": text.n_sentences, "tokens": len(tokens)}
-    return {"file": text.name, **sizes}
+    return learning.sizes(text.name, text.n_sentences, len(tokens))
 
 
-def templates(task: TagTask, /) -> int:
+@command("", files={"task": TagTask})
+def templates(o: Given) -> int:
     """Print the templates of a task, to be extended and passed to `train`.
 
     Parameters
@@ -162,10 +148,9 @@ def templates(task: TagTask, /) -> int:
     """
     from argmetric.search import default_templates
 
-    if task != "joint":
-        sys.stdout.write(default_templates(task).lstrip())
-        return DONE
-    for name in _TIERS:
+    if o.task != "joint":
+        sys.stdout.write(default_templates(o.task).lstrip())
+    for name in _TIERS if o.task == "joint" else ():
         sys.stdout.write(f"[{name}]\n{default_templates(f'joint {name}').lstrip()}")
     return DONE
 
@@ -182,10 +167,10 @@ def _read_table(path: str, task: TagTask) -> Any:
         raise DataError(f"{path} is not UTF-8 text") from None
     table = _parts(text.splitlines(), path) if task == "joint" else text
     try:
-        found = Tagger(task, templates=table).recipe()
+        n = _n_templates(Tagger(task, templates=table).recipe())
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None
-    if not _n_templates(found):
+    if not n:
         raise DataError(f"{path} has no templates")
     return table
 
@@ -200,22 +185,19 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     heads = {f"[{name}]": name for name in _TIERS}
     parts: dict[str, list[str]] = {}
     here = None
-    for number, line in enumerate(lines):
+    for i, line in enumerate(lines):
         text = line.partition("#")[0].strip()
         if text and here is None and text not in heads:
             raise DataError(
-                f"{path}, line {number + 1}: templates of the joint task stand under a "
+                f"{path}, line {i + 1}: templates of the joint task stand under a "
                 f"line {' or '.join(heads)}"
             )
         if text in heads:
             here = heads[text]
-            parts.setdefault(here, [""] * number)
+            parts.setdefault(here, [""] * i)
         for name, part in parts.items():
             part.append(line if name == here and text not in heads else "")
     return parts
-
-
-# ------------------------------------------------------------------------- predict
 
 
 @command(
@@ -223,7 +205,6 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     files={"model": opt.FilePath, "file": opt.FilePath},
     changed={
         **learning.OF_TEXTS,
-        "raw": opt.option(bool),
         "output_format": opt.option(Literal["text", "jsonl"] | None, opt.OUTPUT),
         "json": (opt.JsonSummary, False),
     },
@@ -257,7 +238,7 @@ def predict(o: Given) -> int:
     """
     target = learning.text_target(o)
     if not o.raw:
-        learning.refuse("{} is about --raw: pass it too", output_format=o.output_format)
+        learning.refuse(o, "no raw")
     from argmetric.search import Tagger
 
     tagger = learning.load_learned(Tagger, "tagger", o.model)
@@ -270,35 +251,32 @@ def predict(o: Given) -> int:
     found, seconds = learning.timed(doing, tagger.predict, sentences)
     flat = list(chain.from_iterable(found))
     added = list(zip(*flat, strict=True)) if task == "joint" else [flat]
-    columns, entities = [], None
+    columns, entities, told = [], None, ""
     if o.raw:
         tags = list(added[0]) if task in ("pos", "joint") else None
         marked = Marked(text, None if task == "pos" else list(added[-1]), tags)
-        entities = None if task == "pos" else len(marked.types)
         by_name = "jsonl" if str(o.output).lower().endswith(_LINES) else "text"
         as_lines = (o.output_format or by_name) == "jsonl"
         written = marked.as_lines() if as_lines else marked.as_text()
+        if task != "pos":
+            entities = len(marked.types)
+            told = f"{entities:,} entities"
     else:
         columns = list(range(text.width + 1, text.width + len(added) + 1))
         written = text.with_columns(added)
     if target is not None:
         write_text(target, written, o.encoding)
-    values: _report.Values = {
-        **_sizes(text),
-        "model": o.model,
-        "task": task,
-        "columns": columns,
-        "entities": entities,
-        "seconds": seconds,
-        "output": target,
-    }
-    facts = [_report.sentences_asked(values), ("model", f"{o.model}, task {task}")]
-    if columns:
-        noun = "column" if len(columns) == 1 else "columns"
-        facts.append(("added", f"{noun} {' and '.join(map(str, columns))}"))
-    if entities is not None:
-        facts.append(("found", f"{entities:,} entities"))
-    return learning.tell_predicted("tag predict", o, values, facts)
+    numbers = f"column{'s' * (len(columns) > 1)} {' and '.join(map(str, columns))}"
+    fields = [
+        *_sizes(text),
+        Field("model", o.model, "model", f"{o.model}, task {task}"),
+        Field("task", task),
+        Field("columns", columns, "added", numbers if columns else ""),
+        Field("entities", entities, "found", told),
+        Field("seconds", seconds),
+        Field("output", target),
+    ]
+    return learning.tell_predicted("tag predict", o, fields)
 
 
 def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
@@ -313,11 +291,11 @@ def _columns(o: Given, tagger: Tagger) -> corpus.ColumnFile:
             f"{'is 1' if text.width == 1 else f'are {text.width}'}"
         )
     labels = set(tagger.labels_[-1] if tagger.task == "joint" else tagger.labels_)
-    for number in range(1, needed):
-        values = set(text.columns[number])
+    for i in range(1, needed):
+        values = set(text.columns[i])
         if values <= labels and values != {"O"}:
             raise DataError(
-                f"{text.name}: column {number + 1}, which {o.model} reads to decide, "
+                f"{text.name}: column {i + 1}, which {o.model} reads to decide, "
                 "holds the labels that it should find: a column seems to be missing"
             )
     return text

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from argmetric._input.types import Integers
+from argmetric._results.display import Field
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import (
     BEGIN,
@@ -17,11 +18,11 @@ from argmetric._text.corpus.labels import (
 )
 from argmetric._text.corpus.sentences import Column, ColumnFile, Sentence, read_columns
 from argmetric.cli import _options as opt
-from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import gate
-from argmetric.cli._learning import OF_TEXTS, read_text_file
+from argmetric.cli._learning import OF_TEXTS, read_text_file, sizes, values_and_lines
 from argmetric.cli._progress import progress
+from argmetric.cli._report import Table, Values, count, number, tell
 from argmetric.cli.scores._page import require, save
 from argmetric.metrics import get_metric
 
@@ -33,18 +34,14 @@ _SHOWN = 10  # labels in a note
 _CHUNK_TYPES = {
     *("NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP")
 }
-_CALLED = {"chunk": "chunks", "joint": "chunks", "ner": "entities"}
+_SIZES = "gold", "predicted", "correct"
 _SHARES = "precision", "recall", "f1"
 
 
 @command(
     "task encoding fail_under report json",
     files={"file": opt.FilePath},
-    changed={
-        **OF_TEXTS,
-        "task": opt.option(TagTask | None),
-        "fail_under": opt.option(float | None, opt.OUTPUT, gte=0, lte=1),
-    },
+    changed={**OF_TEXTS, "task": opt.option(TagTask | None)},
 )
 def evaluate(o: Given) -> int:
     """Compare predicted with true labels, the last two columns of a file.
@@ -76,87 +73,83 @@ def evaluate(o: Given) -> int:
         )
     # A joint file ends in right tag, right chunk, predicted tag, predicted chunk
     gold = -3 if joint else -2
+    chunks: Values = dict.fromkeys(("strict", "lenient", "types"))
     with progress(f"comparing {text.n_tokens:,} tokens"):
         same = _accuracy(text, gold, -1, "tag" if kind == "pos" else "label")
-        chunks: _report.Values = dict.fromkeys(("strict", "lenient", "types"))
         if kind != "pos":
-            chunks, read = _chunk_scores(text, gold)
-            same["notes"] = [*read, *same["notes"]]
+            chunks, notes = _chunk_scores(text, gold)
+            same["notes"] = [*notes, *same["notes"]]
         tag = _accuracy(text, -4, -2, "tag") if joint else None
-    values: _report.Values = {
-        "file": text.name,
-        "sentences": text.n_sentences,
-        "tokens": text.n_tokens,
-        "task": kind,
-        "guessed": o.task is None,
-        "gold_column": text.width - (2 if joint else 1),
-        "predicted_column": text.width,
-        **same,
-        **chunks,
-        "tag": tag,
-    }
-    strict, judged = chunks["strict"], "accuracy"
+    place, strict, judged = text.width + 1 + gold, chunks["strict"], "accuracy"
     if strict is not None:
-        judged = f"the strict F1 of {_CALLED[kind]}"
+        judged = f"the strict F1 of {_called(kind)}"
+    task = f"{kind}{', guessed from the labels' * (o.task is None)}"
+    whole = count(same["sentences_correct"], "sentence")
+    share = f"{number(same['accuracy'])} of the tokens, {whole} whole"
+    tags = f"{number(tag['accuracy'])} of the tokens" if tag else ""
+    values, facts = values_and_lines(
+        [
+            *sizes(text.name, text.n_sentences, text.n_tokens),
+            Field("task", kind, "task", task),
+            Field("guessed", o.task is None),
+            Field("gold_column", place),
+            Field(
+                *("predicted_column", text.width, "columns"),
+                f"{place} gold, {text.width} predicted",
+            ),
+            Field(words="tags", text=tags),
+            Field(words="labels" if joint else "accuracy", text=share),
+        ]
+    )
+    values |= {**same, **chunks, "tag": tag}
     if o.report is not None:
         _save_report(text, values, gold, judged, o.report)
-    places = f"{values['gold_column']} gold, {text.width} predicted"
-    facts = [
-        _report.sentences_asked(values),
-        ("task", f"{kind}{', guessed from the labels' if o.task is None else ''}"),
-        ("columns", places),
-    ]
-    if tag is not None:
-        facts.append(("tags", f"{_report.number(tag['accuracy'])} of the tokens"))
-    share = f"{_report.number(same['accuracy'])} of the tokens"
-    whole = _report.count(same["sentences_correct"], "sentence")
-    facts.append(("labels" if joint else "accuracy", f"{share}, {whole} whole"))
-    notes = [("note", n) for n in (*same["notes"], *(tag["notes"] if tag else ()))]
-    table = None if strict is None else _types
-    how: dict[str, Any] = {"json": o.json, "table": table, "notes": notes}
-    _report.tell("tag evaluate", values, facts, **how)
-    if strict is None:
-        return gate(same["accuracy"], o.fail_under, get_metric("accuracy"), judged)
-    return gate(strict["f1"], o.fail_under, get_metric("f1"), judged)
+    said = [("note", n) for n in (*same["notes"], *(tag["notes"] if tag else ()))]
+    how: dict[str, Any] = {"table": strict and _types, "notes": said}
+    tell("tag evaluate", values, facts, json=o.json, **how)
+    score, name = (same, "accuracy") if strict is None else (strict, "f1")
+    return gate(score[name], o.fail_under, get_metric(name), judged)
+
+
+def _called(task: str) -> str:
+    return "entities" if task == "ner" else "chunks"
 
 
 def _save_report(
-    text: ColumnFile, values: _report.Values, gold: int, judged: str, path: str
+    text: ColumnFile, values: Values, gold: int, judged: str, path: str
 ) -> None:
     from argmetric._report import report_tags
 
     right = f"{values['correct']:,} of {values['tokens']:,} labels are right"
     whole = f"{values['sentences_correct']:,} of {values['sentences']:,}"
-    facts = [
-        ("Accuracy", _report.number(values["accuracy"]), right),
+    cards = [
+        ("Accuracy", number(values["accuracy"]), right),
         ("Sentences without a mistake", whole, ""),
     ]
     if strict := values["strict"]:
-        called = _CALLED[values["task"]]
+        called = _called(values["task"])
         found = f"{strict['correct']:,} of {strict['gold']:,} {called} are found"
-        facts.insert(0, (f"F1 of {called}", _report.number(strict["f1"]), found))
+        cards.insert(0, (f"F1 of {called}", number(strict["f1"]), found))
+    types = []
+    for name, scores in (values["types"] or {}).items():
+        shares, counts = _cells(scores["strict"], "correct", "gold", "predicted")
+        types.append((name, *shares, *counts))
     page = report_tags(
         text,
-        text.columns[gold],
-        text.columns[-1],
+        *(text.columns[gold], text.columns[-1]),
         metric=judged,
-        cards=facts,
-        types=[
-            (
-                name,
-                *(_report.number(scores["strict"][share]) for share in _SHARES),
-                *_counts(scores["strict"], "correct", "gold", "predicted"),
-            )
-            for name, scores in (values["types"] or {}).items()
-        ],
+        cards=cards,
+        types=types,
         chunks=bool(strict),
         notes=values["notes"],
     )
     save(page, path)
 
 
-def _counts(scores: _report.Values, *names: str) -> list[str]:
-    return [f"{scores[name]:,}" for name in names]
+def _cells(scores: Values, *names: str) -> tuple[list[str], list[str]]:
+    """Shares and counts as text."""
+    shares = [number(scores[share]) for share in _SHARES]
+    return shares, [f"{scores[name]:,}" for name in names]
 
 
 def _looks(text: ColumnFile) -> TagTask:
@@ -172,16 +165,16 @@ def _looks(text: ColumnFile) -> TagTask:
     return "chunk" if types <= _CHUNK_TYPES else "ner"
 
 
-def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> _report.Values:
+def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> Values:
     """The share of right labels, and a note of those that were never predicted."""
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
     notes, missing = [], set(right) - set(found)  # the tagger may not know them
     if missing:
-        n = _report.count(sum(label in missing for label in right), "token")
+        n = count(sum(label in missing for label in right), "token")
         shown = sorted(missing)[:_SHOWN] + ["..."] * (len(missing) > _SHOWN)
-        never = f"{_report.count(len(missing), what)} of {n} ({', '.join(shown)})"
+        never = f"{count(len(missing), what)} of {n} ({', '.join(shown)})"
         notes = [f"never predicted, so missed: {never}"]
     return {
         "accuracy": float(same.mean()),
@@ -191,19 +184,17 @@ def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str) -> _report
     }
 
 
-def _chunk_scores(text: ColumnFile, gold: int) -> tuple[_report.Values, list[str]]:
+def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
     """The scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
     right, found = (ChunkLabels(text, column, types, _HINT) for column in (gold, -1))
-    counts = {
+    each = {
         name: right.counts(found, len(types), lenient=name == "lenient")
         for name in ("strict", "lenient")
     }
-    scores: _report.Values = {
-        name: _scored(each.sum(axis=0)) for name, each in counts.items()
-    }
+    scores: Values = {name: _scored(n.sum(axis=0)) for name, n in each.items()}
     scores["types"] = {
-        kind: {name: _scored(each[i]) for name, each in counts.items()}
+        kind: {name: _scored(n[i]) for name, n in each.items()}
         for kind, i in sorted(types.items())
     }
     iob1 = "gold: read as B-X (IOB1 becomes IOB2)"
@@ -213,21 +204,19 @@ def _chunk_scores(text: ColumnFile, gold: int) -> tuple[_report.Values, list[str
     ]
 
 
-def _scored(counts: Integers) -> _report.Values:
+def _scored(counts: Integers) -> Values:
     found = ChunkCounts(*counts.tolist())
-    sizes = {"gold": found.gold, "predicted": found.predicted, "correct": found.right}
-    return sizes | {share: getattr(found, share) for share in _SHARES}
+    values = dict(zip(_SIZES, found, strict=True))
+    return values | {share: getattr(found, share) for share in _SHARES}
 
 
-def _types(values: _report.Values) -> _report.Table:
+def _types(values: Values) -> Table:
     """A row for each type of chunks, and one for all of them."""
-    header = "type", "gold", "predicted", "correct", "precision", "recall", "F1"
     cells = []
     for name, row in [*values["types"].items(), ("all", values)]:
-        strict, lenient = row["strict"], row["lenient"]["f1"]
-        shares = map(_report.number, (*(strict[one] for one in _SHARES), lenient))
-        cells.append([name, *_counts(strict, *header[1:4]), *shares])
-    return [*header, "conlleval F1"], cells
+        shares, counts = _cells(row["strict"], *_SIZES)
+        cells.append([name, *counts, *shares, number(row["lenient"]["f1"])])
+    return ["type", *_SIZES, "precision", "recall", "F1", "conlleval F1"], cells
 
 
 # ------------------------------------------------------------------ labels in files
@@ -269,7 +258,7 @@ class ChunkLabels:
         if not self.wrong.size:
             return []
         first = int(self.wrong[0])
-        said = _report.count(self.wrong.size, "label")
+        said = count(self.wrong.size, "label")
         return [
             f"{self.text.name}: {said} I-X with no X open before, {done}; the first "
             f"in line {self.text.places[first] + 1}: {self.labels[first]}"

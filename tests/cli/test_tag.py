@@ -1,0 +1,550 @@
+"""``argmetric tag``: train, predict, evaluate, bad input, interrupts, real data."""
+
+import contextlib
+import functools
+import io
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from argmetric.cli import main
+from argmetric.search import Tagger, default_templates
+from argmetric.sequence import read_chunks, read_sentences
+
+SMALL = "--hash-bits", "14"
+QUICK = *SMALL, "--epochs", "3"
+TRAINED = "train", "train.txt", "--task", "chunk", "--model", "m.tag", *QUICK
+
+
+def corpus(n, seed=0):
+    """Sentences of a small grammar: words, parts of speech, chunk labels."""
+    draw = random.Random(seed)
+    nouns, verbs = ["cat", "dog", "fish", "señal"], ["sees", "eats", "likes"]
+    sentences = []
+    for _ in range(n):
+        rows = []
+        for verb in (False, True):
+            if verb:
+                rows.append((draw.choice(verbs), "VBZ", "B-VP"))
+            rows.append((draw.choice(["the", "a"]), "DT", "B-NP"))
+            if draw.random() < 0.5:
+                rows.append((draw.choice(["big", "red"]), "JJ", "I-NP"))
+            rows.append((draw.choice(nouns), "NN", "I-NP"))
+        sentences.append([*rows, (".", ".", "O")])
+    return sentences
+
+
+def columns(sentences, *chosen):
+    chosen = chosen or range(len(sentences[0][0]))
+    rows = ([" ".join(row[c] for c in chosen) for row in s] for s in sentences)
+    return "".join("".join(f"{line}\n" for line in own) + "\n" for own in rows)
+
+
+TRAIN, TEST = corpus(40), corpus(10, seed=1)
+TEXTS = {
+    "train.txt": columns(TRAIN),
+    "test.txt": columns(TEST),
+    "pos.txt": columns(TRAIN, 0, 1),
+    "two.txt": columns(TEST, 0, 2),
+    "words.txt": columns(TEST, 0),
+}
+
+
+def write(name, text, encoding="utf-8"):
+    Path(name).write_bytes(text.encode(encoding))
+
+
+def read(name, encoding="utf-8"):
+    return Path(name).read_bytes().decode(encoding)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a tagger of each task."""
+    folder = tmp_path_factory.mktemp("models")
+    for task in ("chunk", "pos", "joint"):
+        path = folder / f"{task}.txt"
+        path.write_text(TEXTS["pos.txt" if task == "pos" else "train.txt"], "utf-8")
+        options = "--task", task, "--model", str(folder / f"{task}.tag"), *QUICK
+        assert main(["tag", "train", str(path), *options]) == 0
+    return folder
+
+
+@pytest.fixture
+def run(run):
+    """Run `argmetric tag` in a folder with small files."""
+    for name, text in TEXTS.items():
+        write(name, text)
+    return functools.partial(run, "tag")
+
+
+# -- train, predict, evaluate ---------------------------------------------------
+
+
+def test_train_predict_evaluate(run):
+    ended = run(*TRAINED, "--dev", "test.txt")
+    assert ended.code == 0
+    lines = ended.err.splitlines()
+    assert [line.split(":")[1].strip() for line in lines] == [
+        f"{side}, epoch {n}" for side in ("left", "right") for n in (1, 2, 3)
+    ]
+    for line in (lines[2], lines[5]):
+        assert " % of the decisions wrong, dev 1.0000, " in line
+    size = round(Path("m.tag").stat().st_size / 1e3)
+    for text in (
+        "40 sentences",
+        "task       chunk, 4 labels",
+        "direction both, beam 5",
+        "F1 1.0000 (strict) on test.txt",
+        f"written: m.tag ({size} kB)",
+    ):
+        assert text in ended.out
+    ended = run("predict", "m.tag", "test.txt", "-o", "out.txt")
+    assert (ended.code, ended.out) == (0, "")
+    assert "added      column 4" in ended.err
+    assert "written: out.txt" in ended.err
+    assert read("out.txt") == columns(TEST, 0, 1, 2, 2)
+    ended = run("evaluate", "out.txt")
+    assert (ended.code, ended.err) == (0, "")
+    assert "task       chunk, guessed from the labels" in ended.out
+    assert "note" not in ended.out
+
+
+def test_options_reach_the_tagger(run):
+    write("mine.txt", default_templates("chunk") + "w[-3]\n")
+    ended = run(
+        *("train", "train.txt", "--task", "chunk", "--model", "m.tag", "--json"),
+        *("--templates", "mine.txt", "--direction", "right", "--beam", "2", *SMALL),
+        *("--roll-in", "own", "--epochs", "2", "--seed", "7", "--memory", "none"),
+    )
+    summary = json.loads(ended.out)
+    assert (summary["templates"], summary["dev_scores"]) == ("mine.txt", None)
+    assert [row["epoch"] for row in summary["history"]] == [1, 2]
+    expected = {"direction": "right", "beam": 2, "epochs": 2, "roll_in": "own"}
+    expected |= {"memory": "none", "hash_bits": 14}
+    found = Tagger.load("m.tag").get_params()
+    for one in (summary, found):
+        assert {name: one[name] for name in expected} == expected
+    assert found["random_state"] == 7
+    assert "w[-3]" in found["templates"]
+
+
+def test_words_alone_leave_templates_out_and_the_model_is_that_of_python(run):
+    write("ner.txt", columns(TRAIN, 0, 2))
+    ended = run("train", "ner.txt", "--task", "ner", "--model", "m.tag", *QUICK)
+    note = "note: no column of parts of speech: 10 of 83 templates are unused"
+    assert note in ended.out
+    assert "73 of the recipe" in ended.out
+    assert run("predict", "m.tag", "words.txt", "-o", "out.txt").code == 0
+    assert read("out.txt") == columns(TEST, 0, 2)
+    python = Tagger("ner", hash_bits=14, epochs=3).fit(read_sentences("ner.txt"))
+    words = [[row[0] for row in s] for s in TEST]
+    assert Tagger.load("m.tag").predict_nbest(words) == python.predict_nbest(words)
+
+
+def test_labels_of_iob1_and_labels_that_only_dev_has_are_told(run):
+    old = [[(w, p, t.replace("B-", "I-")) for w, p, t in s] for s in TRAIN]
+    write("train.txt", columns(old))
+    ended = run(*TRAINED, "--dev", "train.txt")
+    wrong = sum(row[2].startswith("B-") for s in TRAIN for row in s)
+    note = f"train.txt: {wrong} labels I-X with no X open before, read as B-X"
+    assert note in ended.out
+    assert "the first in line 1: I-NP" in ended.out
+    assert "F1 1.0000 (strict) on train.txt" in ended.out
+    assert Tagger.load("m.tag").labels_ == ("B-NP", "B-VP", "I-NP", "O")
+    write("train.txt", columns(TRAIN))
+    write("dev.txt", columns(TEST).replace("-VP", "-XP"))
+    ended = run(*TRAINED, "--dev", "dev.txt")
+    assert "dev.txt: not in train.txt, so always missed: B-XP" in ended.out
+
+
+def test_templates_are_printed_and_read_back(run):
+    assert run("templates", "chunk").out == default_templates("chunk").lstrip()
+    write("joint.txt", run("templates", "joint").out)
+    write("few.txt", "# a comment\n[chunk]\nw[0]\ntag[0]\n\n[tag]\nw[0]\nt[-1]\n")
+    begin = "train", "train.txt", "--task", "joint", "--model", "m.tag", "--json"
+    counts = [
+        json.loads(run(*begin, "--templates", name, "--epochs", "1", *SMALL).out)
+        for name in ("joint.txt", "few.txt")
+    ]
+    lines = "".join(default_templates(f"joint {name}") for name in ("tag", "chunk"))
+    expected = sum(bool(x) and x[0] != "#" for x in lines.splitlines())
+    assert [one["template_count"] for one in counts] == [expected, 4]
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", "  "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_all_but_the_new_column_is_left_as_it_is(run, models, separator, end):
+    tags = {"the": "B-NP", "red": "I-NP", "fish": "I-NP", ".": "O"}
+    pairs = zip(tags, ("DT", "JJ", "NN", "."), strict=True)
+    rows = [separator.join(pair) for pair in pairs]
+    documents = "-DOCSTART- -X-", "-DOCSTART-"
+    lines = [documents[0], "", *rows, "", "", " ", *rows, documents[1], *rows]
+    write("in.txt", "\ufeff" + end.join(lines))  # no end of line at the end
+    ended = run("predict", str(models / "chunk.tag"), "in.txt", "-o", "out.txt")
+    assert "3 sentences, 12 tokens of in.txt" in ended.err
+    glue = "\t" if separator == "\t" else " "
+    expected = [
+        f"{line}{glue}{tags[line.split()[0]]}" if line in rows else line
+        for line in lines
+    ]
+    assert read("out.txt") == "\ufeff" + end.join(expected)
+
+
+def test_standard_streams_and_json(run, models):
+    model = str(models / "chunk.tag")
+    ended = run("predict", model, "-", stdin=TEXTS["test.txt"].encode())
+    assert (ended.code, ended.out) == (0, columns(TEST, 0, 1, 2, 2))
+    assert "of standard input" in ended.err
+    ended = run("predict", model, "test.txt", "--json")
+    assert json.loads(ended.out)["output"] is None
+    assert ended.err == "argmetric: lines not written: no --output\n"
+    summary = json.loads(run("predict", model, "test.txt", "--json", "-o", "o").out)
+    assert summary["columns"] == [4]
+    assert (summary["sentences"], summary["task"]) == (10, "chunk")
+    assert read("o").count("\n") == TEXTS["test.txt"].count("\n")
+    assert run("predict", model, "test.txt", "--json", "-o", "-").code == 2
+
+
+def test_parts_of_speech_and_both_at_once(run, models):
+    write("test.txt", columns(TEST, 0, 1))
+    run("predict", str(models / "pos.tag"), "test.txt", "-o", "out.txt")
+    assert read("out.txt") == columns(TEST, 0, 1, 1)
+    summary = json.loads(run("evaluate", "out.txt", "--json").out)
+    assert (summary["task"], summary["accuracy"]) == ("pos", 1.0)
+    assert summary["sentences_correct"] == 10
+    write("test.txt", columns(TEST))
+    ended = run("predict", str(models / "joint.tag"), "test.txt", "-o", "out.txt")
+    assert "added      columns 4 and 5" in ended.err
+    assert read("out.txt") == columns(TEST, 0, 1, 2, 1, 2)
+    ended = run("evaluate", "out.txt")
+    for line in ("task       joint, guessed from", "columns    3 gold, 5 predicted"):
+        assert line in ended.out
+    for line in ("tags       1.0000", "labels     1.0000"):
+        assert line in ended.out
+    write("out.txt", read("out.txt").replace(" NN I-NP\n", " XX I-NP\n"))
+    summary = json.loads(run("evaluate", "out.txt", "--json").out)
+    assert summary["strict"]["f1"] == summary["accuracy"] == 1.0
+    tags = [row[1] for sentence in TEST for row in sentence]
+    assert summary["tag"]["accuracy"] == 1 - tags.count("NN") / len(tags)
+    assert f"1 tag of {tags.count('NN')} tokens (NN)" in summary["tag"]["notes"][0]
+
+
+def test_other_encodings(run):
+    write("train.txt", columns(TRAIN), "latin-1")
+    first = next(i for i, x in enumerate(columns(TRAIN).split("\n"), 1) if "ñ" in x)
+    ended = run(*TRAINED)
+    assert ended.code == 1
+    assert f"train.txt, line {first}: not utf-8 text (byte " in ended.err
+    assert " is 0xF1); pass --encoding" in ended.err
+    same = "--encoding", "latin-1"
+    assert run(*TRAINED, *same).code == 0
+    write("test.txt", columns(TEST), "latin-1")
+    assert run("predict", "m.tag", "test.txt", "-o", "out.txt", *same).code == 0
+    assert read("out.txt", "latin-1") == columns(TEST, 0, 1, 2, 2)
+    assert run("evaluate", "out.txt", *same).code == 0
+    assert run("evaluate", "out.txt", "--encoding", "nonsense").code == 2
+    write("train.txt", "a X\nb Ж\n\n" * 4)
+    run("train", "train.txt", "--task", "pos", "--model", "m.tag", *QUICK)
+    write("test.txt", "b\nb\n")
+    ended = run("predict", "m.tag", "test.txt", "-o", "o.txt", *same)
+    assert ended.code == 1
+    assert "a word or label has 'Ж', which latin-1 cannot write" in ended.err
+
+
+# -- scores ---------------------------------------------------------------------
+
+OUT = """\
+Ann NNP B-PER B-PER
+Lee NNP I-PER I-PER
+saw VBD O O
+Rome NNP B-LOC I-LOC
+
+Bob NNP B-PER B-ORG
+went VBD O O
+to TO O O
+New NNP B-MISC O
+"""
+
+
+def test_scores_by_hand_and_the_gate(run):
+    write("out.txt", OUT)
+    summary = json.loads(run("evaluate", "out.txt", "--json").out)
+    strict, lenient, types = (summary[k] for k in ("strict", "lenient", "types"))
+    assert list(strict.values()) == [4, 2, 1, 1 / 2, 1 / 4, 1 / 3]
+    assert list(strict) == ["gold", "predicted", "correct", "precision", "recall", "f1"]
+    assert (lenient["correct"], lenient["f1"]) == (2, 4 / 7)
+    assert types["LOC"]["strict"]["recall"] == types["ORG"]["strict"]["gold"] == 0
+    assert types["LOC"]["lenient"]["f1"] == 1.0
+    assert summary["accuracy"] == 5 / 8
+    loose, never = summary["notes"]
+    assert "1 label I-X with no X open before, predicted: no chunk strictly" in loose
+    assert "line 4: I-LOC" in loose
+    assert "2 labels of 2 tokens (B-LOC, B-MISC)" in never
+    assert run("evaluate", "out.txt", "--fail-under", "0.3").code == 0
+    ended = run("evaluate", "out.txt", "--fail-under", "0.4")
+    row = next(line.split() for line in ended.out.splitlines() if line[:3] == "all")
+    assert row == ["all", "4", "2", "1", "0.5000", "0.2500", "0.3333", "0.5714"]
+    assert ended.code == 3
+    assert "task       ner, guessed from the labels" in ended.out
+    assert "the strict F1 of entities is 0.333333, under 0.4" in ended.err
+    ended = run("evaluate", "out.txt", "--fail-under", "0.7", "--task", "pos")
+    assert (ended.code, "accuracy is 0.625" in ended.err) == (3, True)
+
+
+def test_gold_of_iob1_is_converted_and_a_slip_in_gold_is_no_chunk_strictly(run):
+    write("out.txt", "Ann I-PER B-PER\nLee I-PER I-PER\nsaw O O\n")
+    ended = run("evaluate", "out.txt")
+    note = "gold: read as B-X (IOB1 becomes IOB2); the first in line 1: I-PER"
+    assert note in ended.out
+    assert "1.0000" in ended.out
+    write("out.txt", OUT.replace("Rome NNP B-LOC", "Rome NNP I-LOC"))
+    summary = json.loads(run("evaluate", "out.txt", "--json").out)
+    assert "gold: no chunk strictly, one for conlleval" in summary["notes"][0]
+    assert (summary["strict"]["gold"], summary["lenient"]["gold"]) == (3, 4)
+
+
+LABELS = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])
+
+
+@given(st.lists(st.lists(st.tuples(LABELS, LABELS), min_size=1), min_size=1))
+def test_counts_equal_the_slow_ones(tmp_path_factory, pairs):
+    path = tmp_path_factory.getbasetemp() / "pairs.txt"
+    path.write_text(columns([[("w", *pair) for pair in s] for s in pairs]))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["tag", "evaluate", str(path), "--task", "ner", "--json"]) == 0
+    answer = json.loads(out.getvalue())
+    plain = [[[pair[i] for pair in s] for s in pairs] for i in (0, 1)]
+    mended = [[begun(labels) for labels in column] for column in plain]
+    # IOB1: I-X begins chunks, B-X only parts neighbors of one type
+    parting = all(
+        i and labels[i - 1][2:] == label[2:]
+        for labels in plain[0]
+        for i, label in enumerate(labels)
+        if label[0] == "B"
+    )
+    gold = mended[0] if plain[0] != mended[0] and parting else plain[0]
+    for name, both in (("strict", (gold, plain[1])), ("lenient", tuple(mended))):
+        expected = {kind: [0, 0, 0] for kind in answer["types"]}
+        for columns_ in zip(*both, strict=True):
+            true, found = (set(read_chunks(labels)) for labels in columns_)
+            for k, part in enumerate((true, found, true & found)):
+                for chunk in part:
+                    expected[chunk.type][k] += 1
+        assert expected == {
+            kind: [scores[name][key] for key in ("gold", "predicted", "correct")]
+            for kind, scores in answer["types"].items()
+        }
+
+
+def begun(labels):
+    """The labels with B-X for an I-X that goes on with nothing."""
+    return [
+        f"B{label[1:]}" if label[0] == "I" and last[1:] != label[1:] else label
+        for last, label in zip(["O", *labels], labels, strict=False)
+    ]
+
+
+# -- bad input ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the DT B-NP\nred JJ\n", "line 2: 2 columns, but line 1 has 3"),
+        ("the\tDT\tB-NP\nred\t\tO\n", "line 2: an empty column"),
+        *((text, " has no sentences") for text in ("", "\n\n \n", "-DOCSTART- O\n\n")),
+        ("Ann NNP S-PER\n", "line 1: 'S-PER' in column 3 is no label"),
+        ("a DT B-NP\n\nb NN X\n", "line 3: 'X' in column 3 is no label of IOB2"),
+        ("the\n", "needs words and labels, 2 columns or more; there is 1"),
+    ],
+)
+def test_bad_files(run, text, message):
+    write("train.txt", text)
+    write("m.tag", "old")
+    ended = run(*TRAINED)
+    assert (ended.code, ended.out) == (1, "")
+    assert re.match(rf"argmetric: train\.txt.*{re.escape(message)}.*\n\Z", ended.err)
+    assert read("m.tag") == "old"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("train.txt --task pos", 1, "column 3, where --task pos has its tags"),
+        ("pos.txt --task chunk", 1, "line 1: 'DT' in column 2 is no label"),
+        ("pos.txt --task joint", 1, "needs words, tags and chunk labels, 3"),
+        ("nobody.txt --task pos", 1, "cannot read nobody.txt: No such file"),
+        ("train.txt --task chunk --dev pos.txt", 1, "has 2 columns, but"),
+        ("train.txt --task sing", 2, "--task"),
+        ("pos.txt --task pos --memory both", 2, "memory is for spans"),
+        ("train.txt --task chunk --beam 0", 2, "--beam"),
+        ("train.txt --task chunk --templates t.txt", 1, "t.txt: template 2"),
+        ("train.txt --task joint --templates t.txt", 1, "under a line [tag]"),
+        ("train.txt --task chunk --templates e.txt", 1, "has no templates"),
+        ("train.txt --task chunk --templates no", 1, "cannot read no:"),
+        ("train.txt --task chunk --model -", 2, "a tagger is written to a file"),
+        ("train.txt --task chunk --model no/m", 1, "there is no folder no"),
+    ],
+)
+def test_what_does_not_fit(run, arguments, code, message):
+    write("t.txt", "w[0]\nsound[0]\n")
+    write("e.txt", "# nothing\n")
+    target = () if "--model" in arguments else ("--model", "m.tag")
+    ended = run("train", *arguments.split(), *target, *SMALL)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+    assert not Path("m.tag").exists()
+
+
+def test_bad_models(run, models):
+    data = (models / "chunk.tag").read_bytes()
+    half = len(data) // 2
+    with np.load(models / "chunk.tag") as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+    newer = header | {"version": header["version"] + 1}
+    less = {name: value for name, value in header.items() if name != "streams"}
+    for name, text in (("newer", newer), ("less", less)):
+        coded = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
+        with open(name, "wb") as file:
+            np.savez(file, **(arrays | {"header": coded}))
+    Path("cut").write_bytes(data[:half])
+    Path("damaged").write_bytes(data[:half] + bytes(64) + data[half + 64 :])
+    matrix = Tagger("label", hash_bits=8, epochs=1)
+    matrix.fit_matrix(np.eye(4), ["a", "b", "a", "b"], [2, 2]).save("matrix")
+    for model, message in {
+        "cut": "cut is not a tagger of argmetric, or it is cut off",
+        "damaged": "damaged",
+        "words.txt": "words.txt is not a tagger of argmetric, or",
+        "newer": f"has version {newer['version']} of its format",
+        "less": "less is damaged",
+        "matrix": "matrix is a tagger of another task",
+        "nobody": "cannot read nobody: No such file",
+    }.items():
+        ended = run("predict", model, "test.txt", "-o", "out.txt")
+        assert (ended.code, ended.out) == (1, "")
+        assert message in ended.err
+        assert "unexpected" not in ended.err
+        assert ended.err.count("\n") == 1
+    assert run("predict", "-", "test.txt").code == 2
+    assert not Path("out.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("predict words.txt", "reads 2 columns, words first; there is 1"),
+        ("predict two.txt", "holds the labels that it should find: a column seems"),
+        ("predict empty.txt", "empty.txt has no sentences"),
+        ("predict nobody.txt", "cannot read nobody.txt"),
+        ("predict test.txt -o no/out.txt", "there is no folder no"),
+        ("evaluate two.txt", "3 for --task chunk"),
+        ("evaluate test.txt", "line 1: 'DT' in column 2 is no label of IOB2"),
+        ("evaluate test.txt", "the last column is predicted, the one before it gold"),
+        ("evaluate test.txt --task joint", "5 for --task joint"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(run, models, arguments, message):
+    write("empty.txt", "\n")
+    write("out.txt", "old")
+    verb, *rest = arguments.split()
+    if verb == "predict":
+        target = () if "-o" in rest else ("-o", "out.txt")
+        rest = [str(models / "chunk.tag"), *rest, *target]
+    ended = run(verb, *rest)
+    assert (ended.code, ended.out) == (1, "")
+    assert message in ended.err
+    assert read("out.txt") == "old"
+
+
+# -- interrupts, real data ------------------------------------------------------
+
+
+def test_an_interrupt_keeps_the_best_so_far(run, monkeypatch):
+    told = []
+
+    def say(message):
+        told.append(message)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("argmetric.cli._learning.say", say)
+    ended = run(*TRAINED)
+    assert ended.code == 130
+    assert "note: interrupted: this is the best tagger so far" in ended.out
+    assert "direction left" in ended.out
+    assert "written: m.tag" in ended.out
+    assert run("predict", "m.tag", "test.txt", "-o", "out.txt").code == 0
+    assert run("evaluate", "out.txt", "--fail-under", "0.9").code == 0
+
+
+def test_an_interrupt_before_anything_was_learned(run, monkeypatch):
+    def fit(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tagger, "fit", fit)
+    write("m.tag", "old")
+    ended = run(*TRAINED)
+    assert (ended.code, ended.out) == (130, "")
+    assert "no tagger is written" in ended.err
+    assert read("m.tag") == "old"
+
+
+def test_a_real_signal(run):
+    write("big.txt", columns(corpus(300), 0, 1))
+    options = "--task", "pos", "--model", "m.tag", "--epochs", "100000", *SMALL
+    started = subprocess.Popen(
+        [sys.executable, "-m", "argmetric.cli", "tag", "train", "big.txt", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Ignored, where tests run in the background: a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert b"left, epoch 1: " in started.stderr.readline()
+    started.send_signal(signal.SIGINT)
+    out, _ = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert b"interrupted: this is the best tagger so far" in out
+    assert run("predict", "m.tag", "words.txt", "-o", "out.txt").code == 0
+    assert read("out.txt") == columns(TEST, 0, 1)
+    assert not list(Path().glob(".m.tag*"))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("task", "train", "test", "least"),
+    [
+        ("chunk", "conll2000/train.txt", "conll2000/test.txt", 0.89),
+        ("ner", "conll2002/esp.train", "conll2002/esp.testb", 0.5),
+    ],
+)
+def test_real_data(run, data_folder, task, train, test, least):
+    for name, path in (("train.txt", train), ("test.txt", test)):
+        text = (data_folder / path).read_text(encoding="utf-8")
+        write(name, "\n\n".join(text.split("\n\n")[:300]) + "\n")
+    model = "--model", "m.tag", "--hash-bits", "18"
+    assert run("train", "train.txt", "--task", task, *model).code == 0
+    assert run("predict", "m.tag", "test.txt", "-o", "out.txt").code == 0
+    cut = [line.rpartition(" ")[0] for line in read("out.txt").split("\n")]
+    assert "\n".join(cut) == read("test.txt")
+    ended = run("evaluate", "out.txt", "--json", "--fail-under", str(least))
+    assert ended.code == 0
+    summary = json.loads(ended.out)
+    metrics = pytest.importorskip("seqeval.metrics")
+    scheme = pytest.importorskip("seqeval.scheme")
+    sentences = read_sentences("out.txt")
+    pair = [s.columns[-1] for s in sentences], [s.labels for s in sentences]
+    strict = metrics.f1_score(*pair, mode="strict", scheme=scheme.IOB2)
+    assert summary["strict"]["f1"] == pytest.approx(strict, abs=1e-12)
+    assert summary["lenient"]["f1"] == pytest.approx(metrics.f1_score(*pair))
