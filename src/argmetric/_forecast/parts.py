@@ -19,7 +19,6 @@ from argmetric._forecast.groups import (
     lies_in_cells,
 )
 from argmetric._forecast.laws import ValueLaw
-from argmetric._forecast.sums import GridLaws, centred
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._results.discrete import dot
@@ -207,15 +206,6 @@ class GroupCells:
         cell = np.floor((values - base) / self.step + 1e-9).astype(np.int64)
         cell = np.clip(cell, 0, self.count - 1)
         return cell, values - cell * self.step
-
-
-def laws_on_grid(
-    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells, tables: Tables
-) -> GridLaws:
-    """Laws of these groups, which are first, first+1, … among the parts."""
-    mass, moment = placed(groups, first, parts, cells, tables)
-    missing = None if cells.filled is not None else mass[:, -1]
-    return centred(mass[:, :-1], moment[:, :-1], missing, cells.step)
 
 
 def placed(
