@@ -11,8 +11,7 @@ import argmetric as am
 import strategies as nasty
 from argmetric._calibrate.maps import IdentityMap, PlattMap
 from argmetric._forecast.laws import law_of_count
-from argmetric._forecast.truth import drawn_counts, matched
-from argmetric._forecast.truth_cells import MOST, Cells
+from argmetric._forecast.truth import MOST, Cells, drawn_counts, matched
 
 
 def expit(x):

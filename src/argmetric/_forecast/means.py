@@ -136,7 +136,7 @@ def _law_of_many(open_: OpenGroups) -> ValueLaw:
     apart = float(missing.sum()) >= RARELY and not steady
     lattice, reach = None, width + REACH * deviation
     if not (share <= 1.0 - CERTAIN).any():
-        lattice = divisions_of(open_.groups, open_.tables, width, None)
+        lattice = divisions_of(open_.parts, width)
     if lattice is None and (not apart or deviation >= BROAD * width):
         count = max(math.ceil(FINE_IF_SMOOTH * width / deviation), COARSEST)
         cells = GroupCells(width / count, count + 1, filled=mean)
@@ -151,7 +151,7 @@ def _law_of_many(open_: OpenGroups) -> ValueLaw:
         law = combine([((open_.sure + sums - left_out) / found.weight, chances)])
         return law if lattice else _with_lumps(found, law)
     base, width = float(low.min()), float(high.max() - low.min())
-    lattice = divisions_of(open_.groups, open_.tables, width, base)
+    lattice = divisions_of(open_.parts, width)
     counts = min(REACH * spread + 2.0, share.size) + 1.0
     most = min(GRID, GRID_OF_COUNTS / counts) * width / (width + REACH * deviation)
     cells = _cells(width, deviation, most, lattice, base=base)
@@ -207,7 +207,7 @@ def _on_grid(open_: OpenGroups, cells: GroupCells, *, moments: bool = True) -> G
     for first in range(0, open_.groups.size, block):
         chosen = np.arange(first, min(first + block, open_.groups.size))
         groups = open_.groups.take(chosen)
-        mass, moment = placed(groups, first, open_.parts, cells, open_.tables)
+        mass, moment = placed(groups, first, open_.parts, cells)
         missing = mass[:, -1] if apart else None
         both = np.stack([mass, moment] if moments else [mass])[..., :-1]
         parts.append(total(centred(both, missing, cells.step)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._expected import Tables
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._forecast.parts import Parts, parts_of
@@ -46,7 +45,6 @@ class OpenGroups:
 
     groups: JudgedGroups
     parts: Parts
-    tables: Tables
     # Number and sum of the sure values, and the expected positives of all groups
     count: int
     sure: float
@@ -55,15 +53,15 @@ class OpenGroups:
     @classmethod
     def of(cls, groups: JudgedGroups) -> OpenGroups:
         """Some have one value whatever the truth, such as without a prediction."""
-        unsure, tables = groups.open(), Tables(groups.metric)
+        unsure = groups.open()
         values, positives = groups.take(np.flatnonzero(~unsure)).settled()
         values, rest = values[~np.isnan(values)], groups.take(np.flatnonzero(unsure))
-        parts, more = parts_of(rest, tables)
+        parts, more = parts_of(rest)
         fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
         values = np.append(values, parts.low[fixed])
         kept = np.flatnonzero(~fixed)
         known = values.size, float(values.sum()), float(positives.sum()) + more
-        return cls(rest.take(kept), parts.take(kept), tables, *known)
+        return cls(rest.take(kept), parts.take(kept), *known)
 
     def ends(self, mean: float) -> tuple[Floats, Floats]:
         """Least and largest value of every group; the mean stands for one left out."""

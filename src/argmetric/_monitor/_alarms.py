@@ -22,8 +22,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift
-from argmetric._monitor._likelihood import likelihood_of
+from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_of
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
