@@ -218,26 +218,6 @@ def test_rare_positives_with_an_effect(n, k):
         assert result.cdf(x) == pytest.approx(mass[values <= x + 1e-9].sum(), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["f1", "precision", "mcc"])
-@pytest.mark.parametrize("deviation", [0.5, 3.0])
-def test_an_effect_beside_known_labels(name, deviation):
-    rng = np.random.default_rng(1)
-    n = 310
-    p = rng.beta(0.3, 2, n)
-    labels = (p > 0.35).astype(int)
-    known = np.where(np.arange(n) % 3 > 0, (rng.random(n) < p) * 1.0, NAN)
-    values, mass = mixture(name, p, labels, deviation, known, points=401)
-    result = forecast(p, labels, name, known=known, overdispersion=deviation)
-    assert_law(result)
-    assert result.mean == pytest.approx(values @ mass, abs=1e-6)
-    for q in (0.1, 0.4, 0.8):
-        x = values[np.searchsorted(np.cumsum(mass), q)] + 1e-8
-        assert result.cdf(x) == pytest.approx(mass[values <= x].sum(), abs=1e-4)
-    low, high = result.interval  # possible scores, both of them
-    assert np.abs(values - low).min() < 1e-9
-    assert np.abs(values - high).min() < 1e-9
-
-
 @pytest.mark.parametrize("rows", [512, 513])
 def test_many_rows_with_an_effect_on_both_sides_of_the_switch(rows):
     """Against simulation; k is small, so that the score has lumps."""

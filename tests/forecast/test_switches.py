@@ -108,25 +108,6 @@ def test_values_of_a_long_vector_are_those_of_all_pairs_of_counts(name):
 # -------------------------------------------------------- means over groups
 
 
-@pytest.mark.parametrize("groups", [2, 16, 17, 40])
-@pytest.mark.parametrize("name", ["f1", "gmean", "accuracy"])
-def test_few_groups_one_by_one_or_many(groups, name):
-    p, labels, ids = rows_of(groups, 12, groups)
-    assert_same(
-        forecast(p, labels, name, groups=ids), *exact_mean(p, labels, ids, name)
-    )
-
-
-@pytest.mark.parametrize("size", [64, 65, 150])
-@pytest.mark.parametrize("groups", [3, 30])
-@pytest.mark.parametrize("name", ["f1", "mcc"])
-def test_groups_in_tables_and_beyond(size, groups, name):
-    p, labels, ids = rows_of(groups, size, size)
-    assert_same(
-        forecast(p, labels, name, groups=ids), *exact_mean(p, labels, ids, name)
-    )
-
-
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_sums_on_a_lattice_keep_their_atoms(size):
     """Accuracy of groups of one size: the number of right labels over all rows."""
@@ -258,19 +239,6 @@ def test_few_groups_that_can_be_left_out_among_long_ones(single):
     low, high = found.interval
     held = mass[(values >= low) & (values <= high)].sum()
     assert held == pytest.approx(0.9, abs=0.003)
-
-
-@pytest.mark.parametrize("groups", [17, 100, 238])
-@pytest.mark.parametrize("name", ["qmean", "recall"])
-def test_the_mean_of_a_ratio_is_exact(name, groups):
-    """E[S/N] is not E[S]/E[N]."""
-    p, labels, ids = rows_of(groups, 5, groups, share=0.5)
-    found = forecast(p, labels, name, groups=ids, zero_division=NAN)
-    values, mass = law_of_defined(p, labels, ids, name)
-    centre = values @ mass
-    assert found.mean == pytest.approx(centre, rel=1e-11)
-    spread = math.sqrt(mass @ (values - centre) ** 2)
-    assert found.std == pytest.approx(spread, rel=2e-3)
 
 
 # ----------------------------------------------------------------- shared effects

@@ -52,18 +52,6 @@ class Parts:
         return Parts(self.raw[chosen], self.low[chosen], self.high[chosen], laws, cells)
 
 
-def _raw_moments(law: ValueLaw) -> Floats:
-    powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
-    return (1 - law.p_undefined) * np.array(powers)
-
-
-def _ends(law: ValueLaw) -> tuple[float, float]:
-    """Infinite the wrong way round where nothing is defined."""
-    if not law.values.size:
-        return math.inf, -math.inf
-    return float(law.values[0]), float(law.values[-1])
-
-
 def parts_of(groups: JudgedGroups) -> tuple[Parts, float]:
     """What the groups add, and the expected positives."""
     parts = Parts(
@@ -82,9 +70,11 @@ def parts_of(groups: JudgedGroups) -> tuple[Parts, float]:
     for g in np.flatnonzero(~in_cells).tolist():
         law, mean = groups.law(g)
         positives += mean
-        parts.raw[g] = _raw_moments(law)
+        powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
+        parts.raw[g] = (1 - law.p_undefined) * np.array(powers)
         parts.laws[g] = law = _coarser(law)
-        parts.low[g], parts.high[g] = _ends(law)
+        parts.low[g] = law.values.min(initial=math.inf)
+        parts.high[g] = law.values.max(initial=-math.inf)
     return replace(parts, cells=tuple(kept)), positives
 
 

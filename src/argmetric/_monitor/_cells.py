@@ -124,7 +124,8 @@ class Cells:
         low, high = finite(self.edges[[0, -1]])
         with np.errstate(over="ignore"):
             place = (scores - low) * ((BUCKETS - 3) / max(high - low, 1e-300)) + 1.0
-        return np.clip(place, 0.0, BUCKETS - 1.0, out=place).astype(np.int64)
+        place = np.minimum(np.maximum(place, 0.0), BUCKETS - 1.0)
+        return place.astype(np.int64)
 
     @cached_property
     def _buckets(self) -> tuple[Integers, Booleans]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
+from argmetric._forecast.laws import combine
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_counts, sums
 from argmetric._forecast.truth import Cells as TruthCells
@@ -92,7 +93,8 @@ class Draws:
         middle = float(of_map @ mean / max(of_map.sum(), 1e-300))
         map_part = float(of_map @ (mean - middle) ** 2)
         share_part = float((weight * (values - mean[:, None]) ** 2).sum())
-        total = max(_variance(self.value, self.weight), map_part + share_part)
+        law = combine([(self.value.ravel(), self.weight.ravel())])
+        total = max(np.nan_to_num(law.variance), map_part + share_part)
         if total <= CERTAIN**2:
             return 0.0, 0.0, 0.0
         map_part, share_part = map_part / total, share_part / total
@@ -100,8 +102,8 @@ class Draws:
 
     def level(self) -> tuple[float, float]:
         """Mean and standard deviation of the score at the expected counts."""
-        mean = _summary(self.expected, self.weight, 0.9)[0]
-        return mean, float(np.sqrt(_variance(self.expected, self.weight)))
+        law = combine([(self.expected.ravel(), self.weight.ravel())])
+        return law.mean, float(np.sqrt(np.nan_to_num(law.variance)))
 
 
 class PeriodLaw:
@@ -259,23 +261,10 @@ def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
 def _summary(
     values: Floats, weight: Floats, coverage: float
 ) -> tuple[float, float, float]:
-    values, weight = values.ravel(), weight.ravel()
-    there = np.isfinite(values) & (weight > 0.0)
-    if not there.any():
+    law = combine([(values.ravel(), weight.ravel())])
+    if not law.values.size:
         return np.nan, np.nan, np.nan
-    values, weight = values[there], weight[there] / weight[there].sum()
-    order = np.argsort(values, kind="stable")
-    low, high = central_interval(values[order], weight[order], coverage)
-    return float(weight @ values), low, high
-
-
-def _variance(values: Floats, weight: Floats) -> float:
-    there = np.isfinite(values)
-    total = weight[there].sum()
-    if not total > 0.0:
-        return 0.0
-    mean = weight[there] @ values[there] / total
-    return float(weight[there] @ (values[there] - mean) ** 2 / total)
+    return law.mean, *central_interval(law.values, law.probabilities, coverage)
 
 
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
