@@ -8,9 +8,40 @@ import numpy as np
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+import argmetric as am
 import strategies as nasty
 
 METHODS = ("spline", "platt", "beta", "temperature", "isotonic")
+
+
+def made(kind, **values):
+    """A map of a kind with these parameters, as a file gives it."""
+    given = {"calibrator": kind, "n": 0, "prevalence": None}
+    given |= {"draws": None, "counts": None}
+    if kind in ("platt", "beta", "temperature"):
+        given["reach"] = None
+    return am.Calibrator.from_dict(given | values)
+
+
+def platt_map(slope, intercept, **more):
+    return made("platt", slope=slope, intercept=intercept, **more)
+
+
+def beta_map(a, b, c, **more):
+    return made("beta", a=a, b=b, c=c, **more)
+
+
+def temperature_map(temperature, **more):
+    return made("temperature", temperature=temperature, **more)
+
+
+def isotonic_map(x, y, **more):
+    return made("isotonic", x=x, y=y, **more)
+
+
+def spline_map(knots, values, slope, ends, low, high):
+    line = {"knots": knots, "values": values, "slope": slope}
+    return made("spline", **line, ends=ends, low=low, high=high)
 
 
 def expit(x):

@@ -8,31 +8,19 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import example, given
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 import argmetric as am
-from argmetric._calibrate import spline as _spline
-from argmetric._calibrate.calibrate import (
-    calibrate_out_of_fold,
-)
-from argmetric._calibrate.calibrator import FunctionMap
-from argmetric._calibrate.logistic import N_DRAWS
-from argmetric._calibrate.maps import (
-    BetaMap,
-    IdentityMap,
-    PlattMap,
-)
 from calibrated import (
     METHODS,
-    between,
+    beta_map,
     expit,
     forest,
-    quiet,
-    references,
+    made,
+    platt_map,
     sample,
 )
 
@@ -45,7 +33,7 @@ def test_draws_of_platt_have_the_inverse_information_as_covariance(weighted):
     p = expit(fitted.slope * x + fitted.intercept)
     X = np.stack([x, np.ones(400)])
     information = (X * (w * p * (1 - p))) @ X.T
-    assert fitted.draws.shape == (N_DRAWS, 2)
+    assert fitted.draws.shape == (48, 2)
     np.testing.assert_allclose(
         fitted.draws.mean(axis=0), [fitted.slope, fitted.intercept], atol=1e-6
     )
@@ -95,34 +83,6 @@ def test_draws_narrow_with_more_rows(method):
     assert ratio == pytest.approx(expected, abs=margin)
 
 
-def widest(y, scores, **options):
-    """The map of the widest scale alone, about which draws lie."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_spline, "SCALE_ODDS", (1.0, 1e-300, 1e-300))
-        return quiet(am.calibrate, y, scores, **options)
-
-
-def test_the_mean_chance_of_the_draws_is_that_of_the_widest_scale():
-    y, x = sample(n=4000, slope=1.0, intercept=-3.0)
-    for scores, logits in ((x, True), (expit(x), False)):
-        fitted = am.calibrate(y, scores, logits=logits)
-        wide = widest(y, scores, logits=logits)
-        np.testing.assert_array_equal(fitted.draws, wide.draws)
-        chances = [expit(one.values) for one in fitted.alternatives]
-        np.testing.assert_allclose(
-            np.mean(chances, axis=0), expit(wide.values), rtol=2e-5
-        )
-        # The mean of the log-odds is another matter: chances are skewed.
-        assert fitted.draws[:, 0].mean() < wide.values[0] - 0.01
-    # Few labels leave the map nearer to the scores than its draws are on average.
-    y, x = sample(n=100, slope=1.2, intercept=-0.3)
-    moved, move = (
-        np.abs(one.values - one.knots).mean()
-        for one in (am.calibrate(y, expit(x)), widest(y, expit(x)))
-    )
-    assert moved < 0.8 * move
-
-
 def test_a_lump_above_its_neighbours_lifts_few_of_them():
     """Of 60 zeros 30 are positive: monotone, they must share that with some others."""
     rng = np.random.default_rng(0)
@@ -168,35 +128,6 @@ def test_draws_do_not_depend_on_the_unit_of_log_odds():
     np.testing.assert_allclose(other.draws[:, 1], one.draws[:, 1], rtol=1e-5)
 
 
-def test_folds_of_groups_that_leave_one_class_are_refused():
-    y = np.array([1] * 5 + [0] * 2 + [1] * 7 + [0] * 2 + [1] * 2)
-    groups = np.repeat([0, 1, 2, 3], [7, 4, 5, 2])
-    p = np.random.default_rng(0).random(y.size) * 0.5 + 0.4 * y
-    with pytest.raises(ValueError, match="rows of both classes outside of every fold"):
-        calibrate_out_of_fold(y, p, groups=groups, cv=2)
-
-
-@given(references())
-@example((np.array([True, False, True]), np.array([1e-203, 1.0, 0.0125779358])))
-def test_draws_promise_as_many_positives_as_the_map_of_their_scale(reference):
-    """Pooling keeps the mean chance over points, by the rows about each."""
-    y, p = reference
-    fitted = widest(y, p)
-    if fitted is None:
-        return
-    x, (first, last) = between(p, fitted.ends), fitted.ends
-    inner = (x > first) & (x < last)
-    nearest = np.searchsorted((fitted.knots[1:] + fitted.knots[:-1]) / 2, x[inner])
-    mass = np.bincount(nearest, minlength=fitted.knots.size)
-    mass = np.array([(x <= first).sum(), *mass, (x >= last).sum()])
-
-    def promised(one):
-        return mass @ expit([one.low, *one.values, one.high])
-
-    mean = np.mean([promised(one) for one in fitted.alternatives])
-    assert mean == pytest.approx(promised(fitted), abs=1e-4 * p.size)
-
-
 def test_draws_of_isotonic_maps_are_fits_to_rows_drawn_again():
     y, x = sample(n=500)
     p = np.round(expit(x), 1)
@@ -213,7 +144,7 @@ def test_draws_of_isotonic_maps_are_fits_to_rows_drawn_again():
     # score there was no positive, and all that draws keep is the floor.
     wide = np.std(theirs, axis=0)
     off = np.abs(ours.mean(axis=0) - np.mean(theirs, axis=0))
-    assert (off < 3 * wide / math.sqrt(N_DRAWS) + 1e-3).all()
+    assert (off < 3 * wide / math.sqrt(48) + 1e-3).all()
     some = wide > 0
     np.testing.assert_allclose(ours.std(axis=0)[some], wide[some], rtol=0.31)
 
@@ -229,11 +160,11 @@ def test_no_draw_of_an_isotonic_map_is_certain():
         (am.calibrate(~y, 1 - p, "isotonic"), lambda draws: 1 - draws.max()),
     ):
         assert least(fitted.draws) == pytest.approx(floor, rel=1e-4)
-        assert len(fitted.alternatives) == N_DRAWS
+        assert len(fitted.alternatives) == 48
 
 
 def test_maps_without_a_reference_have_no_alternatives():
-    for one in (PlattMap(1.0, 0.0), IdentityMap(), FunctionMap(np.sqrt)):
+    for one in (platt_map(1.0, 0.0), made("identity")):
         assert one.alternatives == ()
     assert am.calibrate(*sample(n=50), "identity", logits=True).alternatives == ()
     shift = am.adjust_prior([0.5], prevalence=0.1, reference_prevalence=0.5)
@@ -246,7 +177,7 @@ def test_chains_vary_where_their_parts_do():
     shift = am.adjust_prior([0.5], prevalence=0.1, reference_prevalence=0.5)
     p = np.array([0.05, 0.5, 0.8])
     both = first.then(shift)
-    assert len(both.alternatives) == N_DRAWS
+    assert len(both.alternatives) == 48
     for one, other in zip(both.alternatives, first.alternatives, strict=True):
         np.testing.assert_array_equal(one.apply(p), shift.apply(other.apply(p)))
     again = am.Calibrator.from_dict(json.loads(json.dumps(both.to_dict())))
@@ -284,7 +215,7 @@ def test_draws_survive_a_file_and_damaged_ones_are_refused(method):
         with pytest.raises(ValueError):  # noqa: PT011 (numpy's own for some)
             am.Calibrator.from_dict(values | {"draws": damaged})
     with pytest.raises(ValueError, match="has no draws"):
-        IdentityMap(draws=np.ones((3, 1)))
+        made("identity", draws=np.ones((3, 1)))
 
 
 def test_maps_keep_apart_what_they_do_not_tie():
@@ -294,13 +225,13 @@ def test_maps_keep_apart_what_they_do_not_tie():
     assert not platt.keeps_apart(-platt.reach - 0.01, 0.0)
     assert not platt.keeps_apart(0.0, np.inf)
     assert am.calibrate(y, x, "platt", logits=True).keeps_apart(-np.inf, np.inf)
-    assert IdentityMap().keeps_apart(-np.inf, np.inf)
-    assert not PlattMap(0.0, 1.0).keeps_apart(-1.0, 1.0)
-    assert BetaMap(0.0, 1.0, 0.0).keeps_apart(-1.0, 1.0)
+    assert made("identity").keeps_apart(-np.inf, np.inf)
+    assert not platt_map(0.0, 1.0).keeps_apart(-1.0, 1.0)
+    assert beta_map(0.0, 1.0, 0.0).keeps_apart(-1.0, 1.0)
     for method in ("spline", "isotonic"):
         assert not am.calibrate(y, expit(x), method).keeps_apart(-1.0, 1.0)
     # The second map of a chain gets what the first one gives.
-    chained = PlattMap(2.0, 0.0).then(PlattMap(1.0, 0.0, reach=3.0))
+    chained = platt_map(2.0, 0.0).then(platt_map(1.0, 0.0, reach=3.0))
     assert chained.keeps_apart(-1.5, 1.5)
     assert not chained.keeps_apart(-1.5, 1.6)
 
@@ -336,6 +267,3 @@ def test_a_reference_does_no_harm_to_scores_that_pile_up_at_0(kind, seed):
         mended = am.decide(p[4000:], **options).labels
         assert am.evaluate(y[4000:], mended) > raw - 0.01
     assert raw > 0.7
-
-
-# auto

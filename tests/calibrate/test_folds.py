@@ -301,4 +301,9 @@ def test_out_of_fold_refuses_what_leaves_a_fold_without_a_class():
         calibrate_out_of_fold([0, 1], [0.1, 0.2], cv=1)
 
 
-# Prior shift
+def test_folds_of_groups_that_leave_one_class_are_refused():
+    y = np.array([1] * 5 + [0] * 2 + [1] * 7 + [0] * 2 + [1] * 2)
+    groups = np.repeat([0, 1, 2, 3], [7, 4, 5, 2])
+    p = np.random.default_rng(0).random(y.size) * 0.5 + 0.4 * y
+    with pytest.raises(ValueError, match="rows of both classes outside of every fold"):
+        calibrate_out_of_fold(y, p, groups=groups, cv=2)

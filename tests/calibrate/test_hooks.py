@@ -14,18 +14,12 @@ from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate.maps import IsotonicMap, PlattMap
-from argmetric._calibrate.resolve import resolve_calibrator
-from argmetric._calibrate.spline import SplineMap
+from calibrated import expit, isotonic_map, platt_map, spline_map
 
 few = settings(deadline=None, max_examples=30)
-MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)
+MAP = platt_map(0.8, -1.5, n=1000, prevalence=0.2)
 NOTE = "probabilities recalibrated by platt on 1,000 labelled rows"
 SCALE = "; thresholds refer to these"
-
-
-def expit(x):
-    return 1 / (1 + np.exp(-np.asarray(x, float)))
 
 
 def batch(n=200, seed=0):
@@ -77,7 +71,7 @@ def test_matrices_frames_and_sparse_cells(average):
     assert list(decided.labels.columns) == list("abcde")
     np.testing.assert_array_equal(decided.labels, expected.labels)
     # An absent cell stays a certain negative, even where the map would lift 0.
-    lift = IsotonicMap(np.array([0.0, 1.0]), np.array([0.2, 0.9]))
+    lift = isotonic_map([0.0, 1.0], [0.2, 0.9])
     cells = sparse.csr_array(p)
     mapped = cells.copy()
     mapped.data = lift.apply(cells.data)
@@ -92,7 +86,7 @@ def test_matrices_frames_and_sparse_cells(average):
 def test_scores_beyond_the_reach_of_a_map_keep_their_order():
     # A map of log-odds ties what lies beyond its reach: the higher score goes first.
     p = np.array([1e-300, 0.0, 1e-20, 1e-17, 0.9])
-    flat = PlattMap(0.02, 0.5, reach=36.0, n=10)
+    flat = platt_map(0.02, 0.5, reach=36.0, n=10)
     mapped = flat.apply(p)
     assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
     decided = am.decide(p, calibrator=flat, max_positives=3)
@@ -105,8 +99,8 @@ def test_scores_beyond_the_reach_of_a_map_keep_their_order():
 
 
 def test_the_flat_parts_of_a_curve_keep_their_order():
-    knots, values = np.array([-1.0, 0.0, 1.0]), np.array([-2.0, 0.5, 0.5])
-    flat = SplineMap(knots, values, 0.5, (-4.0, 4.0), -4.0, 2.0)
+    knots, values = [-1.0, 0.0, 1.0], [-2.0, 0.5, 0.5]
+    flat = spline_map(knots, values, 0.5, (-4.0, 4.0), -4.0, 2.0)
     x = np.array([0.2, 0.7, 0.5, 0.9, -3.0])
     for scores, logits in ((x, True), (expit(x), False)):
         decided = am.decide(scores, calibrator=flat, max_positives=2, logits=logits)
@@ -118,7 +112,7 @@ def test_the_flat_parts_of_a_curve_keep_their_order():
 
 def test_log_odds_keep_their_tails():
     x = np.array([800.0, 100.0, -700.0, 40.0, 0.3])
-    steep = PlattMap(0.5, -60.0, n=10)
+    steep = platt_map(0.5, -60.0, n=10)
     ours = am.decide(x, calibrator=steep, logits=True)
     theirs = am.decide(steep.apply_logits(x), logits=True)
     np.testing.assert_array_equal(ours.labels, theirs.labels)
@@ -219,7 +213,7 @@ def test_functions_objects_and_chains_are_calibrators():
     assert told.assumptions[1] == "prevalence is 0.3, all else as in calibration"
 
 
-STEPS = IsotonicMap(np.array([0.2, 0.5, 0.7]), np.array([0.1, 0.5, 0.5]), n=9)
+STEPS = isotonic_map([0.2, 0.5, 0.7], [0.1, 0.5, 0.5], n=9)
 
 
 def test_ties_that_a_map_makes_are_broken_by_the_scores_before_it():
@@ -270,8 +264,6 @@ def test_bad_calibrators_and_references():
     classes = am.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(ValueError, match="apply it first"):
         am.decide([[0.3, 0.7]], average="samples", calibrator=classes)
-    assert resolve_calibrator() is None
-    assert resolve_calibrator(MAP) is MAP
 
 
 def test_a_small_reference_needs_no_scipy():

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
@@ -381,3 +381,52 @@ def test_calibrated_scores_stay_as_they_are(seed):
 
 
 # Draws: what else the reference allows
+
+
+def widest(y, scores, **options):
+    """The map of the widest scale alone, about which draws lie."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_spline, "SCALE_ODDS", (1.0, 1e-300, 1e-300))
+        return quiet(am.calibrate, y, scores, **options)
+
+
+def test_the_mean_chance_of_the_draws_is_that_of_the_widest_scale():
+    y, x = sample(n=4000, slope=1.0, intercept=-3.0)
+    for scores, logits in ((x, True), (expit(x), False)):
+        fitted = am.calibrate(y, scores, logits=logits)
+        wide = widest(y, scores, logits=logits)
+        np.testing.assert_array_equal(fitted.draws, wide.draws)
+        chances = [expit(one.values) for one in fitted.alternatives]
+        np.testing.assert_allclose(
+            np.mean(chances, axis=0), expit(wide.values), rtol=2e-5
+        )
+        # The mean of the log-odds is another matter: chances are skewed.
+        assert fitted.draws[:, 0].mean() < wide.values[0] - 0.01
+    # Few labels leave the map nearer to the scores than its draws are on average.
+    y, x = sample(n=100, slope=1.2, intercept=-0.3)
+    moved, move = (
+        np.abs(one.values - one.knots).mean()
+        for one in (am.calibrate(y, expit(x)), widest(y, expit(x)))
+    )
+    assert moved < 0.8 * move
+
+
+@given(references())
+@example((np.array([True, False, True]), np.array([1e-203, 1.0, 0.0125779358])))
+def test_draws_promise_as_many_positives_as_the_map_of_their_scale(reference):
+    """Pooling keeps the mean chance over points, by the rows about each."""
+    y, p = reference
+    fitted = widest(y, p)
+    if fitted is None:
+        return
+    x, (first, last) = between(p, fitted.ends), fitted.ends
+    inner = (x > first) & (x < last)
+    nearest = np.searchsorted((fitted.knots[1:] + fitted.knots[:-1]) / 2, x[inner])
+    mass = np.bincount(nearest, minlength=fitted.knots.size)
+    mass = np.array([(x <= first).sum(), *mass, (x >= last).sum()])
+
+    def promised(one):
+        return mass @ expit([one.low, *one.values, one.high])
+
+    mean = np.mean([promised(one) for one in fitted.alternatives])
+    assert mean == pytest.approx(promised(fitted), abs=1e-4 * p.size)

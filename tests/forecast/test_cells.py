@@ -1,20 +1,26 @@
-"""Many groups too long for tables: their laws, many at a time, against single ones."""
+"""What laws are made of, against plain sums: counts, cells, moments and margins."""
 
 import math
-from dataclasses import replace
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 import argmetric as am
-from argmetric._expected import Tables
+import oracle
 from argmetric._forecast import groups as _cells
-from argmetric._forecast import parts as _parts
+from argmetric._forecast import shares as _shares
+from argmetric._forecast.counts import summed_cumulants
+from argmetric._forecast.effects import centre_log_odds
 from argmetric._forecast.groups import JudgedGroups
+from argmetric._forecast.laws import law_of_count
+from argmetric._forecast.truth import MOST, Cells, drawn_counts, matched
 from argmetric._input.segments import Segments
 from argmetric.metrics import get_metric
+from calibrated import logit, made
 from strategies import probability_vectors
 
 
@@ -91,33 +97,6 @@ def test_cells_hold_the_laws_of_their_groups(name, vectors, seed, left_out, extr
             np.testing.assert_allclose(moment[g], expected[1], atol=1e-13)
 
 
-@pytest.mark.parametrize("cells", [7, 1 << 14])
-def test_groups_of_one_size_share_values_unless_their_counts_lie_apart(
-    cells, monkeypatch
-):
-    monkeypatch.setattr(_cells, "CELLS", cells)
-    rng = np.random.default_rng(0)
-    few, many = rng.uniform(0.0, 0.01, 400), rng.uniform(0.99, 1.0, 400)
-    near = [rng.uniform(0.4, 0.5, 30) for _ in range(4)]
-    vectors = [few, many, *near]
-    metric = get_metric("mcc")
-    groups = groups_of(vectors, metric)
-    selected = np.concatenate([np.arange(v.size) < v.size // 3 for v in vectors])
-    groups = replace(groups, selected=selected)
-    laws = _cells.cell_laws(groups)
-    sizes = laws.box[:, 1] * laws.box[:, 3]
-    assert laws.values.size < sizes[:2].sum() + 2 * sizes[2:].max()
-    assert laws.values.size >= sizes[:2].sum() + sizes[2:].max()
-    for g in range(groups.size):
-        low_hit, hits, low_miss, misses = laws.box[g]
-        tp = low_hit + np.arange(hits)[:, None]
-        t = tp + low_miss + np.arange(misses)
-        expected = metric.value(tp, vectors[g].size // 3, t, vectors[g].size)
-        first, width = laws.places[g, 2:]
-        found = first + width * np.arange(hits)[:, None] + np.arange(misses)
-        np.testing.assert_array_equal(laws.values[found], expected)
-
-
 def test_boxes_are_trimmed_to_likely_counts():
     """Two groups, one of them with a likely corner that is far off."""
     rng = np.random.default_rng(5)
@@ -132,35 +111,6 @@ def test_boxes_are_trimmed_to_likely_counts():
     _cells.kernels.trim_boxes(indptr, 1e-18, chance, box, places)
     assert box.tolist() == [[4, 3, 6, 8], [0, 4, 0, 3]]
     assert places.tolist() == [[19, 9], [54, 3]]
-
-
-def test_groups_with_an_effect_lose_no_likely_counts(monkeypatch):
-    rng = np.random.default_rng(8)
-    vectors = [rng.beta(0.5, 2.0, 80), np.full(70, 1e-9)]
-    groups = groups_of(vectors, get_metric("f1"), 2, deviation=1.0)
-    found = _cells.cell_laws(groups)
-    monkeypatch.setattr(_cells, "TOLERANCE", 0.0)
-    whole = _cells.cell_laws(groups)
-    assert found.box[1, 1] < whole.box[1, 1]
-    laws = (found.moments(_parts.UNLIKELY), whole.moments(_parts.UNLIKELY))
-    for part, full in zip(*laws, strict=True):
-        np.testing.assert_allclose(part, full, rtol=1e-12)
-
-
-@pytest.mark.parametrize("deviation", [0.0, 0.3, 1.5])
-@pytest.mark.parametrize("known", [0.0, 0.3])
-def test_moments_on_both_sides_of_the_tables(deviation, known):
-    """Groups of 64, 65 and 150 rows: a mixture over effects has its moments too."""
-    rng = np.random.default_rng(3)
-    vectors = [rng.beta(0.4, 2.0, n) for n in (64, 65, 150)]
-    metric = get_metric("f1")
-    groups = groups_of(vectors, metric, 1, deviation, known)
-    parts, positives = _parts.parts_of(groups, Tables(metric))
-    assert not parts.laws
-    single = [groups.law(g) for g in range(groups.size)]
-    assert positives == pytest.approx(sum(mean for _, mean in single), rel=1e-8)
-    for g, (law, _) in enumerate(single):
-        np.testing.assert_allclose(parts.raw[g], _parts._raw_moments(law), rtol=1e-8)
 
 
 @pytest.mark.parametrize("zero", [0.0, math.nan])
@@ -185,25 +135,142 @@ def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
     assert found.interval[0] < found.mean < found.interval[1]
 
 
-def test_laws_of_groups_are_made_once_or_twice(monkeypatch):
-    rng = np.random.default_rng(7)
-    ids = np.repeat(np.arange(40), 90)
-    p = rng.beta(0.5, 2.0, ids.size)
-    found = am.forecast(p, p > 0.3, "gmean", groups=ids)
-    monkeypatch.setattr(_cells, "ROWS_AT_ONCE", 500)
-    for kept in (1 << 21, 0):
-        monkeypatch.setattr(_parts, "KEPT", kept)
-        again = am.forecast(p, p > 0.3, "gmean", groups=ids)
-        np.testing.assert_allclose(again.values, found.values, rtol=1e-12)
-        np.testing.assert_allclose(again.probabilities, found.probabilities, atol=1e-15)
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 256, 257, 4096, 4097])
+@pytest.mark.parametrize("share", [0.3, 1e-3])
+def test_laws_of_counts(n, share):
+    """Whole or trimmed."""
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.5, 0.5 * (1 - share) / share, n)
+    low, law = law_of_count(p, 1 - p)
+    exact = oracle.poisson_binomial(p).astype(float)
+    found = np.zeros(n + 1)
+    found[low : low + law.size] = law
+    np.testing.assert_allclose(found, exact, rtol=1e-11, atol=2e-17)
+    if n <= 256:  # nothing is too unlikely
+        likely = exact > 1e-290
+        np.testing.assert_allclose(found[likely], exact[likely], rtol=1e-11)
 
 
-def test_very_long_groups_have_laws_of_their_own(monkeypatch):
-    rng = np.random.default_rng(6)
-    ids = np.repeat(np.arange(30), 90)
-    p = rng.beta(0.5, 2.0, ids.size)
-    found = am.forecast(p, p > 0.3, "f1", groups=ids)
-    monkeypatch.setattr(_cells, "LONGEST", 0)
-    alone = am.forecast(p, p > 0.3, "f1", groups=ids)
-    assert found.mean == pytest.approx(alone.mean, rel=1e-12)
-    assert found.std == pytest.approx(alone.std, rel=1e-3)
+@pytest.mark.parametrize("sure", [0, 3])
+@pytest.mark.parametrize("groups", [1, 2, 40, 400])
+@pytest.mark.parametrize("top", [1e-6, 0.3, 1.0])
+def test_moments_of_a_ratio(groups, sure, top):
+    """Against sums over every number of values that went in."""
+    rng = np.random.default_rng(groups)
+    share, value = rng.uniform(0.0, top, groups), rng.normal(0.0, 0.3, groups)
+    d1, d2 = share * value, share * (value**2 + 0.05)
+    start, weight = -d1.sum() if sure else 0.0, share.sum() + sure
+    zero, one, two = (np.full(1, x) for x in (1.0, start, start**2))
+    for s, a, b in zip(share, d1, d2, strict=True):
+        two = np.convolve(two, [1 - s, s]) + np.convolve(one, [0, 2 * a])
+        two += np.convolve(zero, [0, b])
+        one = np.convolve(one, [1 - s, s]) + np.convolve(zero, [0, a])
+        zero = np.convolve(zero, [1 - s, s])
+    undefined = 0.0 if sure else zero[0]
+    counts = sure + np.arange(groups + 1.0)
+    some = counts > 0
+    mean = (one[some] / counts[some]).sum() / (1 - undefined)
+    square = (two[some] / counts[some] ** 2).sum() / (1 - undefined)
+    transforms = _shares.transforms_of(share, d1, d2, weight)
+    found = _shares.moments_of_ratio(transforms, weight, start, sure, undefined)
+    assert found[0] == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    assert found[1] == pytest.approx(math.sqrt(square - mean**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("deviation", [0.05, 1.0, 2.5, 5.0])
+def test_single_probabilities_stay_as_given(deviation):
+    p = np.array([1e-300, 1e-9, 0.004, 0.3, 0.9])
+    centres = centre_log_odds(p, 1 - p, deviation)
+    edges = list(range(-9, 16))
+
+    def margin(a):
+        def density(z):
+            x = mpmath.mpf(a) + deviation * z
+            return mpmath.npdf(z) / (1 + mpmath.exp(-x))
+
+        return mpmath.quad(density, edges)
+
+    with mpmath.workdps(18):
+        for a, given_ in zip(centres.tolist(), p.tolist(), strict=True):
+            assert float(margin(a) / mpmath.mpf(given_)) == pytest.approx(1, rel=1e-11)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 400, 20_000])
+def test_cumulants_of_rows_in_bins_are_those_of_single_rows(rows):
+    """Certain labels too; few rows lie too far apart for bins."""
+    rng = np.random.default_rng(rows)
+    centre = rng.normal(-2, 2, rows)
+    centre[: rows // 4] = rng.choice([-math.inf, math.inf, 30.0, -700.0], rows // 4)
+    shifts = np.linspace(-4, 4, 9)
+    p = expit(centre[:, None] + shifts)
+    v, d = p * (1 - p), 1 - 2 * p
+    expected = np.stack([p, v, v * d, v * (1 - 6 * v)]).sum(axis=1)
+    found = summed_cumulants(centre, shifts)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * rows)
+
+
+def counts_of(p, repeats=20_000, seed=0):
+    """Drawn counts of positives among rows with these chances."""
+    rows, rng = np.ones((1, len(p))), np.random.default_rng(seed)
+    return drawn_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
+
+
+@pytest.mark.parametrize("n", [1, 3, 30, 600])
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.98])
+def test_drawn_counts_have_the_moments_and_quantiles_of_their_law(n, share):
+    rng = np.random.default_rng(n)
+    p = np.minimum(rng.beta(0.7, 0.7 * (1 - share) / share, n), 1.0)
+    drawn = counts_of(p)
+    low, law = law_of_count(p, 1 - p)
+    exact = low + np.arange(law.size)
+    mean = exact @ law
+    spread = np.sqrt(law @ (exact - mean) ** 2)
+    assert drawn.mean() == pytest.approx(mean, abs=0.03 * spread + 1e-9)
+    assert drawn.std() == pytest.approx(spread, rel=0.04, abs=0.02)
+    for q in (0.05, 0.5, 0.95):
+        one = exact[np.searchsorted(np.cumsum(law), q)]
+        assert abs(np.quantile(drawn, q) - one) <= max(1.0, 0.12 * spread)
+
+
+@given(probability_vectors(min_size=0, max_size=40))
+def test_counts_of_nasty_probabilities_stay_within_their_rows(p):
+    drawn = counts_of(p, 50)
+    certain = (p == 1.0).sum() if ((p == 0.0) | (p == 1.0)).all() else None
+    assert ((drawn >= 0) & (drawn <= p.size) & (drawn % 1 == 0)).all()
+    assert certain is None or (drawn == certain).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, MOST, MOST + 1, 20_000])
+def test_cells_of_rows_keep_their_chances_and_decisions(n):
+    x = np.random.default_rng(n).normal(-2, 3, n)
+    called, known = x > -1, np.where(np.arange(n) % 5 == 0, 1.0, np.nan)
+    cells = Cells.of(x, called, known, made("identity"))
+    assert cells.rows.sum() == n
+    assert cells.open.sum() == np.isnan(known).sum()
+    assert cells.x.size <= (n if n <= MOST else MOST + 5)
+    np.testing.assert_array_equal(cells.called[cells.place], called)
+    p, found = expit(x), expit(cells.x)[cells.place]
+    if n <= MOST:
+        np.testing.assert_allclose(found, p, rtol=1e-12)
+    assert found.sum() == pytest.approx(p.sum(), rel=1e-3)
+    assert (found * (1 - found)).sum() == pytest.approx((p * (1 - p)).sum(), rel=2e-3)
+
+
+def test_scores_of_0_and_1_have_cells_of_their_own():
+    x = np.concatenate([[-np.inf] * 3, np.linspace(-5, 5, 5000), [np.inf] * 2])
+    cells = Cells.of(x, x > 0, np.full(x.size, np.nan), made("identity"))
+    assert (cells.rows[0], cells.rows[-1]) == (3, 2)
+    assert cells.x[0] < -700
+    assert cells.x[-1] > 700
+
+
+@given(probability_vectors(min_size=2, max_size=30))
+def test_chances_meet_a_given_sum(p):
+    p = np.clip(p, 1e-6, 1 - 1e-6)[:, None]
+    rows = np.arange(1.0, len(p) + 1)
+    for share in (0.01, 0.4, 0.97):
+        moved = matched(p, rows, share * rows.sum())
+        assert rows @ moved[:, 0] == pytest.approx(share * rows.sum(), rel=1e-6)
+        middle = np.abs(moved - 0.5).argmin()
+        shift = logit(moved[middle]) - logit(p[middle])
+        np.testing.assert_allclose(moved, expit(logit(p) + shift), rtol=1e-6)

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import logit
 
 import argmetric as am
 import oracle
@@ -153,42 +152,7 @@ def test_certain_labels_give_a_certain_score():
     assert result.std == pytest.approx(0, abs=1e-8)
 
 
-def test_nan_leaves_out_the_undefined_outcome():
-    p, labels = [0.3, 0.2], [0, 0]
-    result = forecast(p, labels, "f1", zero_division=NAN)
-    assert result.p_undefined == pytest.approx(0.7 * 0.8, rel=1e-13)
-    assert result.mean == 0
-    assert result.interval == (0, 0)
-    counted = forecast(p, labels, "f1", zero_division=1.0)
-    assert counted.p_undefined == 0
-    assert counted.mean == pytest.approx(0.56, rel=1e-13)
-    recall = forecast([0.5, 0.5], [1, 0], "recall", zero_division=NAN)
-    assert recall.mean == pytest.approx((0.25 + 0.125) / 0.75, rel=1e-13)
-
-
-def test_more_items_against_sums():
-    rng = np.random.default_rng(12)
-    p = np.sort(rng.beta(0.4, 1.2, 120))[::-1]
-    for name in ("f1", "jaccard", "mcc", "gmean"):
-        result = forecast(p, np.arange(120) < 35, name)
-        truth = oracle.summed_mean(name, p, 35)
-        assert abs(result.mean - float(truth)) <= tolerance(name, abs(truth))
-        assert result.interval[0] < result.mean < result.interval[1]
-
-
 # ------------------------------------------------------------- known labels
-
-
-def test_known_labels_are_mixed_in_exactly():
-    known = np.full(P.size, NAN)
-    known[[0, 3, 6]] = [1, 0, 1]
-    replaced = np.where(np.isnan(known), P, known)
-    atoms, mass, _ = oracle.distribution("f1", replaced, LABELS)
-    result = forecast(P, LABELS, "f1", known=known)
-    assert_same_law(result, atoms, mass)
-    assert_central(result, atoms, mass, 0.9)
-    missing_as_none = [None if math.isnan(x) else int(x) for x in known]
-    assert forecast(P, LABELS, "f1", known=missing_as_none).mean == result.mean
 
 
 def test_all_labels_known_is_the_realised_score():
@@ -257,21 +221,6 @@ def test_the_prior_that_is_already_there_changes_nothing():
     assert same.interval == pytest.approx(plain.interval, rel=1e-9)
 
 
-def test_a_prior_shifts_all_logits_alike():
-    last = -1.0
-    for prior in (0.05, 0.2, 0.5, 0.8):
-        result = forecast(P, LABELS, prior=prior)
-        count = result.expected_positives
-        assert count > last
-        last = count
-        shift = brentq(
-            lambda c, s=count: expit(logit(P) + c).sum() - s, -20, 20, xtol=1e-13
-        )
-        shifted = forecast(expit(logit(P) + shift), LABELS)
-        assert result.mean == pytest.approx(shifted.mean, rel=1e-8)
-        assert (count > P.sum()) == (prior > P.mean())
-
-
 @pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, 1.5, NAN])
 def test_the_prior_is_checked(bad):
     with pytest.raises(ValueError, match="prior"):
@@ -298,43 +247,6 @@ def test_overdispersion_keeps_the_marginals_and_widens(name):
     assert widths[-1] > 1.2 * widths[0]
 
 
-def test_overdispersion_leaves_the_mean_of_a_linear_metric():
-    """Only the spread changes. That of accuracy even falls: hits and misses, which
-    now come together, pull it in opposite directions.
-    """
-    for name, wider in (("precision", True), ("accuracy", False)):
-        plain = forecast(P, LABELS, name)
-        shared = forecast(P, LABELS, name, overdispersion=0.7)
-        assert shared.mean == pytest.approx(plain.mean, rel=1e-9)
-        assert (shared.std > plain.std) == wider
-
-
-def test_overdispersion_is_a_normal_effect_shared_by_all_logits():
-    """Mixture over u ~ N(0, s²) of independent labels with P = expit(a_i + u)."""
-    s = 0.5
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    weights = weights / weights.sum()
-    centres = [
-        brentq(lambda a, x=x: weights @ expit(a + s * nodes) - x, -40, 40, xtol=1e-13)
-        for x in P
-    ]
-    cells, masses = [], []
-    for node, weight in zip(nodes, weights, strict=True):
-        atoms, mass, _ = oracle.distribution(
-            "f1", expit(np.array(centres) + s * node), LABELS
-        )
-        cells.append(atoms)
-        masses.append(weight * mass)
-    atoms, mass, _ = oracle.merge_atoms(np.concatenate(cells), np.concatenate(masses))
-    mean, std = oracle.moments(atoms, mass)
-    result = forecast(P, LABELS, "f1", overdispersion=s)
-    assert result.mean == pytest.approx(float(mean), abs=1e-6)
-    assert result.std == pytest.approx(float(std), abs=1e-6)
-    between = (atoms[1:] + atoms[:-1]) / 2
-    for x, reached in zip(between, np.cumsum(mass), strict=False):
-        assert result.cdf(float(x)) == pytest.approx(float(reached), abs=1e-5)
-
-
 @pytest.mark.parametrize("bad", [-0.1, NAN, math.inf])
 def test_overdispersion_is_checked(bad):
     with pytest.raises(ValueError, match="overdispersion"):
@@ -344,87 +256,12 @@ def test_overdispersion_is_checked(bad):
 # ------------------------------------------------------------------- groups
 
 
-@pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "gmean"])
-@pytest.mark.parametrize("zd", [0.0, 1.0])
-def test_groups_forecast_the_mean_over_groups(name, zd):
-    ids = np.array(["b", "a", "b", "c", "a", "b", "a", "b"])
-    atoms, mass, _ = oracle.group_mean_distribution(name, P, LABELS, ids, zd)
-    mean, std = oracle.moments(atoms, mass)
-    result = forecast(P, LABELS, name, groups=ids, zero_division=zd)
-    assert result.mean == pytest.approx(float(mean), rel=1e-9)
-    assert result.std == pytest.approx(float(std), rel=1e-6)
-    same = forecast(P, LABELS, name, groups=ids, average="groups", zero_division=zd)
-    assert same.mean == result.mean
-    assert_covers(result, atoms, mass)
-
-
-def assert_covers(result, atoms, mass):
-    """The true law of the mean has its atoms inside, not beside, the interval."""
-    low, high = result.interval
-    held = mass[(atoms >= low - 1e-9) & (atoms <= high + 1e-9)].sum()
-    assert float(held) >= result.coverage - 1e-9
-    ends = oracle.central_interval(atoms, mass, result.coverage)
-    assert high - low <= ends[1] - ends[0] + 1e-3
-
-
-def test_the_interval_of_few_groups_covers():
-    rng = np.random.default_rng(16)
-    for _ in range(40):
-        p, ids = rng.random(7), rng.integers(0, 3, 7)
-        labels = am.decide(p, "f1", groups=ids, average="groups").labels
-        atoms, mass, _ = oracle.group_mean_distribution("f1", p, labels, ids)
-        assert_covers(forecast(p, labels, "f1", groups=ids), atoms, mass)
-
-
-@pytest.mark.parametrize("name", ["recall", "f1", "mcc", "specificity"])
-def test_groups_in_which_the_metric_is_undefined_are_left_out(name):
-    """As in `evaluate`: the mean is over the groups in which it is defined."""
-    p = np.array([0.3, 0.9, 0.5, 0.2, 0.1])
-    labels, ids = np.array([1, 1, 0, 1, 0]), np.array([0, 1, 1, 2, 2])
-    atoms, mass, _ = oracle.group_mean_distribution(name, p, labels, ids, NAN)
-    result = forecast(p, labels, name, groups=ids, zero_division=NAN)
-    low, high = result.interval
-    assert low >= float(atoms[0]) - 1e-9
-    assert high <= float(atoms[-1]) + 1e-9
-    assert result.mean == pytest.approx(float(oracle.moments(atoms, mass)[0]), rel=1e-9)
-
-
-@few
-@given(case=nasty.grouped_vectors(max_size=9))
-def test_mean_over_nasty_groups(case):
-    p, ids = case
-    labels = am.decide(p, "f1", groups=ids, average="groups").labels
-    atoms, mass, _ = oracle.group_mean_distribution("f1", p, labels, ids)
-    mean, _ = oracle.moments(atoms, mass)
-    result = forecast(p, labels, "f1", groups=ids)
-    assert result.mean == pytest.approx(float(mean), rel=1e-9, abs=1e-300)
-
-
 def test_pooled_groups_are_one_vector():
     ids = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     pooled = forecast(P, LABELS, "f1", groups=ids, average="pooled")
     single = forecast(P, LABELS, "f1")
     assert pooled.mean == pytest.approx(single.mean, rel=1e-13)
     assert pooled.interval == pytest.approx(single.interval, rel=1e-13)
-
-
-def test_many_groups_cover():
-    rng = np.random.default_rng(15)
-    p, ids = rng.beta(0.5, 1.5, 400), rng.integers(0, 40, 400)
-    labels = np.asarray(am.decide(p, "f1", groups=ids, average="groups").labels)
-    result = forecast(p, labels, "f1", groups=ids)
-    y = (rng.random((1500, 400)) < p).astype(int)
-    total = np.zeros(1500)
-    for group in np.unique(ids):
-        rows = ids == group
-        said = np.broadcast_to(labels[rows], (1500, rows.sum()))
-        total += oracle.scores("f1", y[:, rows], said).astype(float)
-    realised = total / np.unique(ids).size
-    assert result.mean == pytest.approx(realised.mean(), abs=4 * result.std / 38)
-    assert result.std == pytest.approx(realised.std(), rel=0.1)
-    low, high = result.interval
-    inside = np.mean((realised >= low - 1e-9) & (realised <= high + 1e-9))
-    assert 0.87 <= inside <= 0.94
 
 
 # ------------------------------------------------------------------ coverage

@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 import oracle
 from argmetric import forecast
-from argmetric._forecast.effects import centre_log_odds
+from margins import centre_log_odds
 from slow import SLOW
 
 NAN = math.nan
@@ -263,10 +263,11 @@ def wrong(name, p, labels, options):
     low, high = found.interval
     held = mass[(values >= low - near) & (values <= high + near)].sum()
     faults["held"] = held < found.coverage - 0.004
-    if exact and "groups" not in options:
+    if not deviation and (exact or "groups" in options):
         ends = central(values, mass, found.coverage)
+        far = 1e-3 if "groups" in options else 1e-9
         faults["interval"] = bool(
-            np.abs(np.subtract(ends, (low, high))).max() > 1e-9 * scale
+            np.abs(np.subtract(ends, (low, high))).max() > far * scale
         )
     return [fault for fault, is_so in faults.items() if is_so]
 

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from scipy.special import betaincinv, betaln
 
 import argmetric as am
-import strategies as nasty
-from argmetric._calibrate.maps import IdentityMap, PlattMap
-from argmetric._forecast.laws import law_of_count
-from argmetric._forecast.truth import drawn_counts, matched
-from argmetric._forecast.truth_cells import MOST, Cells
-
-
-def expit(x):
-    return 1 / (1 + np.exp(-np.asarray(x, float)))
+from calibrated import expit, platt_map
 
 
 def reference(n, seed=0):
@@ -28,77 +19,6 @@ def reference(n, seed=0):
 def moments(values, chances):
     mean = values @ chances
     return mean, np.sqrt(chances @ (values - mean) ** 2)
-
-
-def log_odds(p):
-    with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
-
-
-def counts_of(p, repeats=20_000, seed=0):
-    """Drawn counts of positives among rows with these chances."""
-    rows, rng = np.ones((1, len(p))), np.random.default_rng(seed)
-    return drawn_counts(np.asarray(p)[:, None], rows, repeats, rng)[:, 0, 0]
-
-
-@pytest.mark.parametrize("n", [1, 3, 30, 600])
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.98])
-def test_drawn_counts_have_the_moments_and_quantiles_of_their_law(n, share):
-    rng = np.random.default_rng(n)
-    p = np.minimum(rng.beta(0.7, 0.7 * (1 - share) / share, n), 1.0)
-    drawn = counts_of(p)
-    low, law = law_of_count(p, 1 - p)
-    exact = low + np.arange(law.size)
-    mean, spread = moments(exact, law)
-    assert drawn.mean() == pytest.approx(mean, abs=0.03 * spread + 1e-9)
-    assert drawn.std() == pytest.approx(spread, rel=0.04, abs=0.02)
-    for q in (0.05, 0.5, 0.95):
-        one = exact[np.searchsorted(np.cumsum(law), q)]
-        assert abs(np.quantile(drawn, q) - one) <= max(1.0, 0.12 * spread)
-
-
-@given(nasty.probability_vectors(min_size=0, max_size=40))
-def test_counts_of_nasty_probabilities_stay_within_their_rows(p):
-    drawn = counts_of(p, 50)
-    certain = (p == 1.0).sum() if ((p == 0.0) | (p == 1.0)).all() else None
-    assert ((drawn >= 0) & (drawn <= p.size) & (drawn % 1 == 0)).all()
-    assert certain is None or (drawn == certain).all()
-
-
-@pytest.mark.parametrize("n", [0, 1, MOST, MOST + 1, 20_000])
-def test_cells_of_rows_keep_their_chances_and_decisions(n):
-    x = np.random.default_rng(n).normal(-2, 3, n)
-    called, known = x > -1, np.where(np.arange(n) % 5 == 0, 1.0, np.nan)
-    cells = Cells.of(x, called, known, IdentityMap())
-    assert cells.rows.sum() == n
-    assert cells.open.sum() == np.isnan(known).sum()
-    assert cells.x.size <= (n if n <= MOST else MOST + 5)
-    np.testing.assert_array_equal(cells.called[cells.place], called)
-    p, found = expit(x), expit(cells.x)[cells.place]
-    if n <= MOST:
-        np.testing.assert_allclose(found, p, rtol=1e-12)
-    assert found.sum() == pytest.approx(p.sum(), rel=1e-3)
-    assert (found * (1 - found)).sum() == pytest.approx((p * (1 - p)).sum(), rel=2e-3)
-
-
-def test_scores_of_0_and_1_have_cells_of_their_own():
-    x = np.concatenate([[-np.inf] * 3, np.linspace(-5, 5, 5000), [np.inf] * 2])
-    cells = Cells.of(x, x > 0, np.full(x.size, np.nan), IdentityMap())
-    assert (cells.rows[0], cells.rows[-1]) == (3, 2)
-    assert cells.x[0] < -700
-    assert cells.x[-1] > 700
-
-
-@given(nasty.probability_vectors(min_size=2, max_size=30))
-def test_chances_meet_a_given_sum(p):
-    p = np.clip(p, 1e-6, 1 - 1e-6)[:, None]
-    rows = np.arange(1.0, len(p) + 1)
-    for share in (0.01, 0.4, 0.97):
-        moved = matched(p, rows, share * rows.sum())
-        assert rows @ moved[:, 0] == pytest.approx(share * rows.sum(), rel=1e-6)
-        middle = np.abs(moved - 0.5).argmin()
-        shift = log_odds(moved[middle]) - log_odds(p[middle])
-        np.testing.assert_allclose(moved, expit(log_odds(p) + shift), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -450,7 +370,7 @@ def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
 def test_a_map_without_draws_is_taken_as_certain():
     _, new = reference(100)
     labels = (new > 0.3).astype(int)
-    f = am.forecast(new, labels, calibrator=PlattMap(0.8, -0.5))
+    f = am.forecast(new, labels, calibrator=platt_map(0.8, -0.5))
     assert f.interval_given_map is None
     assert f.share_of_map is None
     assert f.assumptions[-1] == "the map is certain: the interval is given the map"

@@ -113,7 +113,6 @@ HELD_BY = {
         "test_cells_hold_the_laws_of_their_groups": (
             "add_cells cell_moments fill_counts law_boxes place_cells"
         ),
-        "test_a_spectrum_is_the_product_of_transforms": "multiply_spectrum",
         "test_boxes_are_trimmed_to_likely_counts": "trim_boxes",
     },
     "chains": {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -10,13 +9,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._forecast.over_truth import GroupSample
-from argmetric._monitor._groups import MeanOverGroups
-from argmetric._monitor._rows import GroupTable
-from argmetric.metrics import get_metric
 
 RNG = np.random.default_rng(11)
-PLACE = np.tile(np.arange(10), 2)  # of ten cells, whatever rows are called
 
 
 def rows(n: int, share: float = 0.15) -> tuple[Any, Any]:
@@ -35,105 +29,6 @@ BASKET = RNG.integers(0, 150, 1200)
 def _draws() -> None:
     """Let no test depend on those before it."""
     RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
-
-
-def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverGroups:
-    """Groups of these sizes, with random cells of ten and random predictions."""
-    n = sum(sizes)
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    known = options.pop("known", np.full(n, math.nan))
-    selected = RNG.random(n) < 0.5
-    judged = get_metric(metric, **options)
-    return MeanOverGroups(judged, RNG.integers(0, 10, n), selected, known, indptr)
-
-
-def sample_of(groups: MeanOverGroups) -> GroupSample:
-    of_rows = groups.cell, groups.selected, groups.known
-    return GroupSample(groups.metric, *of_rows, groups.indptr, groups.lengths)
-
-
-def slow_mean(groups: MeanOverGroups, labels: Any) -> float:
-    """The mean of the metric over the groups, one group after the other."""
-    values = []
-    for a, b in itertools.pairwise(groups.indptr.tolist()):
-        y, called = labels[a:b], groups.selected[a:b]
-        counts = ((y & called).sum(), called.sum(), y.sum(), b - a)
-        values.append(float(groups.metric.value(*counts)))
-    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
-
-
-@pytest.mark.parametrize("metric", ["f1", "mcc", "recall", "precision"])
-def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
-    known = np.full(10, math.nan)
-    known[[1, 7]] = 1.0, 0.0
-    groups = groups_of([3, 1, 4, 2], metric, zero_division=1.0, known=known)
-    c = RNG.uniform(0.05, 0.9, 10)
-    p = np.where(np.isnan(known), c[groups.cell], known)
-    labels = np.array(list(itertools.product([False, True], repeat=10)))
-    chance = np.where(labels, p, 1 - p).prod(axis=1)
-    means = np.array([slow_mean(groups, one) for one in labels])
-    found = sample_of(groups).moments(c)
-    mean = chance @ means
-    assert found[0] == pytest.approx(mean, abs=1e-12)
-    assert found[1] == pytest.approx(np.sqrt(chance @ (means - mean) ** 2), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "metric", "zero", "lumps"),
-    [
-        ([6] * 40, "f1", 1.0, 0.015),
-        ([3, 5, 2, 6, 4], "f1", 1.0, 0.04),  # few values, which do not move
-        ([200] * 8, "f1", 1.0, 0.015),
-        ([4] * 30 + [150] * 5, "gmean", 1.0, 0.015),
-        ([3] * 60, "precision", math.nan, 0.015),
-    ],
-)
-def test_draws_are_those_of_simulated_labels(
-    sizes: list[int], metric: str, zero: float, lumps: float
-) -> None:
-    groups = groups_of(sizes, metric, zero_division=zero)
-    usual = np.sort(RNG.uniform(0.02, 0.8, 10))
-    chances = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
-    value, expected = groups.drawn(np.array(chances).T, PLACE, 400)
-    for i, chance in enumerate(chances):
-        q = chance[groups.cell]
-        labels = RNG.random((4000, q.size)) < q
-        sums = [
-            np.add.reduceat(one, groups.indptr[:-1], axis=1, dtype=np.float64)
-            for one in (labels & groups.selected, labels)
-        ]
-        k = np.add.reduceat(groups.selected, groups.indptr[:-1], dtype=np.float64)
-        drawn = np.nanmean(
-            groups.metric.value(sums[0], k, sums[1], groups.lengths), axis=1
-        )
-        error = drawn.std() / math.sqrt(4000)
-        assert abs(expected[i] - drawn.mean()) < 5 * error + 0.002
-        assert value[:, i].std() == pytest.approx(drawn.std(), rel=0.12)
-        for level in (0.05, 0.5, 0.95):
-            below, above = np.quantile(drawn, [level - 0.04, level + 0.04])
-            found = np.quantile(value[:, i], level)
-            assert below - lumps <= found <= above + lumps
-
-
-def test_the_mean_of_many_groups_is_read_from_some_of_them() -> None:
-    groups = groups_of([2] * 5000)
-    chances = RNG.uniform(0.1, 0.6, (10, 4))
-    _, found = groups.drawn(chances, PLACE, 1)
-    values = [
-        groups.values((RNG.random(groups.cell.size) < one[groups.cell]) * 1.0)
-        for one in chances.T
-        for _ in range(40)
-    ]
-    wanted = np.mean(values, axis=1).reshape(4, 40).mean(axis=1)
-    np.testing.assert_allclose(found, wanted, atol=0.006)
-
-
-def test_many_known_groups_have_their_actual_mean() -> None:
-    known = (RNG.random(10_000) < 0.3).astype(np.float64)
-    groups = groups_of([2] * 5000, known=known)
-    value, found = groups.drawn(np.full((10, 2), 0.3), PLACE, 3)
-    np.testing.assert_allclose(found, slow_mean(groups, known == 1.0), atol=1e-12)
-    np.testing.assert_allclose(value, np.tile(found, (3, 1)), atol=1e-12)
 
 
 def watch(**options: Any) -> am.Monitoring:
@@ -354,15 +249,3 @@ def test_what_groups_cannot_do_is_refused(watched: am.Monitoring) -> None:
     values["counts"][0][-1][0] += 1
     with pytest.raises(ValueError, match="damaged"):
         am.Monitoring.from_dict(values)
-
-
-def test_tables_of_groups_add_up() -> None:
-    place = RNG.integers(0, 60, 100)
-    codes = RNG.integers(0, 7, 100)
-    ids = np.array(list("gfedcba"))
-    whole = GroupTable.of(ids, codes, place, 10)
-    halves = [
-        GroupTable.of(ids, codes[s], place[s], 10) for s in (slice(30), slice(30, 100))
-    ]
-    for found, wanted in zip(halves[1].plus(halves[0], 10), whole, strict=True):
-        np.testing.assert_array_equal(found, wanted)

@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
 
 import argmetric as am
-from argmetric._monitor._labelling import (
-    TILTS,
-    allocation,
-    row_sizes,
-    strata_of,
-    stratum_positives,
-)
 
 RNG = np.random.default_rng(11)
 P = RNG.beta(0.5, 3, 5000)
@@ -40,74 +32,6 @@ def test_the_plan_draws_some_rows_of_each_stratum() -> None:
     np.testing.assert_array_equal(same.rows, plan.rows)
     other = MADE.to_label(100, random_state=1)
     assert not np.array_equal(other.rows, plan.rows)
-
-
-def test_sizes_are_those_of_the_formula_for_f1() -> None:
-    table = MADE.counts[0].table
-    c = MADE.watch.maps.chances.mean(axis=0)
-    rows = table.sum(axis=1)
-    f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
-    wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))
-    found = row_sizes(table, c, am.FBeta())
-    np.testing.assert_allclose(found / found.sum(), wanted / wanted.sum(), rtol=1e-4)
-
-
-def test_strata_have_equal_sums_of_sizes() -> None:
-    open_ = np.full((2, 200), 7)
-    open_[1, :50] = 0
-    sizes = np.abs(np.sin(np.arange(400.0))).reshape(2, 200)
-    member = strata_of(open_, sizes, 5)
-    assert (member[1, :50] == -1).all()
-    assert sorted(set(member[member >= 0])) == list(range(10))
-    for side in (0, 1):
-        there = member[side] >= 0
-        mass = (open_ * sizes)[side, there]
-        sums = np.bincount(member[side, there], mass)[5 * side : 5 * side + 5]
-        np.testing.assert_allclose(sums, sums.mean(), rtol=0.08)
-        assert (np.diff(member[side, there]) >= 0).all()
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 50, 137, 5000])
-def test_labels_are_dealt_out_in_full(n: int) -> None:
-    total = np.array([3000, 500, 90, 5, 1])
-    weight = np.array([10.0, 50.0, 60.0, 9.0, 1.0])
-    found = allocation(n, total, weight)
-    assert found.sum() == min(n, total.sum())
-    assert (found <= total).all()
-    if n >= 10:
-        assert (found >= np.minimum(2, total)).all()
-    if n == 137:  # Neyman's, but for the bounds
-        share = 0.9 * weight / weight.sum() + 0.1 * total / total.sum()
-        np.testing.assert_allclose(found[:3], (share * n)[:3], rtol=0.12)
-
-
-def test_the_posterior_of_strata_is_that_of_the_model() -> None:
-    """E[positives] by summing over the grid of tilts, map by map."""
-    chances = np.array([[0.05, 0.2, 0.6, 0.9], [0.1, 0.3, 0.5, 0.8]])
-    weights = np.array([[0.7, 0.3, 0, 0], [0, 0, 0.5, 0.5], [0, 0.2, 0.8, 0]])
-    sizes, drawn = np.array([400, 50, 80]), np.array([10, 12, 0])
-    found = np.array([3.0, 9.0, 0.0])
-    wanted = np.zeros(3)
-    for c in chances:
-        total, means = 0.0, np.zeros(3)
-        for a in TILTS[0]:
-            for b in TILTS[1]:
-                tilted = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c)))))
-                mu = weights @ tilted
-                level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))
-                for k, m, x in zip(found, drawn, mu, strict=True):
-                    level *= betabinom(m, 20 * x, 20 * (1 - x)).pmf(k)
-                rate = (20 * mu + found) / (20 + drawn)
-                total += level
-                means += level * (found + (sizes - drawn) * rate)
-        wanted += means / total / 2
-    draws = np.concatenate(
-        [stratum_positives(np.tile(chances, (40, 1)), weights, sizes, drawn, found)]
-    )
-    error = draws.std(axis=0) / np.sqrt(len(draws))
-    assert (np.abs(draws.mean(axis=0) - wanted) < 4 * error).all()
-    assert (draws >= found).all()
-    assert (draws <= found + sizes - drawn).all()
 
 
 @pytest.mark.parametrize("metric", ["f1", "mcc", "recall"])

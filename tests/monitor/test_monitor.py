@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
 
 import argmetric as am
-from argmetric._monitor._likelihood import FINE, POINTS, ThetaTable, between
 
 RNG = np.random.default_rng(7)
 
@@ -56,28 +54,36 @@ def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) 
     assert (high - low < 0.2).all()
 
 
-def test_without_a_shift_readings_wait_until_they_are_asked_for(
-    watched: am.Monitoring, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def computed(*rows: Any) -> None:
-        raise AssertionError("nobody asked for the readings")
-
+def test_without_a_shift_readings_are_those_of_auto(watched: am.Monitoring) -> None:
     how: Any = {"reference": REFERENCE, "every": 1000, "floor": 0.5, "shift": "none"}
     found = am.monitor(P, CUT, **how)
-    verdicts = [one.verdict for one in watched.periods]
-    with monkeypatch.context() as patched:
-        patched.setattr(ThetaTable, "of", computed)
-        assert [one.verdict for one in found.periods] == verdicts
     again = pickle.loads(pickle.dumps(found))
     for one, other, auto in zip(
         found.periods, again.periods, watched.periods, strict=True
     ):
+        assert one.verdict == auto.verdict
         assert one.low < one.expected < one.high
         for name in ("if_share_low", "if_other_rows", "population_high", "z"):
             assert getattr(one, name) == getattr(auto, name)
         assert repr(other.values()) == repr(one.values())  # nan is itself
-    with pytest.raises(AttributeError, match="no attribute 'iff'"):
-        _ = found.periods[0].iff
+
+
+def test_many_rows_are_counted_as_few() -> None:
+    """Scores of 0 and 1, at the edges of cells, and beyond all of the reference."""
+    y, p = (np.tile(one, 40) for one in YEAR[0])
+    p[:3000:3], p[1:3000:3] = RNG.choice([0.0, 1.0, CUT], (2, 1000))
+    p[2:3000:3] = RNG.choice(REFERENCE[1], 1000)
+    with np.errstate(divide="ignore"):
+        x, old = (np.log(one) - np.log1p(-one) for one in (p, REFERENCE[1]))
+    for scores, then, cut in ((p, REFERENCE[1], CUT), (x, old, -1.0)):
+        how: Any = {"reference": (REFERENCE[0], then), "logits": scores is x}
+        how["every"] = 10**6
+        at_once = am.monitor(scores, cut, known=y.astype(float), **how)
+        parts = am.monitor(scores[:100], cut, known=y[:100].astype(float), **how)
+        for i in range(100, scores.size, 9975):
+            part = slice(i, i + 9975)
+            parts = parts.add(scores[part], known=y[part].astype(float))
+        np.testing.assert_array_equal(at_once.counts[0].table, parts.counts[0].table)
 
 
 def test_rows_that_are_added_bit_by_bit_change_nothing(watched: am.Monitoring) -> None:
@@ -97,14 +103,6 @@ def test_a_state_that_was_saved_goes_on(watched: am.Monitoring, tmp_path: Any) -
     assert again.to_dict() == watched.to_dict()
 
 
-def test_levels_between_points_are_those_of_a_cubic_spline() -> None:
-    for ends in ((-4.0, 4.0), (0.3, 0.31)):
-        x, at = (np.linspace(*ends, count) for count in (POINTS, FINE))
-        y = -1e4 * (x - 0.1) ** 2 + RNG.normal(size=(5, x.size))
-        wanted = CubicSpline(x, y, axis=1)(at)
-        np.testing.assert_allclose(y @ between().T, wanted, rtol=1e-13, atol=1e-12)
-
-
 @pytest.mark.parametrize(("floor", "z"), [(0.1, -math.inf), (0.99, math.inf)])
 def test_a_score_that_is_known_has_no_statistic_of_a_floor(
     floor: float, z: float
@@ -119,3 +117,19 @@ def test_a_score_that_is_known_has_no_statistic_of_a_floor(
     assert (one.from_map, one.from_share, one.from_chance) == (0.0, 0.0, 0.0)
     again = am.Monitoring.from_dict(json.loads(json.dumps(made.to_dict())))
     assert again.periods[0].z_floor == z
+
+
+def test_strange_rows_of_the_past_do_not_make_ordinary_ones_look_moved() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.beta(0.5, 2.0, 40_000)
+    y = rng.random(scores.size) < scores
+    weeks = [scores[2000 + 1000 * i :][:1000] for i in range(30)]
+    for i in range(4, 12):  # rows of middling and high scores come nine times as often
+        high = np.sort(weeks[i])[500:]
+        weeks[i] = np.concatenate([high, rng.choice(high, 450), weeks[i][:50]])
+    reference = y[:2000], scores[:2000]
+    found = am.monitor(np.concatenate(weeks), 0.3, reference=reference, every=1000)
+    said = [one.verdict for one in found.periods]
+    assert set(said[4:12]) == {"cannot say without labels"}
+    assert said[12:].count("fine") == 18
+    assert not any(one.alarm for one in found.periods[20:])

@@ -50,12 +50,7 @@ def resolve_calibrator(
 def resolve_reference(
     calibrator: Any = None, reference: Any = None, *, logits: bool = False
 ) -> FittedReference:
-    """The map that is meant, with the rows it was fitted on.
-
-    `calibrator`: a map, or a function from probabilities to probabilities; `reference`:
-    labels (0/1, booleans or -1/1) and their scores, on which a map is fitted; `logits`:
-    whether the scores of the reference are log-odds.
-    """
+    """The map that is meant, with the rows it was fitted on."""
     if reference is not None:
         if calibrator is not None:
             raise ValueError(

@@ -228,12 +228,7 @@ def estimate_share(
 
     The share is the posterior mean over θ and over the map's alternatives, each as
     likely as the next. The draws of the shift pair every alternative with a θ from its
-    own posterior.
-
-    `calibrator`: a map that was fitted on the reference; `reference`: the labelled
-    rows, or what was kept of them; `scores`: scores of the new rows, on the same scale,
-    before the map; `n`: how many new rows there are, with those that are certain
-    negatives; `coverage`: probability that the interval of the share should hold.
+    own posterior. Scores are those before the map; n has the certain negatives, too.
     """
     if not scores.size:
         raise ValueError('prior="estimate" needs scores to estimate from: p is empty')

@@ -18,8 +18,8 @@ from argmetric._calibrate.resolve import (
     check_prior,
     resolve_reference,
 )
-from argmetric._forecast.batch import Batch
 from argmetric._forecast.effects import LARGEST_EFFECT
+from argmetric._forecast.groups import Batch
 from argmetric._forecast.laws import ValueLaw
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import (

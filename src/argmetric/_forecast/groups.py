@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._expected import TOLERANCE, by_size, kernels
+from argmetric._expected import TOLERANCE, kernels
 from argmetric._forecast.effects import (
     centre_log_odds,
     effect_step,
@@ -21,13 +21,13 @@ from argmetric._forecast.effects import (
     tells_of_effect,
 )
 from argmetric._forecast.laws import ValueLaw, law_of_values
-from argmetric._input.odds import from_log_odds
+from argmetric._input.layout import Layout
+from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-TABLE_LIMIT = 64
-Size = tuple[int, int, Integers]
+TABLE_LIMIT = 64  # rows of a group whose moments are looked up in a table of values
 LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
 
 
@@ -55,11 +55,6 @@ class JudgedGroups:
     def predictions(self) -> Integers:
         """Selected rows of every group."""
         return self.per_group(self.selected).astype(np.int64)
-
-    @cached_property
-    def short_sizes(self) -> list[Size]:
-        """Rows, size and numbers of the groups that are short, size by size."""
-        return list(by_size(self.rows, TABLE_LIMIT))
 
     def open(self) -> Booleans:
         """Groups with a row whose label is neither known nor certain."""
@@ -235,11 +230,9 @@ class CellLaws:
 
 
 def lies_in_cells(groups: JudgedGroups) -> Booleans:
-    """Groups whose laws are made many at a time, but not from tables."""
-    lengths = groups.rows.lengths
-    if groups.deviation:
-        return lengths <= LONGEST_MIXED
-    return (lengths > TABLE_LIMIT) & (lengths <= LONGEST)
+    """Groups whose laws are made many at a time; the others are very long."""
+    longest = LONGEST_MIXED if groups.deviation else LONGEST
+    return groups.rows.lengths <= longest
 
 
 def in_blocks(
@@ -323,3 +316,47 @@ def _bounds(box: Integers, sheet: Integers) -> Integers:
     least = np.minimum.reduceat(low, first)
     above = np.maximum.reduceat(low + size, first)
     return np.stack([least, above - least], axis=2).reshape(-1, 4)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows whose labels are scored."""
+
+    metric: Metric  # what scores them
+    layout: Layout  # how they lie in segments; its scores are those before any map
+    # p, q: chances of a positive and of a negative, after the map
+    p: Floats
+    q: Floats
+    # known, selected: labels that have come, nan for the others; and those that are
+    # scored
+    known: Floats
+    selected: Booleans
+    deviation: float  # of the effect that the rows of a segment share
+    prior: float | None  # the share of positives, where it is given
+    logits: bool  # whether scores are log-odds
+
+    @property
+    def n(self) -> int:
+        """Rows, with the absent ones of a sparse matrix."""
+        return int(self.layout.sizes.sum())
+
+    @property
+    def odds(self) -> Floats:
+        """Log-odds before the map."""
+        scores = self.layout.scores
+        return scores if self.logits else logit(scores)
+
+    def law(self) -> tuple[ValueLaw, float]:
+        """Law of the score given the chances, and the expected positives."""
+        metric, layout = self.metric, self.layout
+        p, q, known, selected = self.p, self.q, self.known, self.selected
+        if layout.single:
+            n = int(layout.sizes[0])
+            return law_of_one(metric, n, p, q, known, selected, self.deviation)
+        from argmetric._forecast.means import law_of_mean
+
+        if layout.rows is not None:
+            p, q, known = (one[layout.rows] for one in (p, q, known))
+            selected = selected[layout.rows]
+        rows = Segments(p, q, layout.indptr, layout.sizes)
+        return law_of_mean(JudgedGroups(metric, rows, known, selected, self.deviation))

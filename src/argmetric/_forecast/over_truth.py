@@ -7,14 +7,18 @@ import math
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._expected import Tables, by_size
-from argmetric._forecast.batch import Batch
+from argmetric._expected import Tables, by_size, kernels
 from argmetric._forecast.effects import settle
-from argmetric._forecast.groups import TABLE_LIMIT
+from argmetric._forecast.groups import TABLE_LIMIT, Batch
 from argmetric._forecast.laws import ValueLaw, combine
-from argmetric._forecast.parts import table_moments
-from argmetric._forecast.truth import COUNTS, DRAWS, Truth, drawn_counts, matched
-from argmetric._forecast.truth_cells import Cells
+from argmetric._forecast.truth import (
+    COUNTS,
+    DRAWS,
+    Cells,
+    Truth,
+    drawn_counts,
+    matched,
+)
 from argmetric._input.odds import from_log_odds
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
@@ -124,8 +128,7 @@ class GroupSample:
         known = ~np.isnan(self.known)
         p = np.where(known, self.known, chances[self.place])
         rows = Segments(p, 1.0 - p, self.indptr, self.sizes)
-        sizes = by_size(rows, TABLE_LIMIT)
-        raw = table_moments(self.tables, rows, self.selected, sizes)[:, :3]
+        raw = table_moments(self.tables, rows, self.selected)[:, :3]
         if self.n_short < self.sizes.size:
             raw[self.n_short :] = self._moments_of_long(p)
         share, first, second = raw.T
@@ -187,3 +190,18 @@ class GroupSample:
             return math.inf, -math.inf
         weight = self.weight[there] / self.weight[there].sum()
         return float(weight @ low[there]), float(weight @ high[there])
+
+
+def table_moments(tables: Tables, rows: Segments, selected: Booleans) -> Floats:
+    """Per short segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
+    moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
+    for m, n, chosen in by_size(rows, TABLE_LIMIT):
+        table, defined = tables.of(m, n)
+        arguments = (rows.p, rows.q, rows.indptr, chosen, selected)
+        kernels.table_moments(*arguments, table, raw)
+        moments[chosen, 1:] = raw[chosen]
+        moments[chosen, 0] = 1.0
+        if defined is not None:
+            kernels.table_moments(*arguments, defined, raw)
+            moments[chosen, 0] = raw[chosen, 0]
+    return moments

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from argmetric._expected import Tables, kernels
 from argmetric._forecast.groups import (
-    TABLE_LIMIT,
     CellLaws,
     JudgedGroups,
-    Size,
     in_blocks,
     lies_in_cells,
 )
 from argmetric._forecast.laws import ValueLaw
-from argmetric._forecast.sums import GridLaws, centred
-from argmetric._input.segments import Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import dot
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
 LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)
 KEPT = 1 << 21  # chances and values of groups that are not made twice
+MOST_VALUES = 1 << 16  # of all groups, that are looked at for a lattice
 UNLIKELY = 1e-13  # ends of a law that do not widen the grid
 
 
@@ -58,25 +52,13 @@ class Parts:
         return Parts(self.raw[chosen], self.low[chosen], self.high[chosen], laws, cells)
 
 
-def _raw_moments(law: ValueLaw) -> Floats:
-    powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
-    return (1 - law.p_undefined) * np.array(powers)
-
-
-def _ends(law: ValueLaw) -> tuple[float, float]:
-    """Infinite the wrong way round where nothing is defined."""
-    if not law.values.size:
-        return math.inf, -math.inf
-    return float(law.values[0]), float(law.values[-1])
-
-
-def parts_of(groups: JudgedGroups, tables: Tables) -> tuple[Parts, float]:
-    """From tables where groups are short; and the expected positives."""
+def parts_of(groups: JudgedGroups) -> tuple[Parts, float]:
+    """What the groups add, and the expected positives."""
     parts = Parts(
         np.zeros((groups.size, 4)), np.zeros(groups.size), np.zeros(groups.size), {}
     )
     positives = 0.0
-    in_cells, in_tables = lies_in_cells(groups), lies_in_tables(groups)
+    in_cells = lies_in_cells(groups)
     kept: list[tuple[Integers, CellLaws]] = []
     size = 0
     for part, laws in in_blocks(groups, np.flatnonzero(in_cells)):
@@ -85,89 +67,27 @@ def parts_of(groups: JudgedGroups, tables: Tables) -> tuple[Parts, float]:
         positives += more
         size += laws.chances.size + laws.values.size
         kept = [*kept, (part, laws)] if size <= KEPT else []
-    for g in np.flatnonzero(~in_cells & ~in_tables).tolist():
+    for g in np.flatnonzero(~in_cells).tolist():
         law, mean = groups.law(g)
         positives += mean
-        parts.raw[g] = _raw_moments(law)
+        powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
+        parts.raw[g] = (1 - law.p_undefined) * np.array(powers)
         parts.laws[g] = law = _coarser(law)
-        parts.low[g], parts.high[g] = _ends(law)
-    if in_tables.any():
-        chosen = np.flatnonzero(in_tables)
-        short = groups.take(chosen)
-        rows = short.certain()
-        parts.raw[chosen] = table_moments(
-            tables, rows, short.selected, short.short_sizes
-        )
-        parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
-        positives += float(rows.p.sum())
+        parts.low[g] = law.values.min(initial=math.inf)
+        parts.high[g] = law.values.max(initial=-math.inf)
     return replace(parts, cells=tuple(kept)), positives
 
 
-def lies_in_tables(groups: JudgedGroups) -> Booleans:
-    """Groups that are short, without a shared effect."""
-    return (groups.rows.lengths <= TABLE_LIMIT) & (groups.deviation == 0.0)
-
-
-def table_moments(
-    tables: Tables, rows: Segments, selected: Booleans, sizes: Iterable[Size]
-) -> Floats:
-    """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
-    moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
-    for m, n, chosen in sizes:
-        table, defined = tables.of(m, n)
-        arguments = (rows.p, rows.q, rows.indptr, chosen, selected)
-        kernels.table_moments(*arguments, table, raw)
-        moments[chosen, 1:] = raw[chosen]
-        moments[chosen, 0] = 1.0
-        if defined is not None:
-            kernels.table_moments(*arguments, defined, raw)
-            moments[chosen, 0] = raw[chosen, 0]
-    return moments
-
-
-def _reached(tables: Tables, m: int, n: int, used: Integers) -> tuple[Floats, Booleans]:
-    """Values at [k, a, r], and which of these counts are possible and defined.
-
-    Only for the numbers of predictions that are used.
-    """
-    table, defined = tables.of(m, n)
-    possible = _possible(m)[used]
-    return table[used], possible if defined is None else possible & (defined[used] > 0)
-
-
-def _table_ends(groups: JudgedGroups, tables: Tables) -> tuple[Floats, Floats]:
-    low, high = np.zeros((2, groups.size))
-    least, most = np.empty((2, TABLE_LIMIT + 1))
-    for m, n, chosen in groups.short_sizes:
-        k = groups.predictions[chosen]
-        used = _distinct(k)
-        table, reached = _reached(tables, m, n, used)
-        least[used] = np.where(reached, table, math.inf).min(axis=(1, 2))
-        most[used] = np.where(reached, table, -math.inf).max(axis=(1, 2))
-        low[chosen], high[chosen] = least[k], most[k]
-    return low, high
-
-
-def divisions_of(
-    groups: JudgedGroups, tables: Tables, width: float, lowest: float | None
-) -> int | None:
-    """Cells of the width on whose edges the values of all groups lie, if so few.
-
-    They begin at the least value of each group, or at the lowest of all.
-    """
-    if not lies_in_tables(groups).all():
+def divisions_of(parts: Parts, width: float) -> int | None:
+    """Cells of the width on whose edges the values of all groups lie, if so few."""
+    values = [laws.values for _, laws in parts.cells]
+    known = sum(numbers.size for numbers, _ in parts.cells) == parts.low.size
+    if not known or sum(one.size for one in values) > MOST_VALUES:
         return None
-    found = np.array(LATTICES)
-    for m, n, chosen in groups.short_sizes:
-        used = _distinct(groups.predictions[chosen])
-        table, reached = _reached(tables, m, n, used)
-        least = np.where(reached, table, math.inf).min(axis=(1, 2), keepdims=True)
-        values = (table - (least if lowest is None else lowest))[reached]
-        place = np.unique(values / width)[:, None] * found
-        found = found[np.abs(place - np.rint(place)).max(axis=0, initial=0.0) < 1e-9]
-        if not found.size:
-            return None
-    return int(found[0])
+    distinct = np.unique((np.concatenate(values) - parts.low.min()) / width)
+    place = np.multiply.outer(LATTICES, distinct[np.isfinite(distinct)])
+    there = np.flatnonzero(np.abs(place - np.rint(place)).max(axis=1) < 1e-9)
+    return LATTICES[there[0]] if there.size else None
 
 
 def _coarser(law: ValueLaw) -> ValueLaw:
@@ -209,27 +129,14 @@ class GroupCells:
         return cell, values - cell * self.step
 
 
-def laws_on_grid(
-    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells, tables: Tables
-) -> GridLaws:
-    """Laws of these groups, which are first, first+1, … among the parts."""
-    mass, moment = placed(groups, first, parts, cells, tables)
-    missing = None if cells.filled is not None else mass[:, -1]
-    return centred(mass[:, :-1], moment[:, :-1], missing, cells.step)
-
-
 def placed(
-    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells, tables: Tables
+    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells
 ) -> tuple[Floats, Floats]:
     """Mass of every cell and what lies between, and last what is left out."""
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    in_cells, in_tables = lies_in_cells(groups), lies_in_tables(groups)
-    for g in np.flatnonzero(~in_cells & ~in_tables).tolist():
+    in_cells = lies_in_cells(groups)
+    for g in np.flatnonzero(~in_cells).tolist():
         _place_law(parts.laws[first + g], cells, mass[g], moment[g])
-    if in_tables.any():
-        chosen = np.flatnonzero(in_tables)
-        rows = groups.take(chosen)
-        mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
     blocks = in_blocks(groups, np.flatnonzero(in_cells))
     if parts.cells and groups.size == parts.low.size:
         blocks = iter(parts.cells)
@@ -262,55 +169,3 @@ def _place_cells(
     elif np.isnan(laws.values).any():
         least = np.minimum(least, filled)
     return laws.place(least, cells.step, cells.count, filled)
-
-
-def _place_tables(
-    groups: JudgedGroups, cells: GroupCells, tables: Tables
-) -> tuple[Floats, Floats]:
-    mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    rows, weight = groups.certain(), np.ones(groups.size)
-    for m, n, chosen in groups.short_sizes:
-        used = _distinct(groups.predictions[chosen])
-        cell, rest = _table_cells(tables, m, n, used, cells)
-        kernels.table_laws(
-            rows.p,
-            rows.q,
-            rows.indptr,
-            chosen,
-            groups.selected,
-            cell,
-            rest,
-            weight,
-            mass,
-            moment,
-        )
-    return mass, moment
-
-
-def _table_cells(
-    tables: Tables, m: int, n: int, used: Integers, cells: GroupCells
-) -> tuple[Integers, Floats]:
-    """Cell and rest at [k, a, r], for the numbers of predictions that are used."""
-    table, defined = _reached(tables, m, n, used)
-    if cells.filled is not None:
-        table, defined = np.where(defined, table, cells.filled), _possible(m)[used]
-    least = np.where(defined, table, math.inf).min(axis=(1, 2))
-    least = np.where(np.isfinite(least), least, 0.0)
-    place, between = cells.place(table, least[:, None, None])
-    shape = (m + 1, m + 1, m + 1)
-    cell, rest = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    cell[used] = np.where(defined, place, cells.count)
-    rest[used] = np.where(defined, between, 0.0)
-    return cell, rest
-
-
-def _distinct(counts: Integers) -> Integers:
-    """Small numbers that occur, ascending."""
-    return np.flatnonzero(np.bincount(counts))
-
-
-@lru_cache(maxsize=TABLE_LIMIT + 1)
-def _possible(m: int) -> Booleans:
-    """Which counts [k, a, r] can occur."""
-    k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
-    return (a <= k) & (r <= m - k)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._expected import Tables
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._forecast.parts import Parts, parts_of
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Floats
 from argmetric._results.discrete import dot
 
 STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
@@ -20,16 +19,6 @@ BLOCK = 1 << 14  # groups whose transforms are made at once: they stay in cache
 # no lattice of values is coarser than that: it is normal with its skewness.
 NORMAL = 40.0
 CERTAIN = 1e-14  # a value is left out so rarely that it is not
-
-
-def fixed_of(parts: Parts, sure: float, count: int) -> tuple[float, int, Integers]:
-    """Sum and number of sure values, and the groups that have none.
-
-    Some have one value whatever the truth, such as those without a prediction.
-    """
-    fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
-    sure, count = sure + float(parts.low[fixed].sum()), count + int(fixed.sum())
-    return sure, count, np.flatnonzero(~fixed)
 
 
 @dataclass(frozen=True)
@@ -50,66 +39,83 @@ class GroupShare:
     transforms: Floats
 
 
+@dataclass(frozen=True)
+class OpenGroups:
+    """Groups whose values are not sure, and what the others add to the sum."""
+
+    groups: JudgedGroups
+    parts: Parts
+    # Number and sum of the sure values, and the expected positives of all groups
+    count: int
+    sure: float
+    positives: float
+
+    @classmethod
+    def of(cls, groups: JudgedGroups) -> OpenGroups:
+        """Some have one value whatever the truth, such as without a prediction."""
+        unsure = groups.open()
+        values, positives = groups.take(np.flatnonzero(~unsure)).settled()
+        values, rest = values[~np.isnan(values)], groups.take(np.flatnonzero(unsure))
+        parts, more = parts_of(rest)
+        fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
+        values = np.append(values, parts.low[fixed])
+        kept = np.flatnonzero(~fixed)
+        known = values.size, float(values.sum()), float(positives.sum()) + more
+        return cls(rest.take(kept), parts.take(kept), *known)
+
+    def ends(self, mean: float) -> tuple[Floats, Floats]:
+        """Least and largest value of every group; the mean stands for one left out."""
+        low, high, share = self.parts.low, self.parts.high, self.parts.raw[:, 0]
+        if not math.isnan(mean) and (share <= 1.0 - CERTAIN).any():
+            return np.minimum(low, mean), np.maximum(high, mean)
+        return low, high
+
+    def moments(self) -> Moments:
+        """Those of the sum over all groups."""
+        first, second = self.parts.raw[:, :2].sum(axis=0).tolist()
+        weight = first + self.count
+        mean = (second + self.sure) / max(weight, 1e-300)
+        return Moments.of([self.share(mean, weight)])
+
+    def share(self, mean: float, weight: float) -> GroupShare:
+        """What they add, around the mean over the `weight` groups of all."""
+        share, d1, d2, d3 = central_moments(self.parts.raw, mean)
+        low, high = self.ends(mean)
+        with np.errstate(divide="ignore"):
+            log_missing = float(np.log(np.maximum(1.0 - share, 0.0)).sum())
+        none = np.zeros((3, 1))
+        return GroupShare(
+            share.size,
+            self.count,
+            self.sure,
+            self.positives,
+            (math.fsum(share), math.fsum(self.parts.raw[:, 1])),
+            (math.fsum(d2 - d1**2), math.fsum(d3 - 3 * d1 * d2 + 2 * d1**3)),
+            float((high - low).max(initial=0.0)),
+            log_missing,
+            none if math.isnan(weight) else transforms_of(share, d1, d2, weight),
+        )
+
+
 def share_of(groups: JudgedGroups, mean: float, weight: float) -> GroupShare:
     """The share of some groups, around the mean over the `weight` groups of all.
 
     Both are nan as long as they are not known.
     """
-    unsure = groups.open()
-    values, positives = groups.take(np.flatnonzero(~unsure)).settled()
-    known, none = ~np.isnan(values), np.zeros((3, 1))
-    sure, count = float(values[known].sum()), int(known.sum())
-    if not unsure.any():
-        nothing = (0.0, 0.0)
-        total = float(positives.sum())
-        return GroupShare(0, count, sure, total, nothing, nothing, 0.0, 0.0, none)
-    parts, more = parts_of(groups.take(np.flatnonzero(unsure)), Tables(groups.metric))
-    sure, count, kept = fixed_of(parts, sure, count)
-    parts = parts.take(kept)
-    share, d1, d2, d3 = central_moments(parts.raw, mean)
-    missing = np.maximum(1.0 - share, 0.0)
-    low, high = parts.low, parts.high
-    if missing.max(initial=0.0) >= CERTAIN and not math.isnan(mean):
-        low, high = np.minimum(low, mean), np.maximum(high, mean)
-    with np.errstate(divide="ignore"):
-        log_missing = float(np.log(missing).sum())
-    return GroupShare(
-        kept.size,
-        count,
-        sure,
-        float(positives.sum()) + more,
-        (math.fsum(share), math.fsum(parts.raw[:, 1])),
-        (math.fsum(d2 - d1**2), math.fsum(d3 - 3 * d1 * d2 + 2 * d1**3)),
-        float((high - low).max(initial=0.0)),
-        log_missing,
-        none if math.isnan(weight) else transforms_of(share, d1, d2, weight),
-    )
+    return OpenGroups.of(groups).share(mean, weight)
 
 
 def mean_of_shares(shares: list[GroupShare]) -> tuple[float, float]:
     """The mean over all groups that are defined, and their expected number."""
     weight = math.fsum(one.raw[0] + one.count for one in shares)
-    return math.fsum(one.raw[1] + one.sure for one in shares) / max(weight, 1e-300), (
-        weight
-    )
+    total = math.fsum(one.raw[1] + one.sure for one in shares)
+    return total / max(weight, 1e-300), weight
 
 
 def law_of_shares(shares: list[GroupShare]) -> ValueLaw | None:
     """Law of the mean over very many groups; None where they are too few for it."""
-    mean, weight = mean_of_shares(shares)
-    variance = max(math.fsum(one.central[0] for one in shares), 0.0)
-    skew = math.fsum(one.central[1] for one in shares)
-    width = max(one.width for one in shares)
-    deviation, undefined = math.sqrt(variance), 0.0
-    if not sum(one.count for one in shares):
-        undefined = math.exp(sum(one.log_missing for one in shares))
-    if weight <= 0.0 or not deviation >= NORMAL * width or not width:
-        return None
-    transforms = sum((one.transforms for one in shares), np.zeros((3, 1)))
-    sure = math.fsum(one.sure - mean * one.count for one in shares)
-    count = sum(one.count for one in shares)
-    ratio = moments_of_ratio(transforms, weight, sure, count, undefined)
-    return Moments(mean, weight, variance, skew, undefined, ratio).normal(deviation)
+    found = Moments.of(shares)
+    return found.normal() if found.is_normal else None
 
 
 def central_moments(raw: Floats, mean: float) -> Floats:
@@ -173,37 +179,51 @@ def moments_of_ratio(
     return first, math.sqrt(max(second - first**2, 0.0))
 
 
+@dataclass(frozen=True)
 class Moments:
-    """A sum over a number of values, known by its moments.
+    """A sum over a number of values, known by its moments."""
 
-    Attributes
-    ----------
-    mean, weight : float
-        Expected sum over expected number, and this number.
-    variance, skew : float
-        Second and third cumulant of the sum of what values differ from the mean.
-    undefined : float
-        Chance of no value at all.
-    ratio : tuple of two floats
-        Mean of the ratio, from `mean` on, and its deviation.
-    """
+    # Expected sum over expected number, and this number
+    mean: float
+    weight: float
+    # Second and third cumulant of the sum of what values differ from the mean
+    variance: float
+    skew: float
+    width: float  # the widest range of a value
+    undefined: float  # chance of no value at all
+    ratio: tuple[float, float]  # mean of the ratio, from `mean` on, and its deviation
 
-    def __init__(
-        self,
-        mean: float,
-        weight: float,
-        variance: float,
-        skew: float,
-        undefined: float,
-        ratio: tuple[float, float],
-    ) -> None:
-        self.mean, self.weight, self.variance = mean, weight, variance
-        self.skew, self.undefined, self.ratio = skew, undefined, ratio
+    @classmethod
+    def of(cls, shares: list[GroupShare]) -> Moments:
+        """Those of the shares of all groups, around the mean over them."""
+        mean, weight = mean_of_shares(shares)
+        variance = max(math.fsum(one.central[0] for one in shares), 0.0)
+        skew = math.fsum(one.central[1] for one in shares)
+        count, undefined = sum(one.count for one in shares), 0.0
+        if not count:
+            undefined = math.exp(sum(one.log_missing for one in shares))
+        sure = math.fsum(one.sure - mean * one.count for one in shares)
+        ratio = math.nan, math.nan
+        if weight > 0.0 and undefined < 1.0:
+            transforms = sum((one.transforms for one in shares), np.zeros((3, 1)))
+            ratio = moments_of_ratio(transforms, weight, sure, count, undefined)
+        width = max(one.width for one in shares)
+        return cls(mean, weight, variance, skew, width, undefined, ratio)
 
-    def normal(self, deviation: float) -> ValueLaw:
+    @property
+    def deviation(self) -> float:
+        """Of the sum."""
+        return math.sqrt(self.variance)
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether the sum is normal but for its skewness."""
+        return self.weight > 0.0 and self.deviation >= NORMAL * self.width > 0.0
+
+    def normal(self) -> ValueLaw:
         """Normal with a correction for skewness."""
         z = np.linspace(-6.0, 6.0, 2401)
-        skew = self.skew / deviation**3
+        skew = self.skew / self.deviation**3
         density = np.exp(-(z**2) / 2) * (1 + skew / 6 * (z**3 - 3 * z))
         density = np.maximum(density, 0.0)
         return self.fitted(z, density / density.sum())

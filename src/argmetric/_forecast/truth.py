@@ -40,9 +40,8 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._forecast.truth_cells import Cells
 from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Booleans, Floats
+from argmetric._input.types import Booleans, Floats, Integers
 
 DRAWS = 960  # of chances: as many for every map
 COUNTS = 4  # of counts for each of them
@@ -52,6 +51,9 @@ PSEUDO_ROWS = 0.5  # of each class, added to those of a side
 FEW = 64  # rows up to which the label of each is drawn
 NEVER = 1e-12  # a share is no nearer to 0 or 1
 STEPS = 30  # of Newton's method
+MOST = 160  # cells of scores, each divided by the decision
+SAMPLE = 4096  # rows that bounds are taken from
+FURTHEST = 800.0  # log-odds of the least double are nearer
 
 
 Factors = tuple[Booleans, Floats, Floats]  # of cells: down, up by rows of maps
@@ -115,8 +117,9 @@ class Truth:
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
         rise = 1.0 if shift is None else np.exp(shift)
-        by_map = np.empty((cells.x.size, each, self.maps))
-        for here, down, up in factors or self.factors(cells, each):
+        factors = factors or self.factors(cells, each)
+        by_map = np.empty((cells.x.size, *factors[0][1].shape))
+        for here, down, up in factors:
             moved = c[here] * (rise * down) + d[here] * (1.0 - up)
             whole = 1.0 if shift is None else c[here] * rise + d[here]
             by_map[here] = moved / whole
@@ -126,27 +129,43 @@ class Truth:
     def factors(self, cells: Cells, each: int) -> list[Factors]:
         """What p, and then 1-p, of cells of either label is multiplied with.
 
-        In so many draws for each map.
+        In so many draws for each map. Periods with the same cut have the same.
         """
-        rng, size = np.random.default_rng(0), each * self.maps
-        sides = self._sides(cells)
-        trust = self._trusts(sides, (rng.permutation(size) + 0.5) / size)
-        trust = trust.reshape(each, self.maps)
-        return [(one.cells, *one.factors(trust, rng)) for one in sides]
+        called, size = self._called(cells), each * self.maps
+        sides = self._sides(cells, called)
+        key = called.tobytes(), each
+        found = self._found_factors.get(key)
+        if found is None:
+            rng = np.random.default_rng(0)
+            trust = self._trusts(sides, (rng.permutation(size) + 0.5) / size)
+            trust = trust.reshape(each, self.maps)
+            found = [one.factors(trust, rng) for one in sides]
+            if all(one.rows > 0.0 for one in sides):  # else they depend on the batch
+                self._found_factors[key] = found
+        pairs = zip(sides, found, strict=True)
+        return [(one.cells, *both) for one, both in pairs]
 
-    def _sides(self, cells: Cells) -> list[_Side]:
-        """The rows of the reference that would have been given either label.
+    @cached_property
+    def _found_factors(self) -> dict[tuple[bytes, int], list[tuple[Floats, Floats]]]:
+        return {}
 
-        A row is on a side as often as rows of the batch with its score are.
+    def _called(self, cells: Cells) -> Floats:
+        """How often each row of the reference would have been called positive.
+
+        As often as rows of the batch with its score are.
         """
-        x, rows, positives = self.reference
-        called = np.zeros(x.size)
-        if x.size and cells.x.size:
-            near = np.searchsorted((x[1:] + x[:-1]) / 2, cells.x)
-            about = np.bincount(near, cells.rows, x.size)
-            there = np.flatnonzero(about)
-            share = np.bincount(near, cells.rows * cells.called, x.size)
-            called = np.interp(np.arange(x.size), there, share[there] / about[there])
+        x = self.reference[0]
+        if not (x.size and cells.x.size):
+            return np.zeros(x.size)
+        near = np.searchsorted((x[1:] + x[:-1]) / 2, cells.x)
+        about = np.bincount(near, cells.rows, x.size)
+        there = np.flatnonzero(about)
+        share = np.bincount(near, cells.rows * cells.called, x.size)
+        return np.interp(np.arange(x.size), there, share[there] / about[there])
+
+    def _sides(self, cells: Cells, called: Floats) -> list[_Side]:
+        """The rows of the reference that would have been given either label."""
+        _, rows, positives = self.reference
         sides = []
         for here, part in ((cells.called, called), (~cells.called, 1.0 - called)):
             weight = rows * part
@@ -255,3 +274,71 @@ def drawn_counts(
 def sums(rows: Floats, p: Floats) -> Floats:
     """Sums over cells, by one thread: BLAS rounds by how many there are."""
     return np.asarray(np.einsum("...c,cd->...d", rows, p))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of rows with neighbouring scores and equal decisions, of alike chances."""
+
+    x: Floats  # mean log-odds of the rows of each cell, before any map
+    called: Booleans  # whether they were given the positive label
+    # How many there are, and how many of them have no known label
+    rows: Floats
+    open: Floats
+    place: Integers  # the cell of every row
+
+    @classmethod
+    def of(
+        cls, x: Floats, called: Booleans, known: Floats, calibrator: Calibrator
+    ) -> Cells:
+        """Cells of rows with these log-odds, decisions and labels (nan: unknown)."""
+        far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
+        x = np.clip(x, -far, far)
+        bounds = _bounds(x, far, calibrator)
+        code = 2 * np.searchsorted(bounds, x, side="right") + called
+        rows = np.bincount(code, minlength=2 * bounds.size + 2)
+        used = np.flatnonzero(rows)
+        # Equal scores have themselves as their mean, to the last digit.
+        base = np.concatenate([[-far], bounds])[used // 2]
+        place = np.cumsum(rows > 0)[code] - 1
+        count = rows[used].astype(np.float64)
+        above = np.bincount(place, x - base[place], used.size) / count
+        open_ = np.bincount(place, np.isnan(known), used.size)
+        return cls(base + above, used % 2 == 1, count, open_.astype(np.float64), place)
+
+    @classmethod
+    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> Cells:
+        """Cells that are counted already.
+
+        `x`: Log-odds of cells of the score; `rows` and `open_`: how many rows each has,
+        and how many without a label: those called negative and those called positive in
+        two rows. `place` is for their places in these.
+        """
+        far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
+        used = np.flatnonzero(rows.ravel())
+        place = np.cumsum(rows.ravel() > 0) - 1
+        count, rest = (one.ravel()[used].astype(np.float64) for one in (rows, open_))
+        odds = np.clip(x, -far, far)[used % x.size]
+        return cls(odds, used >= x.size, count, rest, place)
+
+
+def _bounds(x: Floats, far: float, calibrator: Calibrator) -> Floats:
+    """Rising bounds of cells: a cell for each score, or MOST where there are more.
+
+    These hold equal shares of the rows and of the information √(p·(1-p)), half and
+    half. Scores of 0 and 1 have cells of their own.
+    """
+    some = x
+    if x.size > SAMPLE:
+        some = x[np.linspace(0, x.size - 1, SAMPLE).astype(np.int64)]
+    some, count = np.unique(some, return_counts=True)
+    if some.size > MOST:
+        p, q = from_log_odds(calibrator._map(some))
+        share = np.cumsum(count) / count.sum()
+        weight = np.cumsum(count * np.sqrt(p * q))
+        if weight[-1] > 0.0:
+            share = (share + weight / weight[-1]) / 2
+        number = np.minimum((MOST * share).astype(np.int64), MOST - 1)
+        some = some[np.flatnonzero(np.diff(number, prepend=-1))]
+    some = some[(some > -far) & (some < far)]
+    return np.concatenate([[np.nextafter(-far, 0.0)], some, [far]])

@@ -22,8 +22,7 @@ import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
-from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift
-from argmetric._monitor._likelihood import likelihood_of
+from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_of
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ def critical_value(n_periods: int, false_alarms: float) -> float:
 
     By simulation of quiet years: normal means of periods of equal size, and of a
     reference as large as a period; the size of the reference hardly matters.
-
-    `n_periods`: periods of a year; `false_alarms`: probability of an alarm in a quiet
-    year.
     """
     length = min(n_periods, LONGEST_YEAR)
     quiet = (1.0 - false_alarms) ** (length / n_periods)
@@ -163,9 +159,6 @@ def floor_statistic(
     """How far the last periods together lie below a floor, and the map's part ρ.
 
     Infinite where all labels are known: the score is then certain.
-
-    `tables`: counts of the periods that are taken together; `old`, `maps`, `metric`,
-    `shift`: as for `PeriodLaw`; `floor`: the score that is still good enough.
     """
     pooled = np.sum(tables, axis=0)
     law = PeriodLaw(pooled, old, maps, metric, shift)

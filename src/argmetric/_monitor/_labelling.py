@@ -195,7 +195,7 @@ class LabellingPlan(Result):
         positives = stratum_positives(
             self._chances, self._weights(), self.sizes, drawn, found
         )
-        is_hit = self._is_hit()
+        is_hit = np.isin(np.arange(count), self._member[1])  # strata of positive labels
         known = self._table[:, POSITIVE].sum(axis=1)
         hits = positives[:, is_hit].sum(axis=1) + known[1]
         total = positives.sum(axis=1) + known.sum()
@@ -215,10 +215,6 @@ class LabellingPlan(Result):
             positives=float(plain.sum() + known.sum()),
             metric=self._metric,
         )
-
-    def _is_hit(self) -> Booleans:
-        """Which strata are of rows that were predicted positive."""
-        return np.isin(np.arange(self.sizes.size), self._member[1])
 
     def _weights(self) -> Floats:
         """Parts of every stratum in every cell, of both labels together."""

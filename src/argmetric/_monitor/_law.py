@@ -3,35 +3,30 @@
 Every map of the reference draws some θ, the change of all log-odds, from its posterior
 under each of three readings. What may be true at these maps and θ is drawn as for a
 forecast (`_forecast/truth.py`): the share of positives on either side of the decision,
-and counts.
+and counts. The posterior has the two-sample likelihood ℓ(θ) of `_calibrate/share.py`,
+which has the formula, on tables of counts: at a few points for every map, and by a
+cubic spline between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.share import drawn_theta
+from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
+from argmetric._forecast.laws import combine
 from argmetric._forecast.over_truth import MOVES
-from argmetric._forecast.truth import (
-    COUNTS,
-    DRAWS,
-    Factors,
-    Truth,
-    drawn_counts,
-    sums,
-)
-from argmetric._forecast.truth_cells import Cells as TruthCells
+from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_counts, sums
+from argmetric._forecast.truth import Cells as TruthCells
 from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Floats, Integers
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
-from argmetric._monitor._likelihood import ThetaTable
-from argmetric._monitor._readings import Readings, weigh_readings
+from argmetric._monitor._readings import Readings, log_sum, weigh_readings
 from argmetric._results.discrete import central_interval
 from argmetric.metrics import Metric
 
@@ -45,6 +40,12 @@ CERTAIN = 1e-9  # standard deviation of a score that all labels are known of
 # when rows move is not learnt from the scores.
 DEVIATIONS = (0.1, 0.15, 1.0)
 LEARNT = (True, False, True)
+LARGEST_THETA = 4.0
+POINTS = 25  # of a table over θ
+FINE = 401  # points that a spline is read at
+LIKELY = 25.0  # log-likelihood below the largest from which nothing is left
+MOST_ZOOMS = 6
+LEAST_LIKELY = 6  # points of a table where something is left, before it is fine enough
 
 
 class Maps(NamedTuple):
@@ -92,7 +93,8 @@ class Draws:
         middle = float(of_map @ mean / max(of_map.sum(), 1e-300))
         map_part = float(of_map @ (mean - middle) ** 2)
         share_part = float((weight * (values - mean[:, None]) ** 2).sum())
-        total = max(_variance(self.value, self.weight), map_part + share_part)
+        law = combine([(self.value.ravel(), self.weight.ravel())])
+        total = max(np.nan_to_num(law.variance), map_part + share_part)
         if total <= CERTAIN**2:
             return 0.0, 0.0, 0.0
         map_part, share_part = map_part / total, share_part / total
@@ -100,8 +102,8 @@ class Draws:
 
     def level(self) -> tuple[float, float]:
         """Mean and standard deviation of the score at the expected counts."""
-        mean = _summary(self.expected, self.weight, 0.9)[0]
-        return mean, float(np.sqrt(_variance(self.expected, self.weight)))
+        law = combine([(self.expected.ravel(), self.weight.ravel())])
+        return law.mean, float(np.sqrt(np.nan_to_num(law.variance)))
 
 
 class PeriodLaw:
@@ -135,7 +137,7 @@ class PeriodLaw:
         found = weigh_readings(self._old, self.new, self._maps.chances)
         if not self._known.any():
             return found
-        level = np.array([_log_mean(evidence) for _, evidence in self._thetas])
+        level = np.array([log_sum(evidence) for _, evidence in self._thetas])
         odds = np.array(found) * np.exp(level - level.max())
         return Readings(*(odds / odds.sum()).tolist())
 
@@ -152,8 +154,7 @@ class PeriodLaw:
     @cached_property
     def unmoved(self) -> Draws:
         """The law if all rows are as likely to be positive as the reference says."""
-        maps = len(self._kept.chances)
-        return self._draws(self._kept, np.zeros((maps, self._each)), np.zeros(maps))
+        return self._draws(self._kept, None, np.zeros(len(self._kept.chances)))
 
     @cached_property
     def other_rows(self) -> Draws:
@@ -185,15 +186,11 @@ class PeriodLaw:
     def _drawn(self, reading: int) -> Draws:
         return self._draws(self._under(reading), *self._thetas[reading])
 
-    def _draws(self, maps: Maps, theta: Floats, evidence: Floats) -> Draws:
+    def _draws(self, maps: Maps, theta: Floats | None, evidence: Floats) -> Draws:
         of_map = np.exp(evidence - evidence.max())
-        factors = self._factors if maps is self._maps else None
+        factors = maps.truth.factors(maps.cells_of(self._table), self._each)
         weights = of_map / of_map.sum()
         return draws_at(self._table, maps, theta, weights, self._metric, factors)
-
-    @cached_property
-    def _factors(self) -> list[Factors]:
-        return self._maps.truth.factors(self._maps.cells_of(self._table), self._each)
 
 
 def posterior(
@@ -206,25 +203,26 @@ def posterior(
     level = np.log(table.width) - table.theta**2 / (2.0 * deviation**2)
     level = level + (table.scores if learnt else np.zeros_like(table.scores))
     both = level + table.labels
-    before, after = (_log_sum(one) for one in (level, both))
+    before, after = (log_sum(one) for one in (level, both))
     return np.exp(both - after[:, None]), after - before
 
 
 def draws_at(
     table: Integers,
     maps: Maps,
-    theta: Floats,
+    theta: Floats | None,
     of_map: Floats,
     metric: Metric | MeanOverGroups,
     factors: list[Factors] | None = None,
 ) -> Draws:
     """Draws of the score, some for every θ of every map.
 
-    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map;
-    `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
+    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map, None:
+    all 0; `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
     """
     cells = maps.cells_of(table)
-    p = maps.truth.chances(cells, shift=theta.T, factors=factors)
+    shift = None if theta is None else theta.T
+    p = maps.truth.chances(cells, shift=shift, factors=factors)
     rows = cells.open * np.stack([cells.called, ~cells.called])  # as for a forecast
     known = table[::-1, POSITIVE].sum(axis=1)[:, None]
     of_metric = metric if isinstance(metric, Metric) else metric.metric
@@ -263,29 +261,123 @@ def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
 def _summary(
     values: Floats, weight: Floats, coverage: float
 ) -> tuple[float, float, float]:
-    values, weight = values.ravel(), weight.ravel()
-    there = np.isfinite(values) & (weight > 0.0)
-    if not there.any():
+    law = combine([(values.ravel(), weight.ravel())])
+    if not law.values.size:
         return np.nan, np.nan, np.nan
-    values, weight = values[there], weight[there] / weight[there].sum()
-    order = np.argsort(values, kind="stable")
-    low, high = central_interval(values[order], weight[order], coverage)
-    return float(weight @ values), low, high
+    return law.mean, *central_interval(law.values, law.probabilities, coverage)
 
 
-def _variance(values: Floats, weight: Floats) -> float:
-    there = np.isfinite(values)
-    total = weight[there].sum()
-    if not total > 0.0:
-        return 0.0
-    mean = weight[there] @ values[there] / total
-    return float(weight[there] @ (values[there] - mean) ** 2 / total)
+def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
+    """ℓ for rows of the reference and of a period in the same cells.
+
+    `old` and `new`: rows of the reference and of the period in each cell; or a row of
+    them for each of `chances`; `chances`: chance of a positive in each cell, a row for
+    every map.
+    """
+    used = np.atleast_2d(old + new > 0).any(axis=0)
+    table = ScoreTable(np.zeros(0), old[..., used], new[..., used], False)
+    return ShareLikelihood(table, chances[:, used])
 
 
-def _log_sum(levels: Floats) -> Floats:
-    top = levels.max(axis=1)
-    return np.asarray(top + np.log(np.exp(levels - top[:, None]).sum(axis=1)))
+def population_share(
+    old: Floats, new: Floats, chances: Floats, coverage: float
+) -> tuple[float, float]:
+    """Interval of the share of positives where a period's rows come from.
+
+    It holds the odds of the reference times e^θ, for all θ whose 2·ℓ is within a
+    quantile of χ²(1) of the largest one, under one map: the share may have moved, and
+    nothing else. The odds are those of the reference's own rows, with which the error
+    of the map goes up and down.
+    """
+    theta = np.array(likelihood_of(old, new, chances[None]).profile(coverage))[:, 0]
+    share = old @ chances / old.sum()
+    low, high = share / (share + (1.0 - share) * np.exp(-theta))
+    return float(low), float(high)
 
 
-def _log_mean(levels: Floats) -> float:
-    return float(_log_sum(levels[None])[0] - np.log(levels.size))
+@dataclass(frozen=True)
+class ThetaTable:
+    """Log-likelihoods over θ, a row for every map."""
+
+    # Values of θ, and what each stands for in an integral over θ
+    theta: Floats
+    width: Floats
+    # Log-likelihood of the scores, and of the known labels given the scores
+    scores: Floats
+    labels: Floats
+
+    @classmethod
+    def of(cls, old: Floats, new: Floats, known: Floats, chances: Floats) -> ThetaTable:
+        """Tables of a period.
+
+        `old`, `new`, `chances`: as for `likelihood_of`; `known`: known negatives and
+        known positives of the period, in two rows of cells.
+        """
+        likelihood = likelihood_of(old, new, chances)
+
+        def levels(theta: Floats) -> tuple[Floats, Floats]:
+            grid = np.broadcast_to(theta, (chances.shape[0], theta.size))
+            return likelihood.loglik(grid), label_likelihood(known, chances, theta)
+
+        grid = np.linspace(-LARGEST_THETA, LARGEST_THETA, FINE)
+        theta = np.linspace(-LARGEST_THETA, LARGEST_THETA, POINTS)
+        found = levels(theta)
+        at, (scores, labels) = grid, (one @ between().T for one in found)
+        for _ in range(MOST_ZOOMS):
+            both = found[0] + found[1]
+            likely = (both >= both.max(axis=1, keepdims=True) - LIKELY).any(axis=0)
+            if likely.sum() >= LEAST_LIKELY:
+                break
+            first, last = np.flatnonzero(likely)[[0, -1]]
+            ends = theta[max(first - 1, 0)], theta[min(last + 1, POINTS - 1)]
+            theta, inner = (np.linspace(*ends, count) for count in (POINTS, FINE))
+            found = levels(theta)
+            fine = (one @ between().T for one in found)
+            before, after = at < ends[0], at > ends[1]
+            at = np.concatenate([at[before], inner, at[after]])
+            scores, labels = (
+                np.concatenate([old[:, before], new, old[:, after]], axis=1)
+                for old, new in zip((scores, labels), fine, strict=True)
+            )
+        return cls(at, np.gradient(at), scores, labels)
+
+
+@lru_cache(maxsize=1)
+def between() -> Floats:
+    """Weights of POINTS even points in a cubic spline, a row for each of FINE points.
+
+    Neighbouring slopes s of the spline are tied by s₋ + 4s + s₊ = 3·(y₊ - y₋). At the
+    ends, where the third derivative does not jump: s₀ + 2s₁ = (y₂ + 4y₁ - 5y₀)/2.
+    """
+    one = np.eye(POINTS)
+    ties = 4.0 * one + np.eye(POINTS, k=1) + np.eye(POINTS, k=-1)
+    ties[[0, -1]] = one[[0, -1]] + 2.0 * one[[1, -2]]
+    rises = np.zeros_like(one)
+    rises[1:-1] = 3.0 * (one[2:] - one[:-2])
+    rises[0] = (-5.0 * one[0] + 4.0 * one[1] + one[2]) / 2.0
+    rises[-1] = (5.0 * one[-1] - 4.0 * one[-2] - one[-3]) / 2.0
+    slopes = np.linalg.solve(ties, rises)
+    x = np.linspace(0.0, POINTS - 1.0, FINE)
+    left = np.minimum(x.astype(np.int64), POINTS - 2)
+    t = (x - left)[:, None]
+    rise = one[left + 1] - one[left]
+    bend = slopes[left] - rise, rise - slopes[left + 1]
+    inner = t * (1.0 - t) * ((1.0 - t) * bend[0] + t * bend[1])
+    return np.asarray(one[left] + t * rise + inner)
+
+
+def label_likelihood(known: Floats, chances: Floats, theta: Floats) -> Floats:
+    """Σ over known labels of log P(y | score) at odds times e^θ, a row for every map.
+
+    log P(y | s) = y·(θ + log c) + (1-y)·log(1-c) - log h, h = 1 - c + c·e^θ.
+    """
+    used = known.sum(axis=0) > 0
+    if not used.any():
+        return np.zeros((chances.shape[0], theta.size))
+    negative, positive = known[:, used]
+    c = np.clip(chances[:, used], 1e-300, 1.0 - 1e-16)
+    fixed = np.log(c) @ positive + np.log1p(-c) @ negative
+    h = 1.0 - c[:, None] + c[:, None] * np.exp(theta)[:, None]
+    return np.asarray(
+        fixed[:, None] + theta * positive.sum() - np.log(h) @ (negative + positive)
+    )

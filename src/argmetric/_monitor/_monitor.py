@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import resolve_reference, with_positives
@@ -340,7 +339,11 @@ class Overlap:
 
     def look(self, scores: Floats) -> None:
         """Look for them among these scores; first by some of their bits."""
-        bits, seen = (_some_bits(x) for x in (scores.ravel(), self._wanted))
+        # Sixteen bits of each number, which differ where numbers are near
+        bits, seen = (
+            np.ascontiguousarray(x).view(np.uint16)[2::4]
+            for x in (scores.ravel(), self._wanted)
+        )
         there = np.zeros(1 << 16, dtype=bool)
         there[seen] = True
         self._found |= np.isin(self._wanted, scores.ravel()[there[bits]])
@@ -357,8 +360,3 @@ class Overlap:
             "rows of the reference out of the periods, or they look better than they "
             "are"
         )
-
-
-def _some_bits(scores: Floats) -> npt.NDArray[np.uint16]:
-    """Sixteen bits of each number, which differ where numbers are near."""
-    return np.ascontiguousarray(scores).view(np.uint16)[2::4]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from argmetric._monitor._alarms import (
     movements,
 )
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
-from argmetric._monitor._law import Maps, PeriodLaw
-from argmetric._monitor._likelihood import population_share
+from argmetric._monitor._law import Maps, PeriodLaw, population_share
 from argmetric._monitor._readings import (
     BELOW,
     CANNOT_SAY,
@@ -41,6 +40,45 @@ from argmetric._results.display import Field, Result, only_shown
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
+
+
+# Values of a period that are computed when they are asked for: the interval of the
+# share of positives where the rows come from, if only this share moved; and expected
+# score and interval if the share of positives moved, and if other rows came.
+LATE = {
+    "population": ("population_low", "population_high"),
+    "if_share": ("if_share", "if_share_low", "if_share_high"),
+    "if_other_rows": ("if_other_rows", "if_other_rows_low", "if_other_rows_high"),
+}
+
+
+class KnownValues(NamedTuple):
+    """Those values, computed."""
+
+    population: tuple[float, ...]
+    if_share: tuple[float, ...]
+    if_other_rows: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LateValues:
+    """Those values, each computed once."""
+
+    law: PeriodLaw
+    watch: Watch
+
+    @cached_property
+    def population(self) -> tuple[float, ...]:
+        watch = self.watch
+        return population_share(watch.old, self.law.new, watch.own, watch.coverage)
+
+    @cached_property
+    def if_share(self) -> tuple[float, ...]:
+        return self.law.share_moved.summary(self.watch.coverage)
+
+    @cached_property
+    def if_other_rows(self) -> tuple[float, ...]:
+        return self.law.other_rows.summary(self.watch.coverage)
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,10 +104,6 @@ class Period(Result):
     share: float
     share_low: float
     share_high: float
-    # population_low, population_high: interval of the share of positives where the rows
-    # come from, if only this share moved; from the scores alone
-    population_low: float
-    population_high: float
     # p_nothing, p_other_rows, p_share: probabilities of the three readings: nothing
     # happened, other rows came, the share of positives moved
     p_nothing: float
@@ -79,16 +113,6 @@ class Period(Result):
     # is not fine where there is an alarm on movement. Where all labels are known they
     # decide: "fine" or "below the floor", and without a floor "all labels known".
     verdict: str
-    # if_share, if_share_low, if_share_high: expected score and interval if the share of
-    # positives moved
-    if_share: float
-    if_share_low: float
-    if_share_high: float
-    # if_other_rows, if_other_rows_low, if_other_rows_high: expected score and interval
-    # if other rows came
-    if_other_rows: float
-    if_other_rows_low: float
-    if_other_rows_high: float
     # from_map, from_share, from_chance: parts of the variance of the score that the
     # map, the share of positives and chance are behind
     from_map: float
@@ -101,6 +125,7 @@ class Period(Result):
     actual_low: float
     actual_high: float
     n_outside: int  # rows whose scores lie outside of those of the reference
+    later: LateValues | KnownValues  # what costs more than all others together
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
     # negative where the score moved for the better; that of the floor is infinite where
@@ -127,23 +152,52 @@ class Period(Result):
         """The score and its interval in words, as every surface gives them."""
         return answer_of(self)
 
-    def __getattr__(self, name: str) -> Any:
-        """What was not computed with the period is computed when it is asked for."""
-        for names, find in LATER:
-            if name in names and "_of" in self.__dict__:
-                self.__dict__.update(zip(names, find(*self._of), strict=True))
-                return self.__dict__[name]
-        raise AttributeError(f"a Period has no attribute {name!r}")
+    @property
+    def population_low(self) -> float:
+        """Least share of positives where the rows come from, if only this moved."""
+        return self.later.population[0]
+
+    @property
+    def population_high(self) -> float:
+        """The largest; both are from the scores alone."""
+        return self.later.population[1]
+
+    @property
+    def if_share(self) -> float:
+        """Expected score if the share of positives moved."""
+        return self.later.if_share[0]
+
+    @property
+    def if_share_low(self) -> float:
+        return self.later.if_share[1]
+
+    @property
+    def if_share_high(self) -> float:
+        return self.later.if_share[2]
+
+    @property
+    def if_other_rows(self) -> float:
+        """Expected score if other rows came."""
+        return self.later.if_other_rows[0]
+
+    @property
+    def if_other_rows_low(self) -> float:
+        return self.later.if_other_rows[1]
+
+    @property
+    def if_other_rows_high(self) -> float:
+        return self.later.if_other_rows[2]
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: getattr(self, name) for name in NAMES}
 
-    def _with(self, **changes: Any) -> Period:
-        """With other values; nothing is computed."""
-        changed = copy(self)
-        changed.__dict__.update(changes)
-        return changed
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> Period:
+        """What `values` gave."""
+        late = [tuple(values[name] for name in names) for names in LATE.values()]
+        given = {x: one for x, one in values.items() if x not in sum(LATE.values(), ())}
+        return cls(**given, later=KnownValues(*late))
 
     def _title(self) -> str:
         return f"Period {self.start} to {self.end}"
@@ -153,29 +207,25 @@ class Period(Result):
         return [*only_shown(lines_of_period(self)), *values]
 
 
+def _names() -> tuple[str, ...]:
+    """Names of all values, the late ones in their places among the others."""
+    names = [one.name for one in fields(Period) if one.name != "later"]
+    for before, late in (
+        ("share_high", LATE["population"]),
+        ("verdict", LATE["if_share"] + LATE["if_other_rows"]),
+    ):
+        place = names.index(before) + 1
+        names[place:place] = late
+    return tuple(names)
+
+
+NAMES = _names()
+
+
 def values_of(period: Period) -> dict[str, Any]:
     """What a period tells, by name; score and interval are words."""
     values = {key: value for key, value in period.values().items() if key != "rho"}
     return values | period.answer._asdict()
-
-
-# Names of attributes, and how they are found: they cost more than all others.
-LATER: tuple[tuple[tuple[str, ...], Callable[[PeriodLaw, Watch], Any]], ...] = (
-    (
-        ("population_low", "population_high"),
-        lambda law, watch: population_share(
-            watch.old, law.new, watch.own, watch.coverage
-        ),
-    ),
-    (
-        ("if_share", "if_share_low", "if_share_high"),
-        lambda law, watch: law.share_moved.summary(watch.coverage),
-    ),
-    (
-        ("if_other_rows", "if_other_rows_low", "if_other_rows_high"),
-        lambda law, watch: law.other_rows.summary(watch.coverage),
-    ),
-)
 
 
 def period_of(
@@ -193,8 +243,10 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    moved = (math.nan,) * 6
-    period = Period(
+    later: LateValues | KnownValues = LateValues(law, watch)
+    if watch.shift == "auto":  # its draws are there, and need not be kept
+        later = KnownValues(*(getattr(later, name) for name in LATE))
+    return Period(
         counts.start,
         counts.end,
         int(table.sum()),
@@ -202,21 +254,13 @@ def period_of(
         int(table[:, [NEGATIVE, POSITIVE]].sum()),
         *law.mixed.summary(coverage),
         *law.mixed.share_summary(coverage),
-        *moved[:2],
         *law.readings,
         law.readings.verdict(),
-        *moved,
         *law.mixed.parts(),
         *actual,
         outside(table),
+        later,
     )
-    period.__dict__["_of"] = law, watch
-    for name in (one for names, _ in LATER for one in names):
-        del period.__dict__[name]
-    if watch.shift == "auto":  # its draws are there, and need not be kept
-        period.values()
-        del period.__dict__["_of"]
-    return period
 
 
 def actual_score(
@@ -268,7 +312,7 @@ def with_alarms(
             how = watch.score(counts[last]), watch.shift, watch.floor
             stat = floor_statistic(tables[last], watch.old, watch.maps, *how)
             changes |= dict(zip(("z_floor", "rho"), stat, strict=True))
-        periods[i] = periods[i]._with(**changes)
+        periods[i] = replace(periods[i], **changes)
     return periods
 
 
@@ -327,7 +371,8 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     verdict = readings.verdict(n_segments, alarmed=moved and own > OWN_MOVE)
     if period.labelled:
         verdict = KNOWN if watch.floor is None else BELOW if BELOW in alarms else FINE
-    return period._with(
+    return replace(
+        period,
         verdict=verdict,
         critical=critical,
         critical_floor=below,

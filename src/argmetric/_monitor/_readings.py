@@ -123,7 +123,7 @@ def _other_rows(g: Floats, variance: Floats) -> float:
         for size in SIZES
         for length in LENGTHS
     ]
-    return log_mean(np.array(levels), np.ones(len(levels)))
+    return float(log_sum(np.array(levels)) - np.log(len(levels)))
 
 
 def _share_moved(g: Floats, variance: Floats, binned: Floats) -> float:
@@ -137,11 +137,12 @@ def _share_moved(g: Floats, variance: Floats, binned: Floats) -> float:
     total = 1.0 + (1.0 / variance).sum()
     square = (rest * scaled).sum(axis=2) - scaled.sum(axis=2) ** 2 / total
     size = g.size * np.log(2.0 * np.pi) + np.log(variance).sum() + np.log(total)
-    weight = np.broadcast_to(np.exp(-(THETAS**2) / 2), square.shape)
-    return log_mean(-0.5 * (square + size), weight)
+    prior = -(THETAS**2) / 2 - log_sum(-(THETAS**2) / 2) - np.log(len(binned))
+    return float(log_sum((prior - 0.5 * (square + size)).ravel()))
 
 
-def log_mean(levels: Floats, weight: Floats) -> float:
-    """Logarithm of the weighted mean of exp(levels)."""
-    top = levels.max()
-    return float(top + np.log(np.average(np.exp(levels - top), weights=weight)))
+def log_sum(levels: Floats) -> Floats:
+    """Logarithm of the sum of exp(levels), over the last axis."""
+    top = levels.max(axis=-1)
+    total = np.exp(levels - top[..., None]).sum(axis=-1)
+    return np.asarray(top + np.log(total))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from argmetric._input.types import AnyArray, Integers
 from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
+    NAMES,
     FoundPeriods,
     Period,
     judged,
@@ -30,9 +31,6 @@ from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
 from argmetric._results.display import Field, as_frame, metric_title
 from argmetric._results.saving import Saved, check_version, restored
 from argmetric.metrics import Metric
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
@@ -257,7 +255,7 @@ class Monitoring(Saved["Monitoring"]):
             maps = weighted_maps(reference, self.watch.cells, weight)
             alarm = {name: getattr(plain_one, name) for name in STATISTICS}
             made = period_of(one, self.watch, maps)
-            found[one.number] = made._with(**alarm)
+            found[one.number] = replace(made, **alarm)
         return replace(self, _found=FoundPeriods(found))
 
     def _period(self, place: int) -> PeriodCounts:
@@ -333,7 +331,7 @@ class Monitoring(Saved["Monitoring"]):
             inside &= np.isnan(rows.known)
         places = np.flatnonzero(inside)
         scores = rows.scores[places]
-        cell = np.searchsorted(watch.cells.edges, scores, side="right")
+        cell = watch.cells.of_scores(scores)
         return plan_labelling(
             n,
             counts.table,
@@ -354,7 +352,7 @@ class Monitoring(Saved["Monitoring"]):
             Library of the frame.
         """
         parts = [("", self), *self.segments.items()]
-        names = [one.name for one in fields(Period) if one.name != "rho"]
+        names = [name for name in NAMES if name != "rho"]
         columns: dict[str, Any] = {}
         if self._segments:
             columns["segment"] = [key for key, one in parts for _ in one.periods]
@@ -417,7 +415,7 @@ class Monitoring(Saved["Monitoring"]):
                 raise ValueError(f"the counts of {start} are damaged")
             counts.append(PeriodCounts(int(number), start, end, array, found_groups))
         periods = [
-            Period(**{key: restored(x) for key, x in one.items()})
+            Period.from_values({key: restored(x) for key, x in one.items()})
             for one in values["periods"]
         ]
         if len(periods) != len(counts):

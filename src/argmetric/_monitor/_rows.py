@@ -105,8 +105,11 @@ class Rows(NamedTuple):
         low, high = self.number.min(initial=0), self.number.max(initial=0)
         if high - low > self.number.size:  # short periods, far apart
             return np.unique(self.number, return_inverse=True)
-        used = np.bincount(self.number - low) > 0
-        return low + np.flatnonzero(used), (np.cumsum(used) - 1)[self.number - low]
+        place = self.number - low if low else self.number
+        used = np.bincount(place) > 0
+        if not used.all():
+            place = (np.cumsum(used) - 1)[place]
+        return low + np.flatnonzero(used), place
 
     def counted(self, cells: Cells) -> dict[int, Integers]:
         """Tables by the number of the period."""

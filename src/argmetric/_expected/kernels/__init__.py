@@ -15,7 +15,6 @@ _load, __dir__, __all__ = lazy_names(
             "cell_moments",
             "fill_counts",
             "law_boxes",
-            "multiply_spectrum",
             "place_cells",
             "trim_boxes",
         ),

@@ -14,9 +14,6 @@ import numpy as np
 from argmetric._jit import kernel
 from argmetric._jit.laws import PAD, add_labels, no_labels
 
-LANES = 16  # frequencies side by side
-PATIENCE = 4  # laws after which it is asked what is left of them
-
 
 @kernel
 def law_boxes(p, q, indptr, selected, tolerance, box, laws):
@@ -235,66 +232,3 @@ def place_cells(values, chance, box, places, base, step, count, filled, mass, mo
                 cell = min(max(cell, 0), count - 1)
                 mass[g, cell] += c
                 moment[g, cell] += c * (x - cell * step)
-
-
-@kernel
-def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
-    """Multiply a spectrum by the Fourier transforms of laws on cells, a row for each.
-
-    The sines are those of a whole turn in so many steps; real[j] and imaginary[j]
-    belong to j steps a cell. Masses up to `rare` are left out. A frequency whose square
-    has fallen below `gone` is 0 from there on: no law can raise it again, and of a sum
-    of many values all but few of them fall soon.
-    """
-    laws, width = mass.shape
-    mask = cosines.shape[0] - 1
-    number, used = np.empty(width, np.int64), np.empty(width, np.int64)
-    number[:] = -1
-    starts = np.zeros(laws + 1, np.int64)
-    cells, masses = np.empty(mass.size, np.int64), np.empty(mass.size)
-    count = distinct = 0
-    for g in range(laws):
-        for cell in range(width):
-            if mass[g, cell] > rare:
-                if number[cell] < 0:
-                    number[cell], used[distinct] = distinct, cell
-                    distinct += 1
-                cells[count], masses[count] = number[cell], mass[g, cell]
-                count += 1
-        starts[g + 1] = count
-    x, y = np.zeros(LANES), np.zeros(LANES)
-    a, b = np.zeros(LANES), np.zeros(LANES)
-    turn_x, turn_y = np.zeros((distinct, LANES)), np.zeros((distinct, LANES))
-    for first in range(0, real.shape[0], LANES):
-        size = min(LANES, real.shape[0] - first)
-        for j in range(LANES):  # slices would take seconds to compile
-            a[j] = real[first + j] if j < size else 0.0
-            b[j] = imaginary[first + j] if j < size else 0.0
-        for g in range(laws):
-            if g % PATIENCE == 0:
-                left = 0
-                for j in range(LANES):
-                    lives = a[j] * a[j] + b[j] * b[j] >= gone
-                    a[j] = a[j] if lives else 0.0
-                    b[j] = b[j] if lives else 0.0
-                    left += lives
-                if left == 0:
-                    break
-            if g == 0:
-                for i in range(distinct):
-                    for j in range(LANES):
-                        place = (used[i] * (first + j)) & mask
-                        turn_x[i, j], turn_y[i, j] = cosines[place], sines[place]
-            for j in range(LANES):
-                x[j] = y[j] = 0.0
-            for i in range(starts[g], starts[g + 1]):
-                more, cell = masses[i], cells[i]
-                for j in range(LANES):
-                    x[j] += more * turn_x[cell, j]
-                    y[j] += more * turn_y[cell, j]
-            for j in range(LANES):
-                old = a[j]
-                a[j] = old * x[j] - b[j] * y[j]
-                b[j] = old * y[j] + b[j] * x[j]
-        for j in range(size):
-            real[first + j], imaginary[first + j] = a[j], b[j]

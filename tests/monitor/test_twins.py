@@ -1,4 +1,4 @@
-"""The likelihood over θ and the three readings, against slow twins on rows."""
+"""The law of a period, the likelihood over θ and the readings, against slow twins."""
 
 from __future__ import annotations
 
@@ -6,18 +6,157 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal, norm
 
+import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._monitor._cells import Cells, rows_of
-from argmetric._monitor._likelihood import (
+from argmetric._monitor._law import (
+    FINE,
+    POINTS,
+    Maps,
+    PeriodLaw,
     ThetaTable,
+    between,
+    draws_at,
     label_likelihood,
     likelihood_of,
+    mixture,
     population_share,
 )
 from argmetric._monitor._readings import Readings, binned_change, weigh_readings
+from watched import shifted_maps
+
+CHANCE = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])
+METRICS = ("f1", "f2", "mcc", "gmean", "precision", "recall", "jaccard", "accuracy")
+
+
+def table_of(missable: Any, called: Any) -> Any:
+    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
+    table[0, 0], table[1, 0] = missable, called
+    return table
+
+
+def law_of_sum(p: Any) -> Any:
+    law = np.ones(1)
+    for one in p:
+        law = np.convolve(law, [1 - one, one])
+    return law
+
+
+def exact_law(table: Any, q: Any, metric: Any) -> tuple[Any, Any]:
+    """Values and chances of the score, all counts enumerated."""
+    missed, hits = (law_of_sum(np.repeat(q, table[side, 0])) for side in (0, 1))
+    tp = np.arange(hits.size)[:, None] + table[1, 2].sum()
+    fn = np.arange(missed.size) + table[0, 2].sum()
+    values = metric.value(tp, table[1].sum(), tp + fn, table.sum())
+    order = np.argsort(values.ravel())
+    return values.ravel()[order], (hits[:, None] * missed).ravel()[order]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("missable", "called"),
+    [
+        ((300, 60, 20, 8, 0, 0), (0, 0, 10, 20, 40, 30)),
+        ((40, 9, 3, 0, 0, 0), (0, 0, 2, 3, 4, 2)),
+    ],
+)
+@pytest.mark.parametrize("theta", [0.0, -0.9])
+def test_draws_are_those_of_the_exact_law(
+    metric: str, missable: Any, called: Any, theta: float
+) -> None:
+    score, table = am.get_metric(metric), table_of(missable, called)
+    q = CHANCE * np.exp(theta) / (1 - CHANCE + CHANCE * np.exp(theta))
+    values, chances = exact_law(table, q, score)
+    maps = shifted_maps(CHANCE, 48)
+    drawn = draws_at(table, maps, np.full((48, 16), theta), np.full(48, 1 / 48), score)
+    mean, low, high = drawn.summary(0.9)
+    deviation = np.sqrt(chances @ (values - chances @ values) ** 2)
+    assert mean == pytest.approx(chances @ values, abs=0.06 * deviation)
+    for at, level in ((low, 0.05), (high, 0.95)):
+        below = chances[values < at - 1e-9].sum()
+        reached = chances[values <= at + 1e-9].sum()
+        assert below - 0.03 <= level <= reached + 0.03
+    assert drawn.weight.sum() == pytest.approx(1.0)
+    share = (q @ (np.array(missable) + called)) / table.sum()
+    assert drawn.share_summary(0.9)[0] == pytest.approx(share, rel=0.02)
+
+
+def test_known_labels_are_taken_as_they_are() -> None:
+    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
+    table[0, 1, 1], table[0, 2, 2], table[1, 2, 4], table[1, 1, 3] = 50, 4, 9, 3
+    old = np.full(CHANCE.size, 100.0)
+    law = PeriodLaw(table, old, shifted_maps(CHANCE, 4), am.FBeta())
+    assert law.mixed.summary(0.9) == pytest.approx([18 / 25] * 3)
+    assert law.mixed.share_summary(0.9) == pytest.approx([13 / 66] * 3)
+    table[0, 0, 0] = 40  # and some that are not known
+    law = PeriodLaw(table, old, shifted_maps(CHANCE, 4), am.FBeta())
+    mean, low, high = law.mixed.summary(0.9)
+    assert low < mean <= 18 / 25
+    assert high == pytest.approx(18 / 25)
+
+
+def test_known_labels_tell_of_the_share() -> None:
+    """A hundred known labels say what the scores leave open."""
+    rng = np.random.default_rng(0)
+    factor = 3.0
+    old = np.array([200.0, 80, 60, 40, 30, 30])
+    q = CHANCE * factor / (1 - CHANCE + CHANCE * factor)
+    new = np.round(old * (1 - CHANCE + CHANCE * factor) / 3).astype(int)
+    table = table_of(new * [1, 1, 1, 0, 0, 0], new * [0, 0, 0, 1, 1, 1])
+    maps = shifted_maps(CHANCE, 8)
+    before = PeriodLaw(table.copy(), old, maps, am.FBeta())
+    for side in (0, 1):
+        known = table[side, 0] // 2
+        positive = rng.binomial(known, q)
+        table[side, 0] -= known
+        table[side, 1], table[side, 2] = known - positive, positive
+    after = PeriodLaw(table, old, maps, am.FBeta())
+    true = (table[:, 2].sum() + q @ table[:, 0].sum(axis=0)) / table.sum()
+    _, low, high = after.mixed.share_summary(0.9)
+    assert low <= true <= high
+    assert high - low < 0.6 * np.diff(before.mixed.share_summary(0.9)[1:])[0]
+    assert after.readings.share > 0.99 > before.readings.share
+
+
+def test_a_mixture_has_the_weights_of_its_parts() -> None:
+    maps = shifted_maps(CHANCE, 4)
+    table = table_of((30, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 20))
+    even = np.full(4, 0.25)
+    laws = [
+        draws_at(table, maps, np.full((4, 16), theta), even, am.FBeta())
+        for theta in (-1.0, 0.0, 1.0)
+    ]
+    mixed = mixture(laws, np.array([0.5, 0.2, 0.3]))
+    means = [one.summary(0.9)[0] for one in laws]
+    assert mixed.summary(0.9)[0] == pytest.approx(np.dot([0.5, 0.2, 0.3], means))
+    parts = mixed.parts()
+    assert sum(parts) == pytest.approx(1.0)
+    assert parts[0] == pytest.approx(0.0, abs=1e-12)  # the maps are all the same
+
+
+def test_shifts_and_their_readings() -> None:
+    maps = shifted_maps(CHANCE, 48, 0.1)
+    chances = maps.chances
+    old = np.array([400.0, 200, 100, 60, 60, 80])
+    moved = old * (1 - CHANCE + CHANCE * 3)
+    new = np.round(900 * moved / moved.sum()).astype(int)
+    table = table_of(new * [1, 1, 1, 0, 0, 0], new * [0, 0, 0, 1, 1, 1])
+    laws = {
+        s: PeriodLaw(table, old, maps, am.FBeta(), s) for s in ("auto", "none", "prior")
+    }
+    assert laws["auto"].readings == laws["none"].readings
+    mean = {s: law.mixed.summary(0.9)[0] for s, law in laws.items()}
+    assert mean["prior"] == laws["auto"].share_moved.summary(0.9)[0]
+    # No adjustment: E[F1] at the chances themselves, map by map
+    q = chances @ np.stack([table[0, 0], table[1, 0]]).T
+    f1 = 2 * q[:, 1] / (table[1].sum() + q.sum(axis=1))
+    assert mean["none"] == pytest.approx(f1.mean(), abs=0.003)
+    assert isinstance(laws["auto"].readings, Readings)
+
 
 CELLS = 30
 
@@ -103,12 +242,6 @@ def test_the_share_of_the_population_ends_where_the_likelihood_has_fallen(
         assert 2 * (peak - level) == pytest.approx(norm.ppf(0.95) ** 2, abs=0.01)
 
 
-def test_the_share_of_the_population_is_open_where_scores_tell_nothing() -> None:
-    old = np.array([50.0, 50.0])
-    low, high = population_share(old, np.array([1.0, 0.0]), np.array([0.1, 0.9]), 0.9)
-    assert low < 0.001 < 0.5 < high < 1.0
-
-
 def test_the_share_of_the_population_is_covered_as_stated() -> None:
     held = 0
     for seed in range(60):
@@ -176,20 +309,6 @@ def test_readings_are_weighed_as_normal_laws_say(moved: float) -> None:
     np.testing.assert_allclose(found, weights_by_scipy(old, new, chances), rtol=1e-9)
 
 
-def test_bins_hold_the_change_of_their_cells() -> None:
-    old, new, chances = two_samples(0.0, 500, 250)
-    g, variance, binned = binned_change(old, new, chances)
-    assert 10 <= g.size <= 20
-    # 1/V is at most the harmonic mean of the rows of both, and rows add up
-    assert (1 / variance).sum() <= 500 * 250 / 750 + g.size
-    assert binned.shape == (3, g.size)
-    assert (np.diff(binned[0]) > 0).all()
-    one = np.zeros(CELLS)
-    one[7] = 1.0
-    g, _, _ = binned_change(old, one, chances)  # a period of one row
-    assert np.isfinite(g).all()
-
-
 @pytest.mark.parametrize(
     ("weights", "verdict"),
     [
@@ -204,10 +323,8 @@ def test_verdicts(weights: Any, verdict: str) -> None:
 
 
 def test_verdicts_of_many_segments_need_more_evidence() -> None:
-    one = Readings(0.02, 0.0, 0.98)
-    assert one.verdict() == "share moved"
-    assert one.verdict(5) == "share moved"  # 0.1/1.08
-    assert one.verdict(6) == "fine"
+    said = [Readings(0.02, 0.0, 0.98).verdict(n) for n in (1, 5, 6)]
+    assert said == ["share moved", "share moved", "fine"]  # 0.1/1.08 of five
 
 
 @pytest.mark.parametrize(("m", "n"), [(4000, 200), (1000, 1000), (200, 4000)])
@@ -224,3 +341,39 @@ def test_change_of_a_quiet_period_has_no_bias_where_rows_are_few(m, n):
         last = slice(2 * g.size // 3, None)  # those of most positives
         rare.append(np.average(g[last], weights=1.0 / variance[last]))
     assert abs(np.mean(rare)) < 0.1
+
+
+def ratio(c, selected):
+    return 2 * c[selected].sum() / (selected.sum() + c.sum())
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.2])
+@pytest.mark.parametrize("logits", [False, True])
+def test_cells_give_the_expected_score_of_the_rows(share, logits):
+    """With ten positives quantiles alone gave 0.02 to 0.05 less."""
+    gaps = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = rng.random(6000) < share
+        x = rng.normal(np.where(y, 0.0, -6.0), 2.0) + np.log(share / 0.03)
+        s = x if logits else 1 / (1 + np.exp(-x))
+        found = resolve_reference(None, (y[:1000], s[:1000]), logits=logits)
+        cut = float(np.quantile(s[:1000], 1 - share))
+        cells = Cells.of(found.rows, cut)
+        inside = (s >= s[:1000].min()) & (s <= s[:1000].max())
+        new = s[inside][1000:]
+        cell = np.searchsorted(cells.edges, new, side="right")
+        chances = Maps.of(found.calibrator, cells).chances
+        for one, c in zip(found.calibrator.alternatives, chances, strict=True):
+            exact = ratio(one.apply(new, logits=logits), new >= cut)
+            gaps.append(ratio(c[cell], new >= cut) - exact)
+    assert abs(np.mean(gaps)) < 0.002
+    assert np.abs(gaps).max() < 0.025
+
+
+def test_levels_between_points_are_those_of_a_cubic_spline() -> None:
+    for ends in ((-4.0, 4.0), (0.3, 0.31)):
+        x, at = (np.linspace(*ends, count) for count in (POINTS, FINE))
+        y = -1e4 * (x - 0.1) ** 2 + np.random.default_rng(0).normal(size=(5, x.size))
+        wanted = CubicSpline(x, y, axis=1)(at)
+        np.testing.assert_allclose(y @ between().T, wanted, rtol=1e-13, atol=1e-12)

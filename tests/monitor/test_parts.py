@@ -1,0 +1,355 @@
+"""Alarms, means over groups and strata of labels, against simulation and sums."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+import argmetric as am
+from argmetric._forecast.over_truth import GroupSample
+from argmetric._monitor._alarms import (
+    critical_value,
+    direction,
+    floor_critical_value,
+    floor_statistic,
+    movements,
+    signed_roots,
+)
+from argmetric._monitor._groups import MeanOverGroups
+from argmetric._monitor._labelling import (
+    TILTS,
+    allocation,
+    row_sizes,
+    strata_of,
+    stratum_positives,
+)
+from argmetric.metrics import get_metric
+from watched import shifted_maps
+
+RNG = np.random.default_rng(11)
+PLACE = np.tile(np.arange(10), 2)  # of ten cells, whatever rows are called
+CHANCE = np.linspace(0.02, 0.95, 24) ** 2
+CALLED = CHANCE > 0.3
+LOSS = am.CustomMetric(
+    lambda tp, k, t, n: 1 - 2 * tp / (k + t), "loss", greater_is_better=False
+)
+
+
+def slow_maxima(n_periods: int, ratio: float, years: int) -> Any:
+    """Largest |z| of a year: windows of 1, 2, 4, 8 periods against all rows before."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(years):
+        reference = rng.normal() / np.sqrt(1.0 / ratio)  # mean of m = n/ratio rows
+        means, largest = rng.normal(size=n_periods), 0.0
+        for end in range(1, n_periods + 1):
+            for window in (1, 2, 4, 8):
+                if window > end:
+                    continue
+                past = end - window
+                m = 1.0 / ratio + past
+                before = (reference / ratio + means[:past].sum()) / m
+                gap = means[past:end].mean() - before
+                largest = max(largest, abs(gap) / np.sqrt(1.0 / window + 1.0 / m))
+        found.append(largest)
+    return np.array(found)
+
+
+def test_the_critical_value_of_a_year_of_weeks() -> None:
+    assert critical_value(52, 0.05) == pytest.approx(3.56, abs=0.03)
+    assert critical_value(52, 0.01) == pytest.approx(4.00, abs=0.05)
+    assert critical_value(1, 0.05) == pytest.approx(1.960, abs=0.03)
+    assert critical_value(104, 0.05) < critical_value(8766, 0.05) < 5.0
+
+
+@pytest.mark.parametrize(("n_periods", "ratio"), [(12, 1.0), (26, 0.2), (26, 5.0)])
+def test_the_critical_value_by_another_simulation(n_periods: int, ratio: float) -> None:
+    largest = slow_maxima(n_periods, ratio, 800)
+    exceeded = (largest > critical_value(n_periods, 0.2)).mean()
+    assert exceeded == pytest.approx(0.2, abs=0.045)  # three standard errors
+
+
+def test_the_floor_allows_for_an_error_that_all_periods_share() -> None:
+    found = [floor_critical_value(rho, 52, 0.05) for rho in (0.0, 0.5, 0.75, 0.9)]
+    np.testing.assert_allclose(found, [3.09, 2.89, 2.61, 2.29], atol=0.015)
+    rng = np.random.default_rng(3)
+    common = rng.normal(size=(4000, 1)) * np.sqrt(0.75)
+    z = (common + rng.normal(size=(4000, 52)) * 0.5).max(axis=1)
+    assert (z > found[2]).mean() == pytest.approx(0.05, abs=0.012)
+    assert floor_critical_value(1.0, 52, 0.05) == pytest.approx(1.645, abs=0.15)
+
+
+def counts(rng: Any, n: int, theta: float = 0.0) -> Any:
+    density = np.linspace(2.0, 0.3, CHANCE.size) * (1 - CHANCE + CHANCE * np.exp(theta))
+    rows = rng.multinomial(n, density / density.sum())
+    table = np.zeros((2, 3, CHANCE.size), dtype=np.int64)
+    table[CALLED.astype(int), 0, np.arange(CHANCE.size)] = rows
+    return table
+
+
+def test_signed_roots_are_normal_when_nothing_moves() -> None:
+    rng = np.random.default_rng(0)
+    pairs = [[counts(rng, n).sum(axis=(0, 1)) for n in (800, 400)] for _ in range(300)]
+    roots = signed_roots(*np.moveaxis(np.array(pairs) * 1.0, 1, 0), CHANCE)
+    assert abs(roots.mean()) < 0.17
+    assert roots.std() == pytest.approx(1.0, abs=0.12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "wanted"),
+    [
+        ("f1", 1.0),
+        ("precision", 1.0),
+        ("jaccard", 1.0),
+        ("recall", 0.0),
+        ("gmean", 0.0),
+        ("balanced_accuracy", 0.0),
+        (LOSS, 1.0),
+    ],
+)
+def test_which_way_a_share_moves_the_score(metric: Any, wanted: float) -> None:
+    table = counts(np.random.default_rng(0), 2000)
+    old = table.sum(axis=(0, 1)) * 1.0
+    assert direction(table, old, CHANCE, am.get_metric(metric)) == wanted
+
+
+def root(old: Any, new: Any) -> float:
+    return float(signed_roots(old[None], new[None], CHANCE)[0])
+
+
+def test_movements_compare_with_the_past() -> None:
+    rng = np.random.default_rng(2)
+    tables = [counts(rng, 500) for _ in range(5)] + [counts(rng, 500, -1.5)]
+    old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
+    found = movements(tables, old, CHANCE, am.FBeta())
+    assert max(abs(z) for z, _ in found[:5]) < 3.0
+    assert found[5][0] > 3.5
+    rows = [one.sum(axis=(0, 1)) for one in tables]
+    roots = [
+        -root(old + np.sum(rows[: 6 - w], axis=0), sum(rows[6 - w :]))
+        for w in (1, 2, 4)
+    ]
+    assert found[5][0] == pytest.approx(max(roots, key=abs))
+    risen = movements([*tables[:5], counts(rng, 500, 1.5)], old, CHANCE, am.FBeta())
+    assert risen[5][0] < -3.5
+    assert found[5][1] == pytest.approx(-root(old, rows[5] * 1.0))
+    assert movements(tables, old, CHANCE, am.FBeta(), 4) == found[4:]
+    assert np.isnan(movements(tables, old, CHANCE, am.Recall())[0][0])
+
+
+def test_the_floor_is_measured_in_deviations() -> None:
+    rng = np.random.default_rng(2)
+    tables = [counts(rng, 500) for _ in range(4)]
+    old = counts(rng, 1000).sum(axis=(0, 1)) * 1.0
+    maps = shifted_maps(CHANCE, 48, 0.15)
+    how = old, maps, am.FBeta(), "none"
+    low, rho = floor_statistic(tables, *how, 0.2)
+    high, _ = floor_statistic(tables, *how, 0.9)
+    assert low < -3
+    assert high > 3
+    assert rho == 1.0  # all of it is the map's, without a shift
+    pooled = np.sum(tables, axis=0)[:, 0]
+    expected = maps.chances @ pooled.T
+    f1 = 2 * expected[:, 1] / (pooled[1].sum() + expected.sum(axis=1))
+    assert high == pytest.approx((0.9 - f1.mean()) / f1.std(), rel=1e-9)
+
+
+@pytest.fixture(autouse=True)
+def _draws() -> None:
+    """Let no test depend on those before it."""
+    RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
+
+
+def groups_of(sizes: list[int], metric: str = "f1", **options: Any) -> MeanOverGroups:
+    """Groups of these sizes, with random cells of ten and random predictions."""
+    n = sum(sizes)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    known = options.pop("known", np.full(n, math.nan))
+    selected = RNG.random(n) < 0.5
+    judged = get_metric(metric, **options)
+    return MeanOverGroups(judged, RNG.integers(0, 10, n), selected, known, indptr)
+
+
+def sample_of(groups: MeanOverGroups) -> GroupSample:
+    of_rows = groups.cell, groups.selected, groups.known
+    return GroupSample(groups.metric, *of_rows, groups.indptr, groups.lengths)
+
+
+def slow_mean(groups: MeanOverGroups, labels: Any) -> float:
+    """The mean of the metric over the groups, one group after the other."""
+    values = []
+    for a, b in itertools.pairwise(groups.indptr.tolist()):
+        y, called = labels[a:b], groups.selected[a:b]
+        counts = ((y & called).sum(), called.sum(), y.sum(), b - a)
+        values.append(float(groups.metric.value(*counts)))
+    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "recall", "precision"])
+def test_moments_of_short_groups_are_those_of_all_labels(metric: str) -> None:
+    known = np.full(10, math.nan)
+    known[[1, 7]] = 1.0, 0.0
+    groups = groups_of([3, 1, 4, 2], metric, zero_division=1.0, known=known)
+    c = RNG.uniform(0.05, 0.9, 10)
+    p = np.where(np.isnan(known), c[groups.cell], known)
+    labels = np.array(list(itertools.product([False, True], repeat=10)))
+    chance = np.where(labels, p, 1 - p).prod(axis=1)
+    means = np.array([slow_mean(groups, one) for one in labels])
+    found = sample_of(groups).moments(c)
+    mean = chance @ means
+    assert found[0] == pytest.approx(mean, abs=1e-12)
+    assert found[1] == pytest.approx(np.sqrt(chance @ (means - mean) ** 2), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "metric", "zero", "lumps"),
+    [
+        ([6] * 40, "f1", 1.0, 0.015),
+        ([3, 5, 2, 6, 4], "f1", 1.0, 0.04),  # few values, which do not move
+        ([200] * 8, "f1", 1.0, 0.015),
+        ([4] * 30 + [150] * 5, "gmean", 1.0, 0.015),
+        ([3] * 60, "precision", math.nan, 0.015),
+    ],
+)
+def test_draws_are_those_of_simulated_labels(
+    sizes: list[int], metric: str, zero: float, lumps: float
+) -> None:
+    groups = groups_of(sizes, metric, zero_division=zero)
+    usual = np.sort(RNG.uniform(0.02, 0.8, 10))
+    chances = [usual ** np.exp(0.3 * i) for i in range(-2, 3)]
+    value, expected = groups.drawn(np.array(chances).T, PLACE, 400)
+    for i, chance in enumerate(chances):
+        q = chance[groups.cell]
+        labels = RNG.random((4000, q.size)) < q
+        sums = [
+            np.add.reduceat(one, groups.indptr[:-1], axis=1, dtype=np.float64)
+            for one in (labels & groups.selected, labels)
+        ]
+        k = np.add.reduceat(groups.selected, groups.indptr[:-1], dtype=np.float64)
+        drawn = np.nanmean(
+            groups.metric.value(sums[0], k, sums[1], groups.lengths), axis=1
+        )
+        error = drawn.std() / math.sqrt(4000)
+        assert abs(expected[i] - drawn.mean()) < 5 * error + 0.002
+        assert value[:, i].std() == pytest.approx(drawn.std(), rel=0.12)
+        for level in (0.05, 0.5, 0.95):
+            below, above = np.quantile(drawn, [level - 0.04, level + 0.04])
+            found = np.quantile(value[:, i], level)
+            assert below - lumps <= found <= above + lumps
+
+
+def test_the_mean_of_many_groups_is_read_from_some_of_them() -> None:
+    groups = groups_of([2] * 5000)
+    chances = RNG.uniform(0.1, 0.6, (10, 4))
+    _, found = groups.drawn(chances, PLACE, 1)
+    values = [
+        groups.values((RNG.random(groups.cell.size) < one[groups.cell]) * 1.0)
+        for one in chances.T
+        for _ in range(40)
+    ]
+    wanted = np.mean(values, axis=1).reshape(4, 40).mean(axis=1)
+    np.testing.assert_allclose(found, wanted, atol=0.006)
+
+
+def test_many_known_groups_have_their_actual_mean() -> None:
+    known = (RNG.random(10_000) < 0.3).astype(np.float64)
+    groups = groups_of([2] * 5000, known=known)
+    value, found = groups.drawn(np.full((10, 2), 0.3), PLACE, 3)
+    np.testing.assert_allclose(found, slow_mean(groups, known == 1.0), atol=1e-12)
+    np.testing.assert_allclose(value, np.tile(found, (3, 1)), atol=1e-12)
+
+
+def test_sizes_are_those_of_the_formula_for_f1() -> None:
+    p = np.random.default_rng(11).beta(0.5, 3, 5000)
+    y = np.random.default_rng(12).random(5000) < p
+    made = am.monitor(p[1000:], 0.3, reference=(y[:1000], p[:1000]))
+    table = made.counts[0].table
+    c = made.watch.maps.chances.mean(axis=0)
+    rows = table.sum(axis=1)
+    f = 2 * (rows[1] @ c) / (rows[1].sum() + rows.sum(axis=0) @ c)
+    wanted = np.abs(2 * np.array([[0], [1]]) - f) * np.sqrt(c * (1 - c))
+    found = row_sizes(table, c, am.FBeta())
+    np.testing.assert_allclose(found / found.sum(), wanted / wanted.sum(), rtol=1e-4)
+
+
+def test_strata_have_equal_sums_of_sizes() -> None:
+    open_ = np.full((2, 200), 7)
+    open_[1, :50] = 0
+    sizes = np.abs(np.sin(np.arange(400.0))).reshape(2, 200)
+    member = strata_of(open_, sizes, 5)
+    assert (member[1, :50] == -1).all()
+    assert sorted(set(member[member >= 0])) == list(range(10))
+    for side in (0, 1):
+        there = member[side] >= 0
+        mass = (open_ * sizes)[side, there]
+        sums = np.bincount(member[side, there], mass)[5 * side : 5 * side + 5]
+        np.testing.assert_allclose(sums, sums.mean(), rtol=0.08)
+        assert (np.diff(member[side, there]) >= 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 50, 137, 5000])
+def test_labels_are_dealt_out_in_full(n: int) -> None:
+    total = np.array([3000, 500, 90, 5, 1])
+    weight = np.array([10.0, 50.0, 60.0, 9.0, 1.0])
+    found = allocation(n, total, weight)
+    assert found.sum() == min(n, total.sum())
+    assert (found <= total).all()
+    if n >= 10:
+        assert (found >= np.minimum(2, total)).all()
+    if n == 137:  # Neyman's, but for the bounds
+        share = 0.9 * weight / weight.sum() + 0.1 * total / total.sum()
+        np.testing.assert_allclose(found[:3], (share * n)[:3], rtol=0.12)
+
+
+def test_the_posterior_of_strata_is_that_of_the_model() -> None:
+    """E[positives] by summing over the grid of tilts, map by map."""
+    chances = np.array([[0.05, 0.2, 0.6, 0.9], [0.1, 0.3, 0.5, 0.8]])
+    weights = np.array([[0.7, 0.3, 0, 0], [0, 0, 0.5, 0.5], [0, 0.2, 0.8, 0]])
+    sizes, drawn = np.array([400, 50, 80]), np.array([10, 12, 0])
+    found = np.array([3.0, 9.0, 0.0])
+    wanted = np.zeros(3)
+    for c in chances:
+        total, means = 0.0, np.zeros(3)
+        for a in TILTS[0]:
+            for b in TILTS[1]:
+                tilted = 1 / (1 + np.exp(-(a + b * np.log(c / (1 - c)))))
+                mu = weights @ tilted
+                level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / (2 * 0.25))
+                for k, m, x in zip(found, drawn, mu, strict=True):
+                    level *= betabinom(m, 20 * x, 20 * (1 - x)).pmf(k)
+                rate = (20 * mu + found) / (20 + drawn)
+                total += level
+                means += level * (found + (sizes - drawn) * rate)
+        wanted += means / total / 2
+    draws = np.concatenate(
+        [stratum_positives(np.tile(chances, (40, 1)), weights, sizes, drawn, found)]
+    )
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - wanted) < 4 * error).all()
+    assert (draws >= found).all()
+    assert (draws <= found + sizes - drawn).all()
+
+
+def test_strata_of_sure_rows_have_counts_that_fit_their_labels():
+    chances = np.array([[1e-16, 0.5, 1.0 - 1e-16]] * 3)
+    sizes, drawn = np.array([100, 100, 100]), np.array([10, 10, 10])
+    found = np.array([0.0, 5.0, 10.0])
+    positives = stratum_positives(chances, np.eye(3), sizes, drawn, found)
+    assert np.isfinite(positives).all()
+    low, middle, high = positives.mean(axis=0)
+    assert low == pytest.approx(0.0, abs=0.5)
+    assert middle == pytest.approx(50.0, abs=5.0)
+    assert high == pytest.approx(100.0, abs=0.5)
+
+
+def test_labels_that_contradict_a_sure_map_are_believed():
+    chances = np.array([[1.0 - 1e-16, 1e-16]] * 3)
+    sizes, drawn = np.array([1000, 1000]), np.array([50, 50])
+    found = np.array([25.0, 0.0])
+    positives = stratum_positives(chances, np.eye(2), sizes, drawn, found)
+    assert 500 < positives[:, 0].mean() < 900  # half of the labels, 20 rows of the map
