@@ -14,18 +14,13 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
-from argmetric._calibration_check._bins import (
-    Line,
-)
+from argmetric._calibration_check import Route
 from argmetric._calibration_check._routes import (
     Judged,
-    Route,
-    _auc,
     best_route,
     loses_ranking,
     routes_of,
 )
-from argmetric._calibration_check._verdicts import Quality
 from checked import expit, f1, queries, times
 
 # What it is for
@@ -121,19 +116,9 @@ def test_verdicts():
 
 def made_up(route="recalibrate", **changes):
     """A check with figures that were made up."""
-    figures = {
-        "gain": 0.0,
-        "error": 0.001,
-        "expected": 0.6,
-        "again": 0.6,
-        "p_value": 0.5,
-        "score": 0.6,
-        "score_error": 0.005,
-        "n": 1000,
-        "n_positives": 200,
-        "weighted": False,
-        "wrong": 0,
-    } | changes
+    figures = {"gain": 0.0, "error": 0.001, "expected": 0.6, "again": 0.6, "wrong": 0}
+    figures |= {"p_value": 0.5, "score": 0.6, "score_error": 0.005, "n": 1000}
+    figures |= {"n_positives": 200, "weighted": False} | changes
     y, p, _ = queries(n_groups=10)
     score, error, gain = (figures[one] for one in ("score", "score_error", "gain"))
     check = am.calibration_check(y, p, n_bootstrap=2)
@@ -155,11 +140,11 @@ def made_up(route="recalibrate", **changes):
         ),
         expected=figures["expected"],
         expected_recalibrated=figures["again"],
-        line=Line(1.0, 0.1, 0.0, 0.1, figures["p_value"]),
+        line=type(check.line)(1.0, 0.1, 0.0, 0.1, figures["p_value"]),
         n=figures["n"],
         n_positives=figures["n_positives"],
         weighted=figures["weighted"],
-        as_is=Quality(0.0, 0.1, 0.3, figures["wrong"]),
+        as_is=type(check.as_is)(0.0, 0.1, 0.3, figures["wrong"]),
     )
 
 
@@ -332,16 +317,19 @@ def test_routes_of_groups():
     assert scores_of(pooled) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("zero", [0.0, math.nan])
 @pytest.mark.parametrize("average", ["samples", "macro", "micro"])
-def test_routes_of_matrices(average):
+def test_routes_of_matrices(average, zero):
     rng = np.random.default_rng(5)
     P = rng.beta(1, 3, (60, 3))
     Y, P = rng.random(P.shape) < P, times(P, 4)
     fold = fold_numbers(Y.ravel(), 5, np.repeat(np.arange(60), 3))[::3]
     mended = out_of_fold(Y, P, fold, lambda y, p: am.calibrate(y, p).apply)
 
+    how = {"average": average, "zero_division": zero}
+
     def score(y, labels):
-        return am.evaluate(y, labels, average=average)
+        return am.evaluate(y, labels, **how)
 
     if average == "macro":  # a cut for each column
         columns = [
@@ -351,13 +339,15 @@ def test_routes_of_matrices(average):
     else:
         tuned = out_of_fold(Y, P, fold, best_cut(score)) == 1
     expected = {
-        "recalibrate": score(Y, am.decide(mended, average=average).labels),
-        "decide": score(Y, am.decide(P, average=average).labels),
+        "recalibrate": score(Y, am.decide(mended, **how).labels),
+        "decide": score(Y, am.decide(P, **how).labels),
         "tune": score(Y, tuned),
         "half": score(Y, P >= 0.5),
     }
-    check = am.calibration_check(Y, P, average=average)
+    check = am.calibration_check(Y, P, **how)
     assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert check.n_units == 60
+    assert check.expected == am.decide(P, **how).expected
 
 
 def test_routes_with_whole_weights_are_judged_on_repeated_rows():
@@ -485,19 +475,6 @@ def test_the_route_by_hand(scores, noise):
     assert routes_of(judged, names, -1.0)[3].gain == scores[1] - scores[3]
 
 
-def slow_auc(y, scores):
-    pairs = scores[y][:, None] - scores[~y]
-    return (np.sign(pairs).mean() + 1) / 2
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=2, max_size=30))
-def test_auc_by_pairs(rows):
-    y = np.array([one for one, _ in rows])
-    scores = np.array([two for _, two in rows], dtype=float)
-    assume(y.any() and not y.all())
-    assert _auc(y, scores) == pytest.approx(slow_auc(y, scores))
-
-
 def test_a_cut_is_advised_where_the_map_loses_the_ranking():
     """A function that makes one tie of all scores above .2, as a clip would."""
     rng = np.random.default_rng(0)
@@ -508,6 +485,18 @@ def test_a_cut_is_advised_where_the_map_loses_the_ranking():
     assert not loses_ranking(problem, p**2, folds)
     assert not loses_ranking(problem, np.minimum(p, 0.95), folds)
     assert loses_ranking(problem, np.minimum(p, 0.2), folds)
+    # The mean of what the pairs lose, ties counted one half: on both sides of .005.
+    for top in np.linspace(0.3, 0.9, 25):
+        lost = []
+        for one in (p, np.minimum(p, top)):
+            pairs = [
+                one[y & f][:, None] - one[~y & f]
+                for f in np.eye(5, dtype=bool)[folds].T
+            ]
+            lost.append(np.mean([np.sign(x).mean() / 2 for x in pairs]))
+        assert loses_ranking(problem, np.minimum(p, top), folds) == (
+            lost[0] - lost[1] > 0.005
+        )
 
 
 def test_the_expected_error_is_that_of_the_law():
@@ -528,6 +517,3 @@ def test_the_expected_error_is_that_of_the_law():
     assert weighted.forecast is None
     assert math.isnan(weighted.expected_error)
     assert weighted.to_dict()["expected_error"] is None
-
-
-# Scores and standard errors, row by row

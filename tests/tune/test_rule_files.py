@@ -12,23 +12,14 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import argmetric as am
 from argmetric import tune
-from argmetric._results.display import metric_title
-from argmetric._tune._rule import FORMAT
-from argmetric.metrics._names import metric_from_dict, metric_to_dict
 
-INF, NAN = math.inf, math.nan
-
-
+NAN = math.nan
+FORMAT = am.Rule("f1", 0.5).to_dict()["format"]
 QUICK = {"n_bootstrap": 0, "cv": None}
-
-
 Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
-
-
 P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
 
 
@@ -64,13 +55,10 @@ def all_rules():
     }
 
 
-NAMES = (
-    *("f1", "empty", "left out", "limits", "one_se", "fractional"),
-    *("cost", "strings", "labels", "micro", "classes", "margins"),
-)
+NAMES = "f1,empty,left out,limits,one_se,fractional,cost,strings,labels,micro,classes"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES.split(","), "margins"])
 def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
     rule = all_rules[name]
     path = tmp_path / "rule.json"
@@ -215,26 +203,18 @@ def test_a_failed_save_leaves_the_old_file(all_rules, tmp_path):
 # ------------------------------------------------------------------ metrics in files
 
 
-@pytest.mark.parametrize("name", am.metric_names())
+def through_a_file(metric):
+    rule = json.loads(json.dumps(am.Rule(metric, 0.5).to_dict(), allow_nan=False))
+    return am.Rule.from_dict(rule).metric
+
+
 @pytest.mark.parametrize("zd", [0.0, 1.0, NAN])
-def test_every_metric_of_the_catalogue_comes_back(name, zd):
-    metric = am.get_metric(name, zero_division=zd)
-    values = json.loads(json.dumps(metric_to_dict(metric), allow_nan=False))
-    assert metric_from_dict(values) == metric
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        am.FBeta(0.7),
-        am.Tversky(0.2, 1 / 3),
-        am.LinearFractional((0, 2, 0, 0.1), (0, 0, 1, 1)),
-        am.Utility(1, -2, 0.5, 0),
-    ],
-)
-def test_metrics_with_parameters_come_back(metric):
-    values = json.loads(json.dumps(metric_to_dict(metric), allow_nan=False))
-    assert metric_from_dict(values) == metric
+def test_every_metric_comes_back(zd):
+    own = [am.FBeta(0.7), am.Tversky(0.2, 1 / 3), am.Utility(1, -2, 0.5, 0)]
+    own.append(am.LinearFractional((0, 2, 0, 0.1), (0, 0, 1, 1)))
+    for one in (*am.metric_names(), *own):
+        metric = am.get_metric(one, zero_division=zd)
+        assert through_a_file(metric) == metric
 
 
 def test_a_function_is_saved_by_name_and_says_so_when_asked(tmp_path):
@@ -259,7 +239,7 @@ def test_a_metric_class_of_the_users_own_is_saved_by_name():
         def greater_is_better(self):
             return False
 
-    loaded = metric_from_dict(metric_to_dict(Odd()))
+    loaded = through_a_file(Odd())
     assert loaded.name == "accuracy"
     assert not loaded.greater_is_better
 
@@ -318,39 +298,31 @@ def test_a_rule_by_hand():
     assert mixed.apply([0.1, 0.9]).tolist() == [0, "yes"]
 
 
+CLASSES = {"classes": ("a", "b"), "weights": [1.0, 2.0], "metric": am.FBeta(1)}
+
+
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
         ({"pos_label": 0}, "pos_label and neg_label are both 0"),
         ({"pos_label": "a", "neg_label": "a"}, "both 'a': a rule tells two labels"),
         ({"score_interval": (2, 1)}, "score_interval must begin .* not 2 to 1"),
-        ({"plateau": (1, 0)}, "plateau must begin with its lower end"),
         ({"threshold_interval": "ab"}, "threshold_interval must be two numbers or"),
         ({"score_interval": (0.1, "x")}, "score_interval must be a number, not 'x'"),
         ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
         ({"score": "0.5"}, "score must be a number"),
         ({"coverage": 0}, "coverage must lie strictly between 0 and 1"),
         ({"n": -4}, "n must be a whole number"),
-        ({"choice": "zz"}, "choice must be one of"),
+        (CLASSES | {"classes": ("a", "a")}, "classes has a class twice: 'a', 'a'"),
+        (CLASSES | {"score_interval": (2, 1)}, "score_interval must begin with its"),
+        (CLASSES | {"coverage": 2}, "coverage must lie strictly"),
     ],
 )
 def test_a_rule_by_hand_that_contradicts_itself(facts, message):
+    made = am.MultiClassRule if "classes" in facts else am.Rule
+    known = {} if "classes" in facts else {"metric": "f1", "threshold": 0.3}
     with pytest.raises((TypeError, ValueError), match=message):
-        am.Rule(**{"metric": "f1", "threshold": 0.3} | facts)
-
-
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        ({"classes": ("a", "a")}, "classes has a class twice: 'a', 'a'"),
-        ({"score_interval": (2, 1)}, "score_interval must begin with its lower end"),
-        ({"coverage": 2}, "coverage must lie strictly"),
-    ],
-)
-def test_a_rule_of_classes_that_contradicts_itself(facts, message):
-    plain = {"classes": ("a", "b"), "weights": [1.0, 2.0], "metric": am.FBeta(1)}
-    with pytest.raises(ValueError, match=message):
-        am.MultiClassRule(**plain | facts)
+        made(**known | facts)
 
 
 @pytest.mark.parametrize("load", [am.Rule.load, am.Calibrator.load, am.Monitoring.load])
@@ -390,13 +362,6 @@ def test_a_pickle_of_many_rows_is_small():
     assert pickle.loads(data).scores.size == 2000
 
 
-def test_the_curve_is_that_of_the_rows():
-    rule = tune(Y, P, **QUICK)
-    for threshold, score in zip(rule.thresholds, rule.scores, strict=True):
-        predicted = (threshold <= P).astype(int)
-        assert am.FBeta(1).score(Y, predicted) == pytest.approx(score, rel=1e-15)
-
-
 def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
     import matplotlib as mpl
 
@@ -405,7 +370,7 @@ def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
 
     for name in ("f1", "one_se", "empty", "margins"):
         ax = all_rules[name].plot()
-        assert ax.get_ylabel() == f"Actual {metric_title(all_rules[name].metric.name)}"
+        assert ax.get_ylabel().startswith("Actual ")
         assert len(ax.get_legend().get_texts()) >= 3
         plt.close(ax.figure)
     figure, ax = plt.subplots()
@@ -424,10 +389,3 @@ def test_importing_and_tuning_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_keys_of_costs_that_are_no_text_are_named():
-    with pytest.raises(ValueError, match="cost has keys among fp, fn, tp, tn, not"):
-        am.tune([1, 0], [0.8, 0.3], cost=sp.dok_array(np.eye(2)))
-    with pytest.raises(ValueError, match=r"cost has keys among .*, not \[1, 'a'\]"):
-        am.tune([1, 0], [0.8, 0.3], cost={1: 2, "a": 3, "fp": 1})

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import argmetric as am
 from argmetric import tune
-from argmetric._tune._scan import Cuts
 
 INF, NAN = math.inf, math.nan
 QUICK = {"n_bootstrap": 0, "cv": None}
@@ -82,98 +82,73 @@ def test_the_kind_of_the_input_comes_back():
     assert rule.apply(pl.Series([0.1, 0.9])).to_list() == [0, 1]
 
 
+SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
+
+
 @pytest.mark.parametrize(
-    ("y", "p", "options", "message"),
+    ("changes", "message"),
     [
-        ([1, 1], [0.1, 0.2], {}, "y has one class only: every label is 1"),
-        ([False, False], [0.1, 0.2], {}, "one class only: every label is False"),
-        (["a", "a"], [0.1, 0.2], {"pos_label": "a"}, "every label is 'a'"),
-        (["a", "b"], [0.1, 0.2], {}, "pass pos_label='b' or pos_label='a'"),
-        ([1, 2], [0.1, 0.2], {}, "y holds 1, 2, not 0 and 1; pass pos_label=2 or"),
-        (
-            ["a", "b"],
-            [0.1, 0.2],
-            {"pos_label": "c"},
-            "y never holds 'c', which",
+        ({"y": [1, 1]}, "y has one class only: every label is 1"),
+        ({"y": [False, False]}, "one class only: every label is False"),
+        ({"y": ["a", "a"], "pos_label": "a"}, "every label is 'a'"),
+        ({"y": ["a", "b"]}, "pass pos_label='b' or pos_label='a'"),
+        ({"y": [1, 2]}, "y holds 1, 2, not 0 and 1; pass pos_label=2 or"),
+        ({"y": ["a", "b"], "pos_label": "c"}, "y never holds 'c', which"),
+        ({"y": [0, 1, 2], "p": [0.1] * 3}, r"y holds 0, 1, 2 \(2 at row 2\)"),
+        ({"y": [0, 1, NAN], "p": [0.1] * 3}, "y has no label at row 2"),
+        ({"y": ["a", None], "pos_label": "a"}, "y has no label at row 1"),
+        ({"y": [0, 1, 1]}, "y has 3 rows but p has 2"),
+        ({"y": [[0, 1]]}, "y must hold one label for each row"),
+        ({"y": sparse.csr_matrix([0, 1])}, "y must be dense"),
+        ({"p": [0.1, NAN]}, "p has NaN at row 1"),
+        ({"p": [0.1, INF]}, "p is inf at row 1: scores must be finite"),
+        ({"y": [], "p": []}, "p is empty"),
+        ({"p": [[[0.1]]]}, "one or two dimensions"),
+        ({"p": ["a", "b"]}, "p is not a number at row 0"),
+        ({"p": sparse.csr_matrix([0.1, 0.2])}, "p must be dense"),
+        ({"sample_weight": [1, -1]}, "sample_weight is -1 at row 1"),
+        ({"sample_weight": [1, NAN]}, "sample_weight is nan at row"),
+        ({"sample_weight": [0, 0]}, "0 on every row"),
+        ({"sample_weight": [1, 0]}, "0 on every positive row"),
+        ({"sample_weight": [1]}, "sample_weight has shape"),
+        ({"choice": "two_se"}, "choice must be one of"),
+        ({"coverage": 1.0}, "coverage must lie"),
+        ({"n_bootstrap": -1}, "n_bootstrap must be"),
+        ({"cv": 1}, "cv must be at least 2"),
+        ({"average": "macro"}, "needs groups"),
+        ({"groups": [0]}, "groups has 1 rows"),
+        ({"groups": [0, 1], "average": "micro"}, "average must be"),
+        ({"metric": "f11x"}, "unknown metric"),
+        ({"metric": []}, "empty list"),
+        ({"metric": SAME_NAME}, "two metrics are called"),
+        ({"metric": ["f1", am.FBeta(1)]}, "two metrics are called"),
+        ({"min_recall": 1.2}, "min_recall must lie"),
+        *(
+            ({"max_positives": most}, "max_positives must be")
+            for most in (-1, 1.5, True, "3", NAN, INF)
         ),
-        (
-            [0, 1, 2],
-            [0.1, 0.2, 0.3],
-            {},
-            r"y holds 0, 1, 2 \(2 at row 2\)",
-        ),
-        ([0, 1, NAN], [0.1, 0.2, 0.3], {}, "y has no label at row 2"),
-        (["a", None], [0.1, 0.2], {"pos_label": "a"}, "y has no label at row 1"),
-        ([0, 1, 1], [0.1, 0.2], {}, "y has 3 rows but p has 2"),
-        ([0, 1], [0.1, NAN], {}, "p has NaN at row 1"),
-        ([0, 1], [0.1, INF], {}, "p is inf at row 1: scores must be finite"),
-        ([], [], {}, "p is empty"),
-        (
-            [0, 1],
-            [0.1, 0.2],
-            {"sample_weight": [1, -1]},
-            "sample_weight is -1 at row 1",
-        ),
-        (
-            [0, 1],
-            [0.1, 0.2],
-            {"sample_weight": [1, NAN]},
-            "sample_weight is nan at row",
-        ),
-        ([0, 1], [0.1, 0.2], {"sample_weight": [0, 0]}, "0 on every row"),
-        ([0, 1], [0.1, 0.2], {"sample_weight": [1, 0]}, "0 on every positive row"),
-        ([0, 1], [0.1, 0.2], {"sample_weight": [1]}, "sample_weight has shape"),
-        ([0, 1], [0.1, 0.2], {"choice": "two_se"}, "choice must be one of"),
-        ([0, 1], [0.1, 0.2], {"coverage": 1.0}, "coverage must lie"),
-        ([0, 1], [0.1, 0.2], {"n_bootstrap": -1}, "n_bootstrap must be"),
-        ([0, 1], [0.1, 0.2], {"cv": 1}, "cv must be at least 2"),
-        ([0, 1], [0.1, 0.2], {"average": "macro"}, "needs groups"),
-        ([0, 1], [0.1, 0.2], {"groups": [0]}, "groups has 1 rows"),
-        ([0, 1], [0.1, 0.2], {"groups": [0, 1], "average": "micro"}, "average must be"),
-        ([0, 1], [0.1, 0.2], {"metric": "f11x"}, "unknown metric"),
-        ([0, 1], [0.1, 0.2], {"metric": []}, "empty list"),
-        ([0, 1], [0.1, 0.2], {"min_recall": 1.2}, "min_recall must lie"),
-        ([0, 1], [-0.1, 0.2], {"calibrator": lambda p: p}, "outside of"),
-        ([0, 1], [0.1, 0.2], {"calibrator": lambda p: p * 9}, "calibrated p is"),
-        ([0, 1], [0.1, 0.2], {"calibrator": lambda p: p[:1]}, "gives shape"),
-        ([[0, 1]], [0.1, 0.2], {}, "y must hold one label for each row"),
-        ([0, 1], [[[0.1]]], {}, "one or two dimensions"),
+        ({"metric": "f1", "cost": (1, 5)}, "cost stands in place of a metric"),
+        ({"metric": ["f1"], "cost": (1, 5)}, "cost stands in place of a metric"),
+        ({"cost": {"fpr": 1}}, r"not \['fpr'\]"),
+        ({"cost": (1, 2, 3)}, "pair"),
+        ({"cost": sparse.dok_array(np.eye(2))}, "cost has keys among fp, fn, tp, tn"),
+        ({"cost": {1: 2, "a": 3, "fp": 1}}, r"keys among .*, not \[1, 'a'\]"),
+        ({"calibrator": 3}, "calibrator must be made by calibrate"),
+        ({"p": [-0.1, 0.2], "calibrator": lambda p: p}, "outside of"),
+        ({"calibrator": lambda p: p * 9}, "calibrated p is"),
+        ({"calibrator": lambda p: p[:1]}, "gives shape"),
+        ({"y": None, "min_recall": 0.5}, "min_recall need labels"),
+        ({"y": None, "groups": [0, 1]}, "groups needs labels"),
+        ({"y": None, "pos_label": 1}, "pos_label needs labels"),
+        ({"y": None, "choice": "one_se"}, "needs labels"),
+        ({"y": None, "p": [-1.0, 2.0]}, "outside of"),
+        ({"y": None, "p": [[0.2, 0.8]]}, "one column"),
+        ({"y": None, "p": [0.0, 0.0]}, "every p is 0"),
     ],
 )
-def test_bad_input_is_refused_with_its_place(y, p, options, message):
-    with pytest.raises(ValueError, match=message):
-        tune(y, p, **options)
-
-
-def test_other_bad_input():
-    with pytest.raises(TypeError, match="calibrator must be made by calibrate"):
-        tune(Y, P, calibrator=3)
-    with pytest.raises(TypeError, match="p is not a number at row 0"):
-        tune([0, 1], ["a", "b"])
-    from scipy import sparse
-
-    with pytest.raises(TypeError, match="p must be dense"):
-        tune(Y, sparse.csr_matrix(P))
-    with pytest.raises(TypeError, match="y must be dense"):
-        tune(sparse.csr_matrix(Y), P)
-
-
-def test_metrics_of_one_name_are_refused_together():
-    functions = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
-    for metrics in (functions, ["f1", am.FBeta(1)]):
-        with pytest.raises(ValueError, match="two metrics are called"):
-            tune([0, 1], [0.1, 0.2], metrics)
-
-
-def test_one_group_has_no_intervals():
-    y, p = [0, 1, 0, 1, 1, 0], [0.1, 0.9, 0.3, 0.4, 0.8, 0.6]
-    rule = tune(y, p, groups=[1] * 6)
-    assert rule.score_interval is None
-    assert rule.threshold_interval is None
-    assert any("one group only" in note for note in rule.notes)
-    assert rule.threshold == tune(y, p).threshold
-    with pytest.raises(ValueError, match="no standard error"):
-        tune(y, p, groups=[1] * 6, choice="one_se")
+def test_bad_input_is_refused_with_its_place(changes, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        tune(**{"y": [0, 1], "p": [0.1, 0.2]} | changes)
 
 
 def test_equal_scores_warn_once_and_predict_all_or_none():
@@ -200,36 +175,41 @@ wide = st.floats(-1e6, 1e6, allow_subnormal=False)
 unit = st.floats(0, 1)
 
 
+def cut_after(scores, count):
+    """The threshold that has so many of descending scores at or above it."""
+    if count == scores.size:  # all of them: the metric is the number of positives
+        y, metric = np.arange(scores.size) % 2, am.Utility(tp=1.0, fp=1.0)
+    else:
+        y, metric = (np.arange(scores.size) < count).astype(int), "accuracy"
+    return tune(y, scores, metric, **QUICK).threshold
+
+
 @given(st.lists(wide | unit, min_size=2, max_size=8, unique=True), st.data())
 @settings(deadline=None, max_examples=200)
 def test_cuts_separate_the_same_rows_as_32_bit_numbers(scores, data):
     scores = np.sort(np.array(scores))[::-1]
-    cuts = Cuts(scores, np.zeros(scores.size + 1), np.zeros(scores.size + 1))
-    cut = data.draw(st.integers(0, scores.size))
-    threshold = cuts.threshold(cut)
-    np.testing.assert_array_equal(scores >= threshold, np.arange(scores.size) < cut)
+    count = data.draw(st.integers(1, scores.size))
+    threshold, wanted = cut_after(scores, count), np.arange(scores.size) < count
+    np.testing.assert_array_equal(scores >= threshold, wanted)
     small = scores.astype(np.float32)
-    if cut == 0 or cut == scores.size or small[cut] < small[cut - 1]:
-        np.testing.assert_array_equal(
-            small.astype(float) >= threshold, np.arange(scores.size) < cut
-        )
-        np.testing.assert_array_equal(small >= threshold, np.arange(scores.size) < cut)
+    if count == scores.size or small[count] < small[count - 1]:
+        np.testing.assert_array_equal(small.astype(float) >= threshold, wanted)
+        np.testing.assert_array_equal(small >= threshold, wanted)
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, 12))
 @settings(deadline=None, max_examples=200)
 def test_neighbouring_32_bit_scores_are_separated(start, steps):
     """Half-way itself can round to the lower one."""
-    lower = np.float32(start)
-    upper = np.float32(lower)
+    lower = upper = np.float32(start)
     for _ in range(1 + steps % 3):
         upper = np.nextafter(upper, np.float32(2))
     tiny = float(np.spacing(lower)) * (steps - 6) / 14
     scores = np.array([float(upper) + tiny, float(lower) - tiny])
-    if scores[0] > scores[1] and np.float32(scores[0]) > np.float32(scores[1]):
-        threshold = Cuts(scores, np.zeros(3), np.zeros(3)).threshold(1)
+    small = scores.astype(np.float32)
+    if scores[0] > scores[1] and small[0] > small[1]:
+        threshold = cut_after(scores, 1)
         assert scores[1] < threshold <= scores[0]
-        small = scores.astype(np.float32)
         assert (small.astype(float) >= threshold).tolist() == [True, False]
         assert (small >= threshold).tolist() == [True, False]  # rounded to 32 bits
 

@@ -9,15 +9,8 @@ import pytest
 
 import argmetric as am
 from argmetric import tune
-from argmetric._tune import _groups, _resample
-
-NAN, INF = math.nan, math.inf
-
 
 QUICK = {"n_bootstrap": 0, "cv": None}
-
-
-# ------------------------------------------------------------------ uncertainty
 
 
 def fresh(rng, n, prevalence=0.2):
@@ -25,121 +18,88 @@ def fresh(rng, n, prevalence=0.2):
     return y, 1 / (1 + np.exp(-(2 * y - 1.5 + rng.normal(0, 1.2, n))))
 
 
-def naive_fold_score(y, p, fold, metric):
-    """Thresholds tuned on the other folds, counts pooled."""
-    predicted = np.zeros(y.size, int)
-    for f in set(fold):
-        rule = tune(y[fold != f], p[fold != f], metric, **QUICK)
-        inside = np.flatnonzero(fold == f)
+def width(interval):
+    return interval[1] - interval[0]
+
+
+# ------------------------------------------------------------------ plain twins
+
+
+def naive_fold_score(y, p, folds, metric, rng):
+    """Cuts tuned on the other folds of one random deal, each class evenly; pooled."""
+    fold, predicted = np.empty(y.size, int), np.zeros(y.size, int)
+    for label in (0, 1):
+        own = np.flatnonzero(y == label)
+        fold[rng.permutation(own)] = np.arange(own.size) % folds
+    for f in range(folds):
+        rest, inside = fold != f, fold == f
+        rule = tune(y[rest], p[rest], metric, **QUICK)
         # At the cut of the rows as a whole: the smallest predicted score inside.
-        chosen = p[fold != f][rule.applies(p[fold != f])]
-        cut = chosen.min() if chosen.size else INF
-        predicted[inside] = p[inside] >= cut
+        chosen = p[rest][rule.applies(p[rest])]
+        predicted[inside] = p[inside] >= (chosen.min() if chosen.size else math.inf)
     return am.get_metric(metric).score(y, predicted)
 
 
-def test_out_of_fold_scores_equal_a_loop_over_folds():
-    rng = np.random.default_rng(5)
-    y, p = fresh(rng, 120)
-    search = _sampler_of(y, p)
-    sampler = search.sampler(np.zeros(0, dtype=np.int64), None)
-    order = np.argsort(-p, kind="stable")
-    found = list(sampler.splits(np.random.default_rng(1), 4))
-    assert len(found) == _resample.SPLITS
-    tp, fp = found[0].tp, found[0].fp
-    np.testing.assert_array_equal(np.diff(tp + fp, axis=1).sum(axis=0), 1)
-    assert np.ptp(tp[:, -1]) <= 1  # each class is dealt evenly
-    assert np.ptp(fp[:, -1]) <= 1
-    fold = np.empty(120, int)
-    fold[order] = np.argmax(np.diff(tp + fp, axis=1), axis=0)
-    from argmetric._tune._limits import RuleLimits
-    from argmetric._tune._uncertainty import Procedure
-
-    for name in ("f1", "mcc"):
-        procedure = Procedure(am.get_metric(name), RuleLimits(), 0.0)
-        (cuts,) = procedure.held_out_cuts([found[0]], 0)
-        score = found[0].at(cuts).score(am.get_metric(name))[0, 0]
-        assert score == pytest.approx(naive_fold_score(y, p, fold, name), abs=1e-12)
+@pytest.mark.parametrize("name", ["f1", pytest.param("mcc", marks=pytest.mark.slow)])
+def test_out_of_fold_scores_are_those_of_a_loop_over_folds(name):
+    y, p = fresh(np.random.default_rng(5), 120)
+    rng, options = np.random.default_rng(1), {"n_bootstrap": 0, "cv": 4}
+    naive = [naive_fold_score(y, p, 4, name, rng) for _ in range(300)]
+    rules = [tune(y, p, name, random_state=seed, **options) for seed in range(200)]
+    found = [rule.out_of_fold_score for rule in rules]
+    error = np.hypot(np.std(naive) / np.sqrt(300), np.std(found) / np.sqrt(200))
+    assert np.mean(found) == pytest.approx(np.mean(naive), abs=4 * error)
+    # Each is the mean over five deals; a kurtosis of 5 gives the ratio an error of .18.
+    assert np.var(naive) / np.var(found) == pytest.approx(5, rel=0.7)
+    one = rules[0]
+    assert one.optimism == one.score - one.out_of_fold_score
 
 
-def _sampler_of(y, p, weight=None, limits=None):
-    from argmetric._tune._binary import Settings, search_rows
-    from argmetric._tune._limits import RuleLimits
-
-    options = Settings(
-        limits or RuleLimits(), "best", 200, 0.9, 5, np.random.SeedSequence(0)
-    )
-    return search_rows(np.asarray(p, float), np.asarray(y, bool), weight, None, options)
-
-
-def test_bootstrap_samples_have_the_right_spread():
-    """Means and variances of the counts of rows and of bins are those of resampling."""
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [300, 6000, pytest.param(30_000, marks=pytest.mark.slow)])
+def test_threshold_intervals_are_those_of_a_plain_bootstrap(n, weighted):
+    """Rows drawn one by one, rows of bins, and cells of many rows."""
     rng = np.random.default_rng(0)
-    n = 6000
     y, p = fresh(rng, n)
-    w = rng.uniform(0.2, 3, n)
-    for weight in (None, w):
-        search = _sampler_of(y, p, weight)
-        sampler = search.sampler(np.array([17]), None)
-        assert sampler.cuts.size <= _resample.BINS + 4
-        assert 17 in sampler.cuts
-        drawn = sampler.bootstrap(np.random.default_rng(1), 1000)
-        ones = np.ones(n) if weight is None else weight
-        order = np.argsort(-p)
-        for part, chosen in ((drawn.tp, y[order] == 1), (drawn.fp, y[order] == 0)):
-            added = np.concatenate([[0], np.cumsum(ones[order] * chosen)])[sampler.cuts]
-            square = np.concatenate([[0], np.cumsum(ones[order] ** 2 * chosen)])
-            variance = square[sampler.cuts] - added**2 / n
-            np.testing.assert_allclose(part.mean(0), added, atol=5 * ones.max())
-            middle = sampler.cuts.size // 2
-            ratio = part.var(0)[middle:] / variance[middle:]
-            assert 0.85 < ratio.mean() < 1.15
+    w = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
+    given = w if weighted else None
+    rule = tune(y, p, sample_weight=given, n_bootstrap=2000, cv=None)
+    rates = []
+    for _ in range(300):
+        rows = rng.integers(0, n, n)
+        again = tune(y[rows], p[rows], sample_weight=w[rows], **QUICK)
+        rates.append(np.mean(p >= again.threshold))
+    found = [np.mean(p >= end) for end in rule.threshold_interval[::-1]]
+    naive = np.quantile(rates, [0.05, 0.95])
+    np.testing.assert_allclose(found, naive, atol=0.25 * width(naive))
 
 
-def test_rows_drawn_one_by_one_have_the_law_of_cells():
-    """Counts at the cuts: their totals, means, variances and covariances."""
-    y, p = fresh(np.random.default_rng(0), 5000)
-    p = np.round(p, 1)
-    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
-    assert sampler.rows.max() > 1
-    size, hits = 20_000, np.array([y[p == x].sum() for x in np.unique(p)[::-1]])
-    drawn = sampler.bootstrap(np.random.default_rng(1), size)
-    np.testing.assert_array_equal(drawn.tp[:, -1] + drawn.fp[:, -1], 5000)
-    found, share = np.diff(drawn.tp, axis=1)[:, hits > 0], hits[hits > 0] / 5000
-    hits = hits[hits > 0]
-    covariance = 5000 * (np.diag(share) - np.outer(share, share))
-    z = (found.mean(axis=0) - hits) / np.sqrt(np.diag(covariance) / size)
-    assert np.abs(z).max() < 4
-    scale = np.sqrt(np.outer(hits, hits) / size)
-    assert np.abs((np.cov(found.T) - covariance) / scale).max() < 6
-
-
-@pytest.mark.parametrize("n", [10_000, 30_000])
-def test_rows_and_cells_are_drawn_to_the_same_end(n, monkeypatch):
-    """On both sides of the number of rows from which cells are drawn."""
-    y, p = fresh(np.random.default_rng(3), n)
-    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
-    found = []
-    for limit in (0, 10**6):
-        monkeypatch.setattr(_resample, "MANY_DRAWS", limit)
-        found.append(sampler.bootstrap(np.random.default_rng(1), 2000))
-    by_cell, by_row = found
-    assert not np.array_equal(by_cell.tp, by_row.tp)  # other random numbers
-    for one, other in ((by_cell.tp, by_row.tp), (by_cell.fp, by_row.fp)):
-        deviation = one.std(axis=0)[1:]
-        gap = (one - other).mean(axis=0)[1:] / np.maximum(deviation, 1.0)
-        assert np.abs(gap).max() < 4 * np.sqrt(2 / 2000)
-        assert other.std(axis=0)[100:] == pytest.approx(deviation[99:], rel=0.12)
-
-
-def test_few_rows_are_resampled_one_by_one():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_new_rows_have_the_spread_of_two_samples(weighted):
+    """Of a share a seen on m rows and drawn again: the variance is 2·a(1-a)/m."""
     rng = np.random.default_rng(0)
-    y, p = fresh(rng, 50)
-    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
-    drawn = sampler.bootstrap(np.random.default_rng(1), 500)
-    k = drawn.tp + drawn.fp
-    np.testing.assert_array_equal(k[:, -1], 50)
-    assert set(np.unique(np.diff(k, axis=1))) <= set(range(12))
+    y, p = fresh(rng, 4000)
+    w = rng.uniform(0.2, 3, 4000) if weighted else np.ones(4000)
+    rule = tune(y, p, "accuracy", sample_weight=w, n_bootstrap=2, cv=None)
+    rows = w.sum() ** 2 / (w**2).sum()
+    deviation = np.sqrt(2 * rule.score * (1 - rule.score) / rows)
+    assert width(rule.score_interval) == pytest.approx(3.29 * deviation, rel=0.07)
+    assert np.mean(rule.score_interval) == pytest.approx(rule.score, abs=0.002)
+
+
+def test_new_groups_have_the_spread_of_two_samples():
+    """A mean over 80 groups: their variance over their number, twice, nearly."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(80).repeat(10)
+    y, p = fresh(rng, 800)
+    rule = tune(y, p, "accuracy", groups=groups, n_bootstrap=2, cv=None)
+    right = (p >= rule.threshold) == y
+    values = right.reshape(80, 10).mean(axis=1)
+    deviation = np.sqrt(values.var() * (1 / 80 + (1 - 1 / 80) / 81))
+    assert width(rule.score_interval) == pytest.approx(3.29 * deviation, rel=0.12)
+
+
+# ------------------------------------------------------------------ coverage
 
 
 @pytest.mark.parametrize("name", ["f1", pytest.param("mcc", marks=pytest.mark.slow)])
@@ -159,37 +119,6 @@ def test_tuning_flatters_and_the_interval_knows(name):
         measured.append(rule.optimism)
     assert 0.85 < np.mean(hits) < 0.96
     assert abs(np.mean(flattery) - np.mean(measured)) < 0.03
-
-
-def test_new_rows_have_the_spread_of_two_samples():
-    """Dirichlet and multinomial noise of one cell, by their moments."""
-    from argmetric._tune._uncertainty import new_tables
-
-    table = np.array([[500.0, 100.0], [150.0, 250.0]])
-    rng = np.random.default_rng(0)
-    for worth in (1.0, 2.5):
-        drawn = new_tables(table, worth, 20_000, rng)
-        np.testing.assert_allclose(drawn.sum(axis=(1, 2)), 1000.0)
-        np.testing.assert_allclose(drawn.mean(axis=0), table, rtol=0.02)
-        rows = 1000 / worth
-        share = table / 1000
-        variance = worth**2 * rows * share * (1 - share) * 2  # once for each sample
-        np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.04)
-
-
-def test_new_groups_have_the_spread_of_two_samples():
-    """A mean over 80 groups: their variance over their number, twice, nearly."""
-    from argmetric._tune._groups import GroupSampler
-
-    rng = np.random.default_rng(0)
-    value = rng.random((80, 1))
-    sampler = GroupSampler(
-        np.zeros(1, int), _resample.SampleSums(None, None, value, value**0)
-    )
-    drawn = sampler.new_scores(am.FBeta(1), np.zeros(80, int), 20_000, rng)
-    assert drawn.mean() == pytest.approx(value.mean(), abs=0.002)
-    variance = value.var() * (1 / 80 + (1 - 1 / 80) / 81)
-    assert drawn.var() == pytest.approx(variance, rel=0.04)
 
 
 @pytest.mark.slow
@@ -225,35 +154,16 @@ def test_intervals_stay_where_the_metric_lives():
 
 def test_intervals_shrink_with_more_rows_and_hold_the_best_threshold():
     rng = np.random.default_rng(1)
-    widths = []
-    for n in (300, 30_000):
-        y, p = fresh(rng, n)
-        rule = tune(y, p)
+    few, many = (tune(*fresh(rng, n)) for n in (300, 30_000))
+    for rule in (few, many):
         low, high = rule.threshold_interval
         assert low <= rule.threshold <= high
-        widths.append((high - low, rule.score_interval[1] - rule.score_interval[0]))
-    assert widths[1][0] < widths[0][0]
-    assert widths[1][1] < widths[0][1] / 5
-
-
-def test_bins_and_rows_tell_the_same_story(monkeypatch):
-    rng = np.random.default_rng(4)
-    y, p = fresh(rng, 4000)
-    exact = tune(y, p, n_bootstrap=1000)
-    monkeypatch.setattr(_resample, "MANY_ROWS", 100)
-    monkeypatch.setattr(_resample, "BINS", 500)
-    binned = tune(y, p, n_bootstrap=1000)
-    assert binned.threshold == exact.threshold
-    np.testing.assert_allclose(binned.score_interval, exact.score_interval, atol=0.01)
-    np.testing.assert_allclose(
-        binned.threshold_interval, exact.threshold_interval, atol=0.05
-    )
-    assert binned.out_of_fold_score == pytest.approx(exact.out_of_fold_score, abs=0.02)
+    assert width(many.threshold_interval) < width(few.threshold_interval)
+    assert width(many.score_interval) < width(few.score_interval) / 5
 
 
 def test_random_state_changes_the_intervals_alone():
-    rng = np.random.default_rng(4)
-    y, p = fresh(rng, 400)
+    y, p = fresh(np.random.default_rng(4), 400)
     one, same, other = (tune(y, p, random_state=seed) for seed in (0, 0, 1))
     assert one == same
     assert (one.threshold, one.score) == (other.threshold, other.score)
@@ -264,8 +174,7 @@ def test_random_state_changes_the_intervals_alone():
 
 
 def test_one_standard_error_takes_fewer_positives():
-    rng = np.random.default_rng(8)
-    y, p = fresh(rng, 800)
+    y, p = fresh(np.random.default_rng(8), 800)
     best, careful = tune(y, p), tune(y, p, choice="one_se")
     assert careful.threshold > best.threshold
     assert careful.positive_rate < best.positive_rate
@@ -280,115 +189,92 @@ def test_one_standard_error_takes_fewer_positives():
         tune(y, p, choice="one_se", n_bootstrap=0)
 
 
+# ------------------------------------------------------------------ groups, weights
+
+
 def test_whole_groups_are_drawn():
     """All rows of a group alike: the interval is that of the groups, not rows."""
-    rng = np.random.default_rng(0)
-    y0, p0 = fresh(rng, 60)
+    y0, p0 = fresh(np.random.default_rng(0), 60)
     y, p, g = (np.repeat(a, 20) for a in (y0, p0, np.arange(60)))
-    rows = tune(y, p, "accuracy")
-    drawn = tune(y, p, "accuracy", groups=g, average="pooled")
-    alone = tune(y0, p0, "accuracy")
-    width = [
-        high - low for low, high in (r.score_interval for r in (rows, drawn, alone))
-    ]
-    assert width[1] > 2 * width[0]
-    assert width[1] == pytest.approx(width[2], rel=0.4)
+    rows, drawn, alone = (
+        width(rule.score_interval)
+        for rule in (
+            tune(y, p, "accuracy"),
+            tune(y, p, "accuracy", groups=g, average="pooled"),
+            tune(y0, p0, "accuracy"),
+        )
+    )
+    assert drawn > 2 * rows
+    assert drawn == pytest.approx(alone, rel=0.4)
 
 
-def test_bundles_of_groups_have_the_spread_of_groups(monkeypatch):
+def test_bundles_of_groups_have_the_spread_of_groups():
+    """Of 5,000 groups some are bundled: a tenth of the variance of 500 like them."""
     rng = np.random.default_rng(0)
-    y, p = fresh(rng, 6000)
-    g = rng.integers(0, 500, 6000)
-    exact = tune(y, p, groups=g, n_bootstrap=500)
-    monkeypatch.setattr(_groups, "UNITS", 100)
-    bundled = tune(y, p, groups=g, n_bootstrap=500)
-    assert bundled.score == exact.score
-    widths = [r.score_interval[1] - r.score_interval[0] for r in (exact, bundled)]
-    assert widths[1] == pytest.approx(widths[0], rel=0.35)
+    y, p = fresh(rng, 30_000)
+    many = tune(y, p, groups=np.arange(30_000) % 5000, n_bootstrap=500)
+    few = tune(y[:3000], p[:3000], groups=np.arange(3000) % 500, n_bootstrap=500)
+    ratio = width(few.score_interval) / width(many.score_interval)
+    assert ratio == pytest.approx(np.sqrt(10), rel=0.35)
 
 
 def test_limits_hold_in_samples_and_folds_with_groups():
     rng = np.random.default_rng(0)
     y, p = fresh(rng, 900)
-    g = rng.integers(0, 40, 900)
-    rule = tune(y, p, groups=g, min_recall=0.7)
+    rule = tune(y, p, groups=rng.integers(0, 40, 900), min_recall=0.7)
     assert (p[y == 1] >= rule.threshold).mean() >= 0.7
     assert math.isfinite(rule.out_of_fold_score)
 
 
-@pytest.mark.parametrize("groups", [None, "mean", "pooled"])
-def test_a_count_means_its_share_in_folds_and_samples(groups):
+@pytest.mark.parametrize("average", [None, "groups", "pooled"])
+def test_a_count_means_its_share_in_folds_and_samples(average):
     rng = np.random.default_rng(0)
     y, p = fresh(rng, 1000)
     options = {}
-    if groups is not None:
-        options["groups"] = rng.integers(0, 50, 1000)
-        options["average"] = "groups" if groups == "mean" else "pooled"
+    if average is not None:
+        options = {"groups": rng.integers(0, 50, 1000), "average": average}
     count = tune(y, p, max_positives=60, **options)
     share = tune(y, p, max_positives=0.06, **options)
-    free = tune(y, p, **options)
-    assert count.threshold == share.threshold > free.threshold
-    assert count.out_of_fold_score == share.out_of_fold_score
-    assert count.score_interval == share.score_interval
-    assert count.threshold_interval == share.threshold_interval
+    assert count.threshold == share.threshold > tune(y, p, **options).threshold
+    for name in ("out_of_fold_score", "score_interval", "threshold_interval"):
+        assert getattr(count, name) == getattr(share, name)
     assert count.constraints == {"max_positives": 60}
     assert count.score_interval[0] < count.score
     low, _ = count.threshold_interval
     assert np.mean(p >= low) < 0.08  # no sample spends a looser budget
 
 
-@pytest.mark.parametrize("average", ["groups", "pooled"])
+@pytest.mark.parametrize("average", [None, "groups", "pooled"])
 @pytest.mark.parametrize("name", ["f1", "balanced_accuracy", "mcc"])
-def test_a_group_without_weight_is_not_there(name, average):
+def test_rows_and_groups_without_weight_are_not_there(name, average):
     rng = np.random.default_rng(1)
     y, p = fresh(rng, 300)
-    g = rng.integers(0, 20, 300)
-    w = np.where(g % 5 == 2, 0.0, rng.uniform(0.5, 2, 300))
+    # Units are numbered as they first appear: in order, both calls draw the same ones.
+    g = np.sort(rng.integers(0, 20, 300))
+    w = np.where((g % 5 == 2) | (np.arange(300) % 7 == 0), 0.0, rng.uniform(0.5, 2))
     kept = w > 0
     options = {"average": average, "zero_division": 1.0 if name == "f1" else None}
-    all_rows = tune(y, p, name, groups=g, sample_weight=w, **options)
-    some = tune(
-        y[kept], p[kept], name, groups=g[kept], sample_weight=w[kept], **options
-    )
-    assert all_rows == some
-    assert all_rows.n == kept.sum()
+    found = []
+    for part in (slice(None), kept):
+        groups = None if average is None else g[part]
+        given = {"groups": groups, "sample_weight": w[part], **options}
+        found.append(tune(y[part], p[part], name, **given))
+    assert found[0] == found[1]
+    assert found[0].n == kept.sum()
 
 
-def test_one_group_with_weight_has_nothing_to_draw():
-    y, p, g = [0, 1, 0, 1], [0.1, 0.9, 0.2, 0.4], ["a", "a", "b", "b"]
-    rule = tune(y, p, groups=g, sample_weight=[1, 1, 0, 0])
-    assert rule.score_interval is None
-    assert "one group only" in " ".join(rule.notes)
-
-
-def test_one_group_has_no_folds():
-    rule = tune([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.4], groups=["a"] * 4)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"groups": ["a"] * 4},
+        {"groups": ["a", "a", "b", "b"], "sample_weight": [1, 1, 0, 0]},
+    ],
+)
+def test_one_group_has_nothing_to_draw(given):
+    y, p = [0, 1, 0, 1], [0.1, 0.9, 0.2, 0.4]
+    rule = tune(y, p, **given)
+    assert rule.score_interval is rule.threshold_interval is None
     assert math.isnan(rule.optimism)
-    assert rule.score_interval is None  # nor anything to draw again
-
-
-def test_cost_of_resampling_does_not_grow_with_the_rows():
-    rng = np.random.default_rng(0)
-    y, p = fresh(rng, 200_000)
-    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
-    assert sampler.rows.size <= 2 * (_resample.BINS + 3)
-    assert sampler.rows.sum() == 200_000
-    assert len(list(sampler.splits(np.random.default_rng(0), 5))) == 1
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_rows_of_weight_0_are_not_there(grouped):
-    rng = np.random.default_rng(3)
-    p = rng.random(300)
-    y, weight = rng.random(300) < p, rng.integers(0, 3, 300).astype(float)
-    kept = weight > 0
-    groups = np.arange(300) // 10 if grouped else None
-    whole = am.tune(y, p, "f1", sample_weight=weight, groups=groups)
-    part = am.tune(
-        y[kept],
-        p[kept],
-        "f1",
-        sample_weight=weight[kept],
-        groups=None if groups is None else groups[kept],
-    )
-    assert whole == part
+    assert "one group only" in " ".join(rule.notes)
+    with pytest.raises(ValueError, match="no standard error"):
+        tune(y, p, choice="one_se", **given)

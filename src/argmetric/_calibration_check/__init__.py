@@ -6,8 +6,10 @@ from argmetric._calibration_check._class_result import (
     ClassCalibrationCheck,
     ClassReliability,
 )
-from argmetric._calibration_check._plot import CalibrationCostDisplay
-from argmetric._calibration_check._result import CalibrationCheck
+from argmetric._calibration_check._result import (
+    CalibrationCheck,
+    CalibrationCostDisplay,
+)
 from argmetric._calibration_check._routes import Route, RouteName
 from argmetric._calibration_check._verdicts import marked, reworded
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate.cells import cell_numbers, first_of_equals
 from argmetric._calibrate.logistic import fit_logistic, row_blocks
@@ -74,48 +73,25 @@ def reliability_bins(
     else:
         order = np.argsort(p, kind="stable")
         p, y, weight = p[order], y[order], weight[order]
-    rows = _Rows(p, y, weight)
+
+    def added(begin: Integers, values: Floats | Booleans | None = None) -> Floats:
+        """Weight of the rows from each place to the next, times the values."""
+        if weight is None and values is None:
+            return np.diff(begin, append=p.size).astype(np.float64)
+        if weight is not None:
+            values = weight if values is None else weight * values
+        return np.add.reduceat(values, begin, dtype=np.float64)
+
     first = first_of_equals(p)
-    of_positives = by_positives and p[-1] > 0.0
-    mass = rows.said(first) if of_positives else rows.total(first)
+    mass = added(first, p if by_positives and p[-1] > 0.0 else None)
     number = cell_numbers(mass, n_bins)
     np.minimum(number, n_bins - 1, out=number)
     begin = first[first_of_equals(number)]
     end = np.append(begin[1:], p.size) - 1
-    total = rows.total(begin)
-    rate = rows.happened(begin) / total
-    low, high = wilson(rate, total**2 / rows.squares(begin))
-    said = rows.said(begin) / total
+    total = added(begin)
+    rate, said = (added(begin, values) / total for values in (y, p))
+    low, high = wilson(rate, total**2 / added(begin, weight))
     return ReliabilityBins(p[begin], p[end], total, said, rate, low, high)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows in order, and sums over those of every bin, by where it begins."""
-
-    p: Floats
-    y: Booleans
-    weight: Floats | None
-
-    def _sum(self, values: Floats | Booleans, begin: Integers) -> Floats:
-        weighted = values if self.weight is None else self.weight * values
-        return np.add.reduceat(weighted, begin, dtype=np.float64)
-
-    def total(self, begin: Integers) -> Floats:
-        if self.weight is None:
-            return np.diff(begin, append=self.p.size).astype(np.float64)
-        return np.add.reduceat(self.weight, begin)
-
-    def squares(self, begin: Integers) -> Floats:
-        if self.weight is None:
-            return self.total(begin)
-        return np.add.reduceat(self.weight**2, begin)
-
-    def said(self, begin: Integers) -> Floats:
-        return self._sum(self.p, begin)
-
-    def happened(self, begin: Integers) -> Floats:
-        return self._sum(self.y, begin)
 
 
 def wilson(rate: Floats, n: Floats) -> tuple[Floats, Floats]:
@@ -147,7 +123,7 @@ SEPARATED = Line(math.inf, math.inf, math.nan, math.inf, math.nan)
 
 def calibration_line(
     x: Floats,
-    y: npt.NDArray[np.bool_],
+    y: Booleans,
     weight: Floats | None,
     unit: Integers | None,
 ) -> Line:
@@ -175,7 +151,13 @@ def calibration_line(
         return SEPARATED
     covariance = np.linalg.inv(information)
     if weight is not None or unit is not None:
-        covariance = covariance @ _spread(residual, x, unit) @ covariance
+        # Σ of the squares of what rows, or whole units, pull at slope and intercept
+        pull, level = residual * x, residual
+        if unit is not None:
+            pull, level = (np.bincount(unit, values) for values in (pull, level))
+        mixed = dot(pull, level)
+        spread = np.array([[dot(pull, pull), mixed], [mixed, dot(level, level)]])
+        covariance = covariance @ spread @ covariance
     gap = np.array([slope - 1.0, intercept])
     distance = float(gap @ np.linalg.solve(covariance, gap))
     slope_error, intercept_error = map(float, np.sqrt(np.diag(covariance)))
@@ -183,24 +165,7 @@ def calibration_line(
     return Line(slope, slope_error, intercept, intercept_error, math.exp(-distance / 2))
 
 
-def _spread(residual: Floats, x: Floats, unit: Integers | None) -> Floats:
-    """Σ of the squares of what the rows, or whole units, pull at slope and intercept.
-
-    The residuals are used up.
-    """
-    level = _per_unit(residual, unit)
-    pull = _per_unit(np.multiply(residual, x, out=residual), unit)
-    mixed = dot(pull, level)
-    return np.array([[dot(pull, pull), mixed], [mixed, dot(level, level)]])
-
-
-def _per_unit(values: Floats, unit: Integers | None) -> Floats:
-    if unit is None:
-        return values.copy()
-    return np.bincount(unit, values).astype(np.float64, copy=False)
-
-
-def _line_of_bins(x: Floats, y: npt.NDArray[np.bool_], weight: Floats | None) -> Floats:
+def _line_of_bins(x: Floats, y: Booleans, weight: Floats | None) -> Floats:
     """About the same line, from bins of equal width, with targets off 0 and 1."""
     low, high = float(x.min()), float(x.max())
     number = ((x - low) * ((BINS - 1) / (high - low))).astype(np.int64)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
-from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
@@ -22,10 +21,8 @@ from argmetric._calibration_check._routes import (
     ROUTES,
     Case,
     LabelledScores,
-    RouteDecision,
     RouteName,
     best_route,
-    decisions,
     judge,
     loses_ranking,
     routes_of,
@@ -249,9 +246,10 @@ def calibration_check(
         random_state=random_state,
         logits=logits,
     )
-    before, after = decisions(problem, mended)
+    before = problem.decided()
+    ready = layout.select(mended)  # in the order in which `decide` asks for it
+    after = problem.decided(calibrator=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
-    segmented = groups is not None or scores.ndim == 2
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
         "decide": before.labels,
@@ -263,31 +261,31 @@ def calibration_check(
     units = units_of(layout, groups)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
-    case = Case(
-        metric,
-        units,
-        truth,
-        tuple(called.values()),
-        placed,
-    )
+    case = Case(metric, units, truth, tuple(called.values()), placed)
     judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
     sign = 1.0 if metric.greater_is_better else -1.0
     # Bins and lines do not care for the order of rows, but leave out those of weight 0.
     part: Any = slice(None) if placed is None else placed > 0
-    ordered = Reference(
-        layout.scores[part],
-        truth[part],
-        None if placed is None else placed[part],
-        logits,
-    )
+    known = truth[part], None if placed is None else placed[part]
+    ordered = Reference(layout.scores[part], *known, logits)
+    segmented = groups is not None or scores.ndim == 2
     cuts = segmented or loses_ranking(problem, mended, folds)
-    mended = layout.select(mended)[part]
-    bins = _binned(ordered.p, ordered, n_bins)
+    bins = reliability_bins(ordered.p, *known, n_bins)
     clustered = units.n_units < layout.scores.size
     as_is = _quality(ordered.p, ordered, bins, ordered.scores if logits else None)
-    again = _quality(mended, ordered, _binned(mended, ordered, n_bins))
+    new_bins = reliability_bins(ready[part], *known, n_bins)
+    again = _quality(ready[part], ordered, new_bins)
     better = again.log_loss <= as_is.log_loss
-    fitted = fit_map(reference, chosen, strict=False)
+    cut = before.threshold
+    if cut is not None and logits:
+        cut = float(expit(np.array(cut)))
+    rows = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
+    law: Forecast | None = None
+    if weight is None:
+        # Labels by maps of other folds, judged through the map of all rows
+        found = fit_map(reference, chosen, strict=False)
+        how = {"calibrator": found, **problem.options()}
+        law = forecast(problem.checked(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(routes_of(judged, names, sign)),
@@ -297,15 +295,12 @@ def calibration_check(
         recalibrated=again,
         line=calibration_line(
             ordered.x,
-            ordered.y,
-            ordered.weight,
+            *known,
             units.unit[part] if clustered and units.unit is not None else None,
         ),
         bins=bins,
-        positive_bins=reliability_bins(
-            ordered.p, ordered.y, ordered.weight, n_bins, by_positives=True
-        ),
-        threshold=_cut(before.threshold, logits),
+        positive_bins=reliability_bins(ordered.p, *known, n_bins, by_positives=True),
+        threshold=cut,
         method=chosen,
         metric=metric,
         average=layout.average,
@@ -314,34 +309,9 @@ def calibration_check(
         n_units=units.n_units if clustered else None,
         weighted=weight is not None,
         _resampled=warn_of_resampling(reference),
-        histogram=_histogram(ordered),
-        forecast=None if weight is not None else _forecast(problem, after, fitted),
+        histogram=np.asarray(rows, dtype=np.float64),
+        forecast=law,
     )
-
-
-def _forecast(
-    problem: LabelledScores, decided: RouteDecision, calibrator: Calibrator
-) -> Forecast:
-    """The law of the score of labels by maps of other folds, through the map of all."""
-    found: Forecast = forecast(
-        problem.checked(),
-        decided.given,
-        problem.metric,
-        calibrator=calibrator,
-        **problem.options(),
-    )
-    return found
-
-
-def _cut(threshold: float | None, logits: bool) -> float | None:
-    """A cut on probabilities."""
-    if threshold is None or not logits:
-        return threshold
-    return float(expit(np.array(threshold)))
-
-
-def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
-    return reliability_bins(p, ordered.y, ordered.weight, n_bins)
 
 
 def _quality(
@@ -352,23 +322,13 @@ def _quality(
     wrong = 0
     for part in row_blocks(p.size):
         y, share = ordered.y[part], ordered.shares(part)[0]
-        loss = _log_losses(p[part], y) if odds is None else _odd_losses(odds[part], y)
+        if odds is None:
+            with np.errstate(divide="ignore"):
+                loss = -np.where(y, np.log(p[part]), np.log1p(-p[part]))
+        else:
+            loss = np.logaddexp(0.0, np.where(y, -1.0, 1.0) * odds[part])
         squares += dot(share, (p[part] - y) ** 2)
         losses += dot(share, loss)
         wrong += int(np.isinf(loss).sum())
     total = sum(ordered.masses) / ordered.largest_weight
     return Quality(bins.ece, squares / total, losses / total, wrong)
-
-
-def _odd_losses(odds: Floats, y: Booleans) -> Floats:
-    return np.logaddexp(0.0, np.where(y, -1.0, 1.0) * odds)
-
-
-def _log_losses(p: Floats, y: Booleans) -> Floats:
-    with np.errstate(divide="ignore"):
-        return -np.where(y, np.log(p), np.log1p(-p))
-
-
-def _histogram(ordered: Reference) -> Floats:
-    counts = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
-    return np.asarray(counts, dtype=np.float64)

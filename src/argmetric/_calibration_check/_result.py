@@ -1,18 +1,22 @@
-"""The verdicts on probabilities, and what to do."""
+"""The verdicts on probabilities, and the reliability diagram with what errors cost."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from argmetric._calibration_check._bins import Line, ReliabilityBins
 from argmetric._calibration_check._routes import Route, RouteName
 from argmetric._calibration_check._verdicts import CheckedRoutes, Quality
 from argmetric._forecast.result import Forecast
+from argmetric._input.responses import probabilities_of
 from argmetric._input.types import Floats
-from argmetric._results.display import Field
-from argmetric.metrics import Metric
+from argmetric._results.display import Field, metric_title
+from argmetric._tune import LabelledDisplay
+from argmetric.metrics import Metric, MetricLike
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -170,6 +174,106 @@ class CalibrationCheck(CheckedRoutes):
         -------
         matplotlib Axes
         """
-        from argmetric._calibration_check._plot import CalibrationCostDisplay
-
         return CalibrationCostDisplay(self).plot(ax).ax_
+
+
+_PROMISES = {"recalibrated": "after recalibration"}
+
+
+@dataclass(repr=False)
+class CalibrationCostDisplay(LabelledDisplay):
+    """Probabilities against actual shares, and what the difference costs in score.
+
+    Every point holds the same share of the positives that were expected, so that there
+    are points where the cut is, however rare positives are.
+
+    Parameters
+    ----------
+    check : CalibrationCheck
+        What is drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The line through the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import argmetric as am
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 5, 2000)
+    >>> y = rng.random(2000) < p**2
+    >>> display = am.CalibrationCostDisplay.from_predictions(y, p)
+    >>> print(display.ax_.get_title().splitlines()[0])
+    Actual F1: 0.248 with p as given, 0.291 recalibrated
+    """
+
+    check: CalibrationCheck
+
+    _scores_of = staticmethod(probabilities_of)
+
+    @classmethod
+    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+        from argmetric._calibration_check._check import calibration_check
+
+        return cls(calibration_check(y, p, metric, **options))
+
+    def _most(self) -> float:
+        """How far both axes reach: what lies beyond is empty."""
+        bins, cut = self.check.positive_bins, self.check.threshold
+        ends = [*bins.mean, *bins.rate_high]
+        if cut is not None and math.isfinite(cut):
+            ends.append(cut)
+        return min(1.0, 1.1 * float(max(ends)))
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 4.4
+
+    def _labels(self) -> dict[str, Any]:
+        one, most = self.check, self._most()
+        ends = -0.02 * most, 1.02 * most
+        name, promise = one.metric.name, one.fit_to_forecast
+        return {
+            "xlabel": "Probability as given",
+            "ylabel": "Actual share of positives",
+            "xlim": ends,
+            "ylim": ends,
+            "title": f"Actual {metric_title(name)}: {one.score_as_is:.3f} with p as "
+            f"given, {one.score_recalibrated:.3f} recalibrated\n"
+            f"reliable for decisions: {one.fit_to_decide}; "
+            f"for forecasts: {_PROMISES.get(promise, promise)}",
+        }
+
+    def _draw(self, ax: Any) -> Any:
+        one, rows = self.check, self.check.histogram
+        edges = np.linspace(0.0, 1.0, rows.size + 1)
+        ax.bar(
+            edges[:-1],
+            0.25 * self._most() * rows / rows.max(),  # a quarter of the height
+            width=edges[1] - edges[0],
+            align="edge",
+            color="C7",
+            alpha=0.35,
+            label=f"rows by p (highest bar: {rows.max():,.0f})",
+        )
+        ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="calibrated")
+        if one.threshold is not None and math.isfinite(one.threshold):
+            label = f"threshold of decide: p ≥ {one.threshold:.3g}"
+            ax.axvline(one.threshold, color="C3", linestyle="--", label=label)
+        bins = one.positive_bins
+        below = np.maximum(bins.rate - bins.rate_low, 0.0)
+        above = np.maximum(bins.rate_high - bins.rate, 0.0)
+        return ax.errorbar(
+            bins.mean,
+            bins.rate,
+            yerr=[below, above],
+            fmt="o-",
+            color="C0",
+            capsize=2,
+            label="actual share, 95% interval",
+        ).lines[0]

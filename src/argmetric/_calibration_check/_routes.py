@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -14,7 +15,7 @@ from argmetric._input.groups import Groups, code_groups
 from argmetric._input.layout import Layout
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import Probabilities
-from argmetric._tune import tune
+from argmetric._tune import Group, best_threshold, tune
 from argmetric.metrics import Metric
 
 MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
@@ -75,13 +76,11 @@ class Judged:
     scores: Floats
     samples: Floats
 
-    def error(self, i: int) -> float:
-        """Standard error of a score."""
-        return _spread(self.samples[:, i])
-
-    def difference_error(self, i: int, j: int) -> float:
-        """Standard error of the difference of two scores, which are paired."""
-        return _spread(self.samples[:, i] - self.samples[:, j])
+    def error(self, i: int, j: int | None = None) -> float:
+        """Standard error of a score, or of the difference of two, which are paired."""
+        values = self.samples[:, i] - (0.0 if j is None else self.samples[:, j])
+        values = values[np.isfinite(values)]
+        return float(values.std(ddof=1)) if values.size > 1 else math.nan
 
 
 def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
@@ -92,11 +91,6 @@ def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
     drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), n_bootstrap)
     again = np.tensordot(drawn.astype(np.float64), table, axes=1)
     return Judged(_judged(case, table.sum(axis=0)[None])[0], _judged(case, again))
-
-
-def _spread(values: Floats) -> float:
-    values = values[np.isfinite(values)]
-    return float(values.std(ddof=1)) if values.size > 1 else float("nan")
 
 
 def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
@@ -146,18 +140,14 @@ def _judged(case: Case, table: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
             return np.asarray((cells[::2] / cells[1::2])[:, :, 0].T)
     t, n = cells[:2]
-    there = n > 0  # a segment of weight 0 is not
-    pairs = zip(cells[2::2], cells[3::2], strict=True)
-    means = [_mean(case.metric.value(tp, k, t, n), there) for tp, k in pairs]
+    means = []
+    for tp, k in zip(cells[2::2], cells[3::2], strict=True):
+        values = case.metric.value(tp, k, t, n)
+        defined = ~np.isnan(values) & (n > 0)  # a segment of weight 0 is not there
+        with np.errstate(invalid="ignore"):
+            total = np.where(defined, values, 0.0).sum(axis=1)
+            means.append(total / defined.sum(axis=1))
     return np.stack(means, axis=1)
-
-
-def _mean(values: Floats, there: Booleans) -> Floats:
-    """Mean over the segments in which the metric is defined."""
-    defined = ~np.isnan(values) & there
-    with np.errstate(invalid="ignore"):
-        total = np.where(defined, values, 0.0).sum(axis=1)
-        return np.asarray(total / defined.sum(axis=1))
 
 
 RouteName = Literal["recalibrate", "decide", "tune", "half", "weights", "most_probable"]
@@ -237,6 +227,12 @@ class LabelledScores:
         average = self.layout.average
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
+    def decided(self, **given: Any) -> RouteDecision:
+        """What `decide` makes of the scores."""
+        found = decide(self.checked(), self.metric, **self.options(), **given)
+        labels = self.layout.select(np.asarray(found.labels)) == 1
+        return RouteDecision(labels, found.labels, found.expected, found.threshold)
+
 
 class RouteDecision(NamedTuple):
     """Labels of `decide`, item by item and as given, and what it expected of them."""
@@ -247,54 +243,40 @@ class RouteDecision(NamedTuple):
     threshold: float | None
 
 
-def decisions(
-    problem: LabelledScores, mended: Floats
-) -> tuple[RouteDecision, RouteDecision]:
-    """`decide` with the scores as they stand, and with those mended out of fold."""
-    ready = problem.layout.select(mended)  # in the order in which `decide` asks for it
-    return _decided(problem), _decided(problem, calibrator=lambda p: ready)
-
-
-def _decided(problem: LabelledScores, **given: Any) -> RouteDecision:
-    found = decide(problem.checked(), problem.metric, **problem.options(), **given)
-    labels = problem.layout.select(np.asarray(found.labels)) == 1
-    return RouteDecision(labels, found.labels, found.expected, found.threshold)
-
-
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
     """Labels by cuts that were tuned on the other folds, item by item.
 
     None where a label of a matrix has one class only and so no cut.
     """
-    labels = np.zeros(problem.scores.shape, dtype=bool)
+    scores, average = problem.scores, problem.layout.average
+    labels = np.zeros(scores.shape, dtype=bool)
+    if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
+        return None
     # What is odd about the scores is said of all of them, not of every fold.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in range(int(folds.max()) + 1):
             inside = folds == number
-            try:  # a rule has all its cuts: none is kept while the next is sought
-                rule = tuned_rule(problem, ~inside)
-                labels[inside] = rule.applies(problem.checked(inside))
+            rows = ~inside
+            try:
+                if scores.ndim == 2:  # rules of matrices weigh rows, not cells
+                    given = problem.y[rows], problem.checked(rows), problem.metric
+                    how: Any = {"average": average, "n_bootstrap": 0, "cv": None}
+                    rule: Any = tune(*given, **how)
+                    labels[inside] = rule.applies(problem.checked(inside))
+                    continue
+                weight = None if problem.weight is None else problem.weight[rows]
+                group = None
+                if problem.groups is not None:
+                    some = problem.groups.take(rows)
+                    group = Group(some.codes, some.count, average != "pooled")
+                cut = best_threshold(
+                    problem.metric, scores[rows], problem.y[rows], weight, group
+                )
+                labels[inside] = scores[inside] >= cut
             except ValueError:
                 return None
     return problem.layout.select(labels)
-
-
-def tuned_rule(problem: LabelledScores, rows: Booleans) -> Any:
-    """The best cut on some rows, without its uncertainty."""
-    weight = None if problem.weight is None else problem.weight[rows]
-    if weight is not None and weight.ndim == 2:
-        weight = None  # rules of matrices weigh rows, not cells
-    return tune(
-        problem.y[rows],
-        problem.checked(rows),
-        problem.metric,
-        sample_weight=weight,
-        groups=None if problem.groups is None else problem.groups.take(rows),
-        average=problem.layout.average,  # type: ignore[arg-type]
-        n_bootstrap=0,
-        cv=None,
-    )
 
 
 def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list[Route]:
@@ -306,7 +288,7 @@ def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list
             float(judged.scores[i]),
             judged.error(i),
             sign * float(judged.scores[i] - judged.scores[base]),
-            judged.difference_error(i, base),
+            judged.error(i, base),
         )
         for i, name in enumerate(names)
     ]
@@ -331,7 +313,7 @@ def best_route(
     tuned = [one for one in TUNED if one in names]
     if cuts and tuned:
         tune, score = names.index(tuned[0]), sign * judged.scores
-        if score[tune] - score[best] > CLEARLY * judged.difference_error(tune, best):
+        if score[tune] - score[best] > CLEARLY * judged.error(tune, best):
             best = tune
     return names[best]
 
@@ -342,15 +324,14 @@ def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> b
     for number in range(int(folds.max()) + 1):
         inside = folds == number
         y = problem.y[inside]
-        if y.any() and not y.all():
-            before, after = (one[inside] for one in (problem.scores, mended))
-            lost.append(_auc(y, before) - _auc(y, after))
+        if not y.any() or y.all():
+            continue
+        # AUC: the chance that a positive scores higher than a negative, ties one half
+        auc = []
+        for scores in (problem.scores[inside], mended[inside]):
+            negatives, own = np.sort(scores[~y]), scores[y]
+            below = np.searchsorted(negatives, own)
+            not_above = np.searchsorted(negatives, own, side="right")
+            auc.append(float((below + not_above).mean() / (2 * negatives.size)))
+        lost.append(auc[0] - auc[1])
     return bool(lost) and float(np.mean(lost)) > RANKING_LOST
-
-
-def _auc(y: Booleans, scores: Floats) -> float:
-    """Chance that a positive scores higher than a negative; ties count one half."""
-    negatives = np.sort(scores[~y])
-    below = np.searchsorted(negatives, scores[y])
-    not_above = np.searchsorted(negatives, scores[y], side="right")
-    return float((below + not_above).mean() / (2 * negatives.size))

@@ -15,11 +15,11 @@ from argmetric._results.display import Field, Result, only_shown
 Verdict = Literal["yes", "no", "too few rows to say"]
 Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
 
-SURE = 2.0  # standard errors from which a loss is not chance
-WORTH = 0.005  # share of the score from which a loss is worth a word
-MATTERS = 0.05  # share of the score from which a loss matters
+CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance
+SMALL_LOSS = 0.005  # share of the score up to which a loss is not named
+LARGE_LOSS = 0.05  # share of the score from which a loss matters
 FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
-KEPT = 0.015  # gap, its error counted, up to which a promise is kept
+SMALL_GAP = 0.015  # of forecast and actual score, error counted, that is no fault
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
 LOSSES = (  # attributes that only JSON has
@@ -62,7 +62,7 @@ def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str,
     return advice
 
 
-def decides(check: CheckedRoutes) -> tuple[Verdict, str]:
+def judge_decisions(check: CheckedRoutes) -> tuple[Verdict, str]:
     """Whether `p` as it stands is fit to decide with, and advice.
 
     A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
@@ -71,11 +71,11 @@ def decides(check: CheckedRoutes) -> tuple[Verdict, str]:
     loss, error, name = check.loss, check.loss_standard_error, check.metric.name
     size = abs(check.score_as_is + loss)
     figures = f"{loss:.4f} ± {error:.4f} of {name}"
-    if loss > max(SURE * error, WORTH * size):
+    if loss > max(CLEAR_ERRORS * error, SMALL_LOSS * size):
         advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
         return "no", advice
-    hidden = loss + SURE * error
-    if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= MATTERS * size:
+    hidden = loss + CLEAR_ERRORS * error
+    if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= LARGE_LOSS * size:
         return "too few rows to say", (
             f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
         )
@@ -100,7 +100,7 @@ def marked(check: CheckedRoutes, route: Route) -> str:
     return f"not advised: {AGAINST[route.name]}"
 
 
-def forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
+def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
     """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
 
     As it stands `p` counts as fit where nothing speaks against it and the gap between
@@ -120,7 +120,7 @@ def forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
         return "too few rows to say", "forecasts do not support weights of rows"
     scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
     consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
-    if consistent and abs(check.gap) + error <= KEPT * scale:
+    if consistent and abs(check.gap) + error <= SMALL_GAP * scale:
         return "yes", said
     low, high = check.error_interval
     again = (
@@ -151,8 +151,8 @@ class Quality:
 class CheckedRoutes(Result):
     """Ways to decide, their scores, and the verdicts that follow from them.
 
-    A check has these attributes, the p-value of its probabilities, and says how many
-    rows are of the rarer kind, and which rows these are.
+    A check has these attributes, `notes`, the p-value of its probabilities, the number
+    `_n_rarer` of rows of the rarer kind, and says in `_rows` which rows these are.
     """
 
     route: RouteName
@@ -165,6 +165,9 @@ class CheckedRoutes(Result):
     metric: Any
     n: int
     forecast: Any
+    p_value: Any  # chance of such probabilities if they were calibrated
+    _n_rarer: Any
+    _rows: Any
 
     def _metric_fields(self) -> list[Field]:
         raise NotImplementedError
@@ -173,24 +176,6 @@ class CheckedRoutes(Result):
         return []
 
     def _row_fields(self) -> list[Field]:
-        raise NotImplementedError
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the reader should know besides."""
-        raise NotImplementedError
-
-    @property
-    def p_value(self) -> float:
-        """Chance of such probabilities if they were calibrated."""
-        raise NotImplementedError
-
-    @property
-    def _n_rarer(self) -> int:
-        raise NotImplementedError
-
-    @property
-    def _rows(self) -> str:
         raise NotImplementedError
 
     @property
@@ -212,17 +197,17 @@ class CheckedRoutes(Result):
     @property
     def fit_to_decide(self) -> Verdict:
         """Whether `decide` loses little by believing `p`."""
-        return decides(self)[0]
+        return judge_decisions(self)[0]
 
     @property
     def fit_to_forecast(self) -> Promise:
         """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
-        return forecasts(self)[0]
+        return judge_forecasts(self)[0]
 
     @property
     def advice(self) -> tuple[str, str]:
         """Both verdicts in a sentence each, with what to do."""
-        return decides(self)[1], forecasts(self)[1]
+        return judge_decisions(self)[1], judge_forecasts(self)[1]
 
     def _route(self, name: RouteName) -> Route:
         return next(one for one in self.routes if one.name == name)

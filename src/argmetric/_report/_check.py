@@ -14,7 +14,7 @@ from argmetric._calibration_check import CalibrationCheck, marked, reworded
 from argmetric._report import _figures as draw
 from argmetric._report._curves import candidates, choose_knots
 from argmetric._report._figures import Figure, Layer, axis, count, number, share
-from argmetric._report._report import Card, Report, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._results.display import metric_title
 from argmetric._tune import Rule
 
@@ -86,7 +86,8 @@ class Checked:
         ways = f"Ways to decide, compared on {self.on}"
         quality = tuple(row for row in check.lines() if row[0] in QUALITY)
         words = "Quality of p, as given → recalibrated; slope 1, intercept 0 are ideal"
-        tables = (Table(ways, header, tuple(routes)), Table(words, ("", ""), quality))
+        compared = PageTable(ways, header, routes)
+        tables = compared, PageTable(words, ("", ""), quality)
         return Section("calibration", title, text, tables, (self.diagram(check),))
 
     def diagram(self, check: CalibrationCheck) -> Figure:
@@ -163,7 +164,7 @@ def report_rule(rule: Rule) -> Report:
         text = f"each fold by a threshold tuned on others{new}"
         score = number(rule.out_of_fold_score)
         cards.append((f"Cross-validated {name}", score, text))
-    table = Table("The rule", ("", ""), tuple(rule.lines()))
+    table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     told = ("Every possible threshold, on the rows that it was tuned on.",)
     sections = tuple(
         Section("thresholds", f"{name} by threshold", told, (table,), (figure,))

@@ -14,7 +14,7 @@ from argmetric._classes import ClassDecision, codes_of, evaluate_classes
 from argmetric._input.types import Floats
 from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
 from argmetric._report._figures import count, number, percent, scores, short
-from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title
 
 SHOWN = 30  # classes in a table
@@ -134,7 +134,7 @@ def _per_class(decision: ClassDecision, actual: Any) -> Section:
         if scored is not None:
             row.append("left out" if np.isnan(scored[c]) else number(scored[c]))
         rows.append(tuple(row))
-    table = Table(f"Classes{_some(decision.classes)}", tuple(header), tuple(rows))
+    table = PageTable(f"Classes{_some(decision.classes)}", tuple(header), rows)
     if values is None:
         return Section("classes", "Rows of each class", tables=(table,))
     text = "The gain is that over the most probable class, in expected score."
@@ -155,7 +155,7 @@ def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
             (name, *(f"{cell:{digits}}" for cell in row))
             for name, row in zip(names, counts, strict=True)
         ]
-        table = Table(f"{kind} rows", ("", *names), tuple(rows))
+        table = PageTable(f"{kind} rows", ("", *names), rows)
         text = "Rows are actual classes, columns are predicted ones."
         return Section(key, f"{kind} confusion matrix", (text,), (table,))
     wrong, rows = counts - np.diag(np.diagonal(counts)), []
@@ -169,7 +169,7 @@ def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
     right = np.trace(counts) / max(counts.sum(), 1e-300)
     text = f"{right:.0%} of the rows get their own class. The most frequent errors:"
     header = ("actual", "predicted", "rows", "of the class")
-    table = Table(f"{kind} errors", header, tuple(rows))
+    table = PageTable(f"{kind} errors", header, rows)
     return Section(key, f"{kind} confusions", (text,), (table,))
 
 
@@ -193,7 +193,7 @@ def _verdicts(
     header += ("95 % interval",)
     caption = f"Classes on {on}, the least reliable first{_some(check.classes)}"
     text = () if told else verdict_text(check, advice)
-    table = Table(caption, header, tuple(rows))
+    table = PageTable(caption, header, rows)
     yield Section("class-check", "Are the probabilities reliable?", text, (table,))
     ways: list[Row] = []
     for way in check.routes:
@@ -201,6 +201,6 @@ def _verdicts(
         ways.append((way.words, number(way.score), gain, marked(check, way)))
     actual = f"actual {metric_title(check.metric.name)}"
     caption, header = "None was fitted on the rows that it labels", ("way to decide",)
-    table = Table(caption, (*header, actual, "gain", ""), tuple(ways))
+    table = PageTable(caption, (*header, actual, "gain", ""), ways)
     title = f"Ways to decide, compared on {on}"
     yield Section("class-routes", title, tables=(table,))

@@ -18,9 +18,9 @@ from argmetric._input.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import Checked, in_options, verdict_text
 from argmetric._report._curves import METRICS, Asked, Family
-from argmetric._report._figures import Axis, Figure, number, percent, scores, share
-from argmetric._report._outcome import Truth, groups_section
-from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._report._figures import Figure, number, percent, scores, share
+from argmetric._report._outcome import ActualScores, groups_section
+from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title, shortest_cut
 from argmetric.metrics import convention_in_words
 
@@ -107,7 +107,7 @@ class _Page:
         self.truth = None
         if asked.y is not None:
             cuts = half.threshold, best.threshold
-            self.truth = Truth(asked, cuts, self.labels, self.forecast)
+            self.truth = ActualScores(asked, cuts, self.labels, self.forecast)
 
     def report(self) -> Report:
         decision, names, metric = self.decision, self.asked.names, self.asked.metric
@@ -244,7 +244,7 @@ class _Page:
             rows.append((what, number(here), number(best.expected), f"{k:,}"))
         header = ("If …", "this decision", "best decision", "its positives")
         title = f"Expected {self.metric} if an assumption fails"
-        tables = (Table(title, header, tuple(rows)),)[: len(rows)]
+        tables = (PageTable(title, header, rows),)[: len(rows)]
         return Section("change", "What would change it", (self.near(),), tables), found
 
     def near(self) -> str:
@@ -278,7 +278,7 @@ class _Page:
             what = "all rows share one threshold, whatever their group"
         exact = f"The values at {len(curves['k']):,} numbers of positives are exact; "
         exact += "straight lines join them."
-        table = Table("Decisions compared, all values expected", header, tuple(rows))
+        table = PageTable("Decisions compared, all values expected", header, rows)
         title = f"Expected {self.metric} by number of positives"
         text = f"How the score changes if {what}."
         return Section("curve", title, (text,), (table,), (self.picture(),), (exact,))
@@ -301,8 +301,10 @@ class _Page:
             flat = "The dashed line is this decision, with a threshold in each group."
         return Figure(
             f"The {top} of the curve is the best number of positives. {flat}",
-            Axis("rows predicted positive", 0.0, view["most"], view["x_ticks"]),
-            Axis(name, view["low"], view["high"], view["y_ticks"]),
+            draw.FigureAxis(
+                "rows predicted positive", 0.0, view["most"], view["x_ticks"]
+            ),
+            draw.FigureAxis(name, view["low"], view["high"], view["y_ticks"]),
             tuple(layers),
             id="curve",
         )
@@ -362,7 +364,7 @@ class _Page:
             cells = (f"{one['positives']:,}", cut, number(one["expected"]), *here)
             rows.append((metric_title(name), *cells))
         text = f"The best decision for each metric, and its expected score.{more}"
-        table = Table("Best decisions by metric", header, tuple(rows))
+        table = PageTable("Best decisions by metric", header, rows)
         return Section("metrics", "What other metrics would choose", (text,), (table,))
 
     def checked(self) -> tuple[Checked | None, list[str]]:

@@ -54,7 +54,7 @@ def count_text(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Axis:
+class FigureAxis:
     """From `low` to `high`, with a text at some places."""
 
     name: str
@@ -72,7 +72,7 @@ def axis(
     text: Callable[[float], str] = "{:g}".format,
     whole: bool = False,
     exact: bool = False,
-) -> Axis:
+) -> FigureAxis:
     """An axis with about `count` round numbers, which ends at such unless `exact`."""
     if high - low < 1e-9:
         low, high = (0.0, 1.0) if low == 0.0 else (low - 0.05, high + 0.05)
@@ -87,7 +87,7 @@ def axis(
         ticks = [x for x in ticks if low - 1e-9 <= x <= high + 1e-9]
     else:
         low, high = min(low, ticks[0]), max(high, ticks[-1])
-    return Axis(name, low, high, tuple((x, text(x)) for x in ticks))
+    return FigureAxis(name, low, high, tuple((x, text(x)) for x in ticks))
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Figure:
     """
 
     caption: str
-    x: Axis | None
-    y: Axis | None
+    x: FigureAxis | None
+    y: FigureAxis | None
     layers: tuple[Layer, ...]
     title: str = ""
     id: str = ""
@@ -143,7 +143,7 @@ def bars(edges: Any, titles: Any, *series: tuple[str, str, Any, Any]) -> Layer:
     return layer | {"titles": list(titles), "bars": drawn}
 
 
-class Place:
+class FigurePlace:
     """Where the values of a figure stand in its picture, in pixels."""
 
     def __init__(self, figure: Figure) -> None:
@@ -178,7 +178,7 @@ class Place:
             yield title, found
 
 
-def _on(axis: Axis | None, value: float, first: int, last: int) -> float:
+def _on(axis: FigureAxis | None, value: float, first: int, last: int) -> float:
     assert axis is not None
     part = (value - axis.low) / (axis.high - axis.low)
     return round(first + part * (last - first), 1)

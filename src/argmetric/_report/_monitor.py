@@ -11,9 +11,9 @@ import numpy as np
 
 from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
 from argmetric._report import _figures as draw
-from argmetric._report._figures import Axis, Figure, count, number, percent, scores
+from argmetric._report._figures import Figure, count, number, percent, scores
 from argmetric._report._figures import share as in_percent
-from argmetric._report._report import Card, Report, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._results.display import metric_title
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _cards(
 
 def _table(
     caption: str, first: str, title: str, named: list[tuple[str, Period]]
-) -> Table:
+) -> PageTable:
     header = (first, "verdict", title, "interval", "share", "rows", "alarm")
     labelled = any(one["n_known"] for _, one in named)
     rows = []
@@ -145,7 +145,7 @@ def _table(
         row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
-    return Table(caption, header + ("actual",) * labelled, tuple(rows))
+    return PageTable(caption, header + ("actual",) * labelled, rows)
 
 
 def _over_time(
@@ -187,7 +187,9 @@ def _over_time(
     if actual:
         at, known = zip(*actual, strict=True)
         layers.append(draw.points(at, known, "actual", "actual"))
-    return Figure(caption, Axis("", -0.5, last + 0.5, ticks), y, tuple(layers))
+    return Figure(
+        caption, draw.FigureAxis("", -0.5, last + 0.5, ticks), y, tuple(layers)
+    )
 
 
 def _drawn(
@@ -229,7 +231,7 @@ def _histogram(
     figure = Figure(
         "Bars that rise or fall together along the score are a share that moved. A "
         "bump in the middle means that other rows came.",
-        Axis("score", 0.0, float(size), ticks),
+        draw.FigureAxis("score", 0.0, float(size), ticks),
         y,
         (layer,),
         id="histogram",

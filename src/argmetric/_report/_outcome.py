@@ -15,8 +15,8 @@ from argmetric._input.labels import read_together
 from argmetric._input.types import Floats
 from argmetric._report import _figures as draw
 from argmetric._report._curves import Asked
-from argmetric._report._figures import Axis, Figure, number, percent, scores, share
-from argmetric._report._report import Row, Section, Table
+from argmetric._report._figures import Figure, number, percent, scores, share
+from argmetric._report._report import PageTable, Row, Section
 from argmetric._results.pictures import adaptive_edges
 
 LEAST_CERTAIN = 10
@@ -83,14 +83,14 @@ def groups_section(
     )
     title, per = f"{layout.sizes.size:,} {units}", f"Predicted positives per {unit}"
     tables = (
-        Table(f"Spread over the {units}", SPREAD, tuple(spread)),
-        Table(per, ("positives", units), by_positives),
-        Table(f"The {len(least)} {units} with the {side} {own}", header, tuple(least)),
+        PageTable(f"Spread over the {units}", SPREAD, spread),
+        PageTable(per, ("positives", units), by_positives),
+        PageTable(f"The {len(least)} {units} with the {side} {own}", header, least),
     )
     return Section("groups", title, (empty,), tables, (figure,))
 
 
-class Truth:
+class ActualScores:
     """Actual scores of the labels, of the cut at one half and of the best one.
 
     `score` has the counts of the labels, `expected_counts` are those to expect, and
@@ -134,14 +134,14 @@ class Truth:
         header: Row = ("", "predicted positive", "predicted negative")
         title = "Confusion matrix"
         rows = (("actual positive", tp, fn), ("actual negative", fp, tn))
-        matrix = Table(title, header, rows)
+        matrix = PageTable(title, header, rows)
         actual = {"best single threshold": self.best_cut, "0.5 cut-off": self.half}
         compared = tuple(
             (name, number(value), number(actual.get(name, self.score)))
             for name, value in expected.items()
         )
         header = ("", "expected", "actual")
-        table = Table(f"Expected and actual {metric}", header, compared)
+        table = PageTable(f"Expected and actual {metric}", header, compared)
         square = [[counts["tp"], counts["fn"]], [counts["fp"], counts["tn"]]]
         confusion = Figure(
             "Shares are of each row; cells outside the diagonal are errors. Raise the "
@@ -211,5 +211,5 @@ def _ranked(
         draw.line(x[kept].tolist(), y[kept].tolist()),
     )
     layers = (*drawn, *(draw.points([a], [b]) for a, b in marked))
-    across, up = (Axis(name, 0.0, 1.0, _TICKS) for name in curve)
+    across, up = (draw.FigureAxis(name, 0.0, 1.0, _TICKS) for name in curve)
     return Figure(caption, across, up, layers, title)

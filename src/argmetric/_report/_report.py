@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,12 +32,12 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows under a header, with a caption that says what they are."""
 
     caption: str
     header: Row
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
 
     @property
     def scrolls_on_a_phone(self) -> bool:
@@ -60,7 +61,7 @@ class Section:
     key: str
     title: str
     text: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     after: tuple[str, ...] = ()
     examples: tuple[dict[str, Any], ...] = ()
@@ -120,13 +121,11 @@ class Report:
         check_choice(format, "format", FORMATS)
         if format == "json":
             return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+        from argmetric._report import _forms
+
         if format == "html":
-            from argmetric._report._html import as_html
-
-            return as_html(self)
-        from argmetric._report._plain import as_markdown, as_text
-
-        lines = as_markdown(self) if format == "md" else as_text(self)
+            return _forms.as_html(self)
+        lines = _forms.as_markdown(self) if format == "md" else _forms.as_text(self)
         return "\n".join(lines) + "\n"
 
     def to_dict(self) -> dict[str, Any]:

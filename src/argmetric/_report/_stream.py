@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, Layer, count, number, share
-from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title
 from argmetric.metrics import Metric
 from argmetric.stream import Look, alarms_in, of_late
@@ -87,7 +87,7 @@ def _section(metric: str, over: dict[str, list[Any]]) -> Section:
         rows.append((f"{over['rows'][i]:,}", *values, *parts))
     names = (metric, "threshold", "recent share of positives")
     figures = [_figure(over, *one) for one in zip(names, *PICTURES, strict=True)]
-    table = Table("Ten points in time", header, tuple(rows))
+    table = PageTable("Ten points in time", header, rows)
     return Section("over", "Over time", tuple(texts), (table,), tuple(figures))
 
 

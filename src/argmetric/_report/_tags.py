@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._report._figures import count, short
-from argmetric._report._report import Card, Report, Row, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title
 from argmetric._text.corpus.labels import read_chunks
 from argmetric._text.corpus.sentences import ColumnFile
@@ -42,7 +42,8 @@ def report_tags(
     sections = []
     if types:
         rows = tuple((short(name), *cells) for name, *cells in types[:TYPES])
-        table = Table("A chunk is right if its borders and its type are", SHARES, rows)
+        caption = "A chunk is right if its borders and its type are"
+        table = PageTable(caption, SHARES, rows)
         sections.append(Section("types", "Scores by type", tables=(table,)))
     more = [f"{len(types) - TYPES:,} more types are not shown"] * (len(types) > TYPES)
     pairs = Counter(zip(truth, predicted, strict=True))
@@ -50,7 +51,7 @@ def report_tags(
     if wrong:
         most = sorted(wrong)[:CONFUSIONS]
         rows = tuple((short(is_), short(called), f"{-n:,}") for n, is_, called in most)
-        table = Table("Labels of tokens", ("actual", "predicted", "tokens"), rows)
+        table = PageTable("Labels of tokens", ("actual", "predicted", "tokens"), rows)
         title = "Most frequent confusions"
         sections.append(Section("confusions", title, tables=(table,)))
         told = "Sentences with errors: the actual labels, then the predicted ones."

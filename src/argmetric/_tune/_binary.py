@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._tune._groups import (
-    GroupedRows,
-    GroupSampler,
-    Steps,
-    group_rows,
-    group_sampler,
-    mean_curve,
-    steps_of,
-)
+from argmetric._tune import _groups
+from argmetric._tune._groups import GroupedRows, GroupSampler, Steps
 from argmetric._tune._limits import RuleLimits
-from argmetric._tune._resample import MANY_ROWS, Sampler, SampleSums, cell_sampler
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import (
     Curve,
@@ -35,12 +26,13 @@ from argmetric._tune._scan import (
     sort_rows,
 )
 from argmetric._tune._uncertainty import (
-    N_GROUP_DRAWS,
+    MANY_ROWS,
+    CellSampler,
     Choice,
     Procedure,
-    Spread,
+    SampleSums,
+    cell_sampler,
     confusion_of,
-    draw_samples,
     mean_worth,
     new_scores,
     plateaus,
@@ -48,6 +40,8 @@ from argmetric._tune._uncertainty import (
 )
 from argmetric.metrics import Metric
 
+N_GROUP_DRAWS = 1000
+CELLS_AT_ONCE = 2**15  # cells of samples that are held at once, near the processor
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 
 
@@ -97,21 +91,22 @@ class Search:
         """Changes of the mean over groups; None where all rows are one matrix."""
         if self.grouped is None or not self.mean_over_groups:
             return None
-        return steps_of(self.grouped, metric)
+        return _groups.steps_of(self.grouped, metric)
 
     def curve(self, metric: Metric, steps: Steps | None) -> Curve:
-        cuts = self.cuts
         if steps is None:
-            values = cuts.scored(metric)
+            values = self.cuts.scored(metric)
         else:
             assert self.grouped is not None
-            values = mean_curve(self.grouped, steps)
-        return curve_of(values, metric, self.allowed, cuts.n)
+            values = _groups.mean_curve(self.grouped, steps)
+        return curve_of(values, metric, self.allowed, self.cuts.n)
 
-    def sampler(self, keep: Integers, steps: Steps | None) -> Sampler:
+    def sampler(
+        self, keep: Integers, steps: Steps | None
+    ) -> CellSampler | GroupSampler:
         if self.grouped is None:
             return cell_sampler(self.rows, self.cuts, keep)
-        return group_sampler(
+        return _groups.group_sampler(
             self.grouped,
             self.cuts,
             keep,
@@ -148,22 +143,39 @@ def search_rows(
     cuts = count_cuts(rows)
     grouped = None
     if group is not None:
-        grouped = group_rows(rows, group.code, group.count)
+        grouped = _groups.group_rows(rows, group.code, group.count)
         rows = grouped.rows
     mean = group is not None and group.average
     return Search(rows, cuts, grouped, mean, settings)
 
 
+def best_threshold(
+    metric: Metric,
+    scores: Floats,
+    positive: Booleans,
+    weight: Floats | None,
+    group: Group | None,
+) -> float:
+    """The threshold of the best cut, without its uncertainty."""
+    if positive.all() or not positive.any():
+        raise ValueError("rows of two classes are needed to tune a cut")
+    seed = np.random.SeedSequence(0)
+    settings = Settings(RuleLimits(), "best", 0, 0.9, 0, seed)
+    search = search_rows(scores, positive, weight, group, settings)
+    return search.cuts.threshold(search.curve(metric, search.steps(metric)).best)
+
+
 @dataclass(frozen=True)
-class Draws:
-    """Samples and splits of the rows, and the cuts at which they are counted.
+class RowSamples:
+    """Samples and folds of the rows, and the cuts at which they are counted.
 
     With groups, also their sampler and the fold of every unit in every split.
     """
 
     cuts: Integers
-    samples: Iterable[SampleSums]
-    splits: tuple[SampleSums, ...]
+    samples: Iterable[SampleSums] = ()
+    splits: SampleSums | None = None
+    folds: int = 1
     groups: GroupSampler | None = None
     dealt: Integers | None = None
 
@@ -172,26 +184,32 @@ class Draws:
         return int(np.searchsorted(self.cuts, cut))
 
 
-def draw(search: Search, keep: Integers, steps: Steps | None, *, once: bool) -> Draws:
+def draw(
+    search: Search, keep: Integers, steps: Steps | None, *, once: bool
+) -> RowSamples:
     """Samples that are looked at once are made as they are asked for."""
-    settings = search.settings
+    settings, seeds = search.settings, search.settings.seeds()
     if not settings.n_bootstrap and not settings.cv:
-        return Draws(keep, (), ())
+        return RowSamples(keep)
     sampler = search.sampler(keep, steps)
-    seeds = settings.seeds()
     folds = min(settings.cv, sampler.n_units)
     if search.grouped is not None and sampler.n_units < 2:
-        return Draws(sampler.cuts, (), ())  # one group, drawn again, is itself
-    samples = draw_samples(sampler, settings.n_bootstrap, seeds[0])
-    splits: tuple[SampleSums, ...] = ()
+        return RowSamples(sampler.cuts)  # one group, drawn again, is itself
+
+    def samples() -> Iterator[SampleSums]:
+        rng = np.random.default_rng(seeds[0])
+        step = max(1, CELLS_AT_ONCE // sampler.cuts.size)
+        for first in range(0, settings.n_bootstrap, step):
+            yield sampler.bootstrap(rng, min(step, settings.n_bootstrap - first))
+
+    drawn = samples() if once else tuple(samples())
+    splits = groups = dealt = None
     if folds > 1:
-        splits = tuple(sampler.splits(np.random.default_rng(seeds[1]), folds))
-    groups, dealt = None, None
+        splits = sampler.splits(np.random.default_rng(seeds[1]), folds)
     if isinstance(sampler, GroupSampler):
         groups = sampler
         dealt = sampler.deal(np.random.default_rng(seeds[1]), max(folds, 1))
-    kept = samples if once else tuple(samples)
-    return Draws(sampler.cuts, kept, splits, groups, dealt)
+    return RowSamples(sampler.cuts, drawn, splits, folds, groups, dealt)
 
 
 def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
@@ -205,43 +223,50 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
         warnings.warn(
             f"all scores equal {score:g}: the rule predicts all rows or none",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     best = np.unique([curve.best for curve in curves])
     once = len(metrics) == 1 and search.settings.choice == "best"
-    draws = None
+    drawn = None
     rules = []
     for metric, curve, one in zip(metrics, curves, steps, strict=True):
-        if draws is None or one is not None:  # means over groups differ by metric
-            draws = draw(search, best, one, once=once)
-        rules.append(_rule(search, metric, curve, draws))
+        if drawn is None or one is not None:  # means over groups differ by metric
+            drawn = draw(search, best, one, once=once)
+        rules.append(_rule(search, metric, curve, drawn))
     return rules
 
 
-def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
+def _rule(search: Search, metric: Metric, curve: Curve, drawn: RowSamples) -> Rule:
     settings, cuts = search.settings, search.cuts
-    optimal = runs(curve.optimal)
-    limits = settings.limits.of_share(cuts.n)
-    procedure = Procedure(metric, limits, curve.tolerance)
-    cut = curve.best
+    optimal, cut = runs(curve.optimal), curve.best
+    procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
+    run = optimal[np.searchsorted(optimal[:, 0], cut, side="right") - 1][None]
     if settings.choice == "one_se":
-        error = _standard_error(procedure, draws, cut)
+        scores = procedure.bootstrap(drawn.samples, drawn.cuts, drawn.column(cut))[1]
+        known = scores[~np.isnan(scores)]
+        if known.size < 2:
+            raise ValueError(
+                f"{metric.name} has no standard error on these rows: use choice='best'"
+            )
+        error = float(known.std(ddof=1))
         procedure = replace(procedure, standard_error=error)
-        first, last = (
-            int(end[0]) for end in plateaus(curve.gain[None], np.array([cut]), error)
-        )
-        cut = first
-    else:
-        first, last = _run_around(optimal, cut)
-    score, column = float(curve.values[cut]), draws.column(cut)
-    spread = None
+        ends = plateaus(curve.gain[None], np.array([cut]), error)
+        run = np.stack(ends, axis=1)
+        cut = int(run[0, 0])
+    low, high = cuts.intervals(run)[0].tolist()
+    score, column = float(curve.values[cut]), drawn.column(cut)
+    between, outside, held = None, math.nan, None
     if settings.n_bootstrap:
-        spread = procedure.bootstrap(draws.samples, draws.cuts, column)
-    held_cuts = procedure.held_out_cuts(draws.splits, column)
-    held = [sums.at(one) for sums, one in zip(draws.splits, held_cuts, strict=True)]
-    outside = math.nan
-    if held:
-        outside = float(np.mean([sums.score(metric)[0, 0] for sums in held]))
+        found = procedure.bootstrap(drawn.samples, drawn.cuts, column)[0]
+        between = quantiles(found.astype(np.float64), settings.coverage)
+    if between is not None:  # thresholds fall as cuts rise
+        between = cuts.threshold(int(between[1])), cuts.threshold(int(between[0]))
+    if drawn.splits is not None:
+        # Where the other folds allow nothing, the cut of all rows is taken.
+        _, index, any_allowed = procedure.tuned(drawn.splits.others(drawn.folds))
+        chosen = np.where(any_allowed, index, column)
+        held = chosen, drawn.splits.at(chosen, drawn.folds)
+        outside = float(held[1].score(metric)[:, 0].mean())
     sign = 1.0 if metric.greater_is_better else -1.0
     return Rule(
         metric=metric,
@@ -250,10 +275,10 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
         positive_rate=cuts.chosen(cut) / cuts.n,
         n=search.rows.n_rows,
         score=score,
-        score_interval=_score_interval(search, metric, draws, held_cuts, cut),
-        threshold_interval=_threshold_interval(spread, cuts, settings),
-        plateau=cuts.interval(first, last),
-        optimal_thresholds=_intervals(cuts, optimal),
+        score_interval=_score_interval(search, metric, drawn, held, cut),
+        threshold_interval=between,
+        plateau=(low, high),
+        optimal_thresholds=cuts.intervals(optimal),
         optimism=sign * (score - outside),
         out_of_fold_score=outside,
         choice=settings.choice,
@@ -265,55 +290,37 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
     )
 
 
-def _standard_error(procedure: Procedure, draws: Draws, cut: int) -> float:
-    """Of the score of one cut."""
-    spread = procedure.bootstrap(draws.samples, draws.cuts, draws.column(cut))
-    if math.isnan(spread.standard_error):
-        name = procedure.metric.name
-        raise ValueError(
-            f"{name} has no standard error on these rows: use choice='best'"
-        )
-    return spread.standard_error
-
-
-def _run_around(found: Integers, cut: int) -> tuple[int, int]:
-    """The run that holds a cut."""
-    i = int(np.searchsorted(found[:, 0], cut, side="right")) - 1
-    return int(found[i, 0]), int(found[i, 1])
-
-
-def _intervals(cuts: Cuts, found: Integers) -> Floats:
-    """Runs of cuts as intervals (low, high] of thresholds."""
-    last = found[:, 1]
-    inside = last < cuts.scores.size
-    low = np.full(last.size, -math.inf)
-    low[inside] = cuts.scores[last[inside]]
-    return np.stack([low, cuts.thresholds[found[:, 0]]], axis=1)
-
-
 def _score_interval(
-    search: Search, metric: Metric, draws: Draws, held: list[Integers], cut: int
+    search: Search,
+    metric: Metric,
+    drawn: RowSamples,
+    held: tuple[Integers, SampleSums] | None,
+    cut: int,
 ) -> tuple[float, float] | None:
     """Of the score on as many new rows, or groups, by cuts tuned on other folds.
 
-    Without folds the cut of all rows is used, and the optimism of tuning remains.
+    `held` has the cut of every fold, and the sums of the splits at these cuts. Without
+    folds the cut of all rows is used, and the optimism of tuning remains.
     """
-    cuts, settings = search.cuts, search.settings
-    if not settings.n_bootstrap or (search.grouped and draws.groups is None):
+    cuts, settings, groups = search.cuts, search.settings, drawn.groups
+    if not settings.n_bootstrap or (search.grouped and groups is None):
         return None
     rng = np.random.default_rng(settings.seeds()[3])
-    if draws.groups is None or draws.dealt is None:
-        sums = [one.at(index) for one, index in zip(draws.splits, held, strict=True)]
-        counts = [tuple(float(x[0, 0]) for x in one.counts()) for one in sums]
-        seen = counts or [(float(cuts.tp[cut]), cuts.chosen(cut), cuts.t, cuts.n)]
+    if groups is None:
+        seen = [(cuts.tp[cut], cuts.chosen(cut), cuts.t, cuts.n)]
+        if held is not None:
+            counts = (x[:, 0].tolist() for x in held[1].counts())
+            seen = list(zip(*counts, strict=True))
         tables = [confusion_of(*four) for four in seen]
         scores = new_scores(metric, tables, mean_worth(search.rows.weight), rng)
     else:
-        units = [one[fold] for one, fold in zip(held, draws.dealt, strict=False)]
-        units = units or [np.full(draws.groups.n_units, draws.column(cut))]
+        units = np.full((1, groups.n_units), drawn.column(cut))
+        if held is not None and drawn.dealt is not None:
+            chosen = held[0].reshape(-1, drawn.folds)
+            units = np.take_along_axis(chosen, drawn.dealt, axis=1)
         size = -(-N_GROUP_DRAWS // len(units))
-        drawn = [draws.groups.new_scores(metric, one, size, rng) for one in units]
-        scores = np.concatenate(drawn)
+        parts = [groups.new_scores(metric, one, size, rng) for one in units]
+        scores = np.concatenate(parts)
     return within_range(quantiles(scores, settings.coverage), metric, cuts.n)
 
 
@@ -326,18 +333,6 @@ def within_range(
         return ends
     low = 0.0 if corners.min() >= 0.0 else -1.0
     return min(max(ends[0], low), 1.0), min(max(ends[1], low), 1.0)
-
-
-def _threshold_interval(
-    spread: Spread | None, cuts: Cuts, settings: Settings
-) -> tuple[float, float] | None:
-    """Thresholds fall as cuts rise."""
-    if spread is None:
-        return None
-    ends = quantiles(spread.cuts.astype(np.float64), settings.coverage)
-    if ends is None:
-        return None
-    return cuts.threshold(int(ends[1])), cuts.threshold(int(ends[0]))
 
 
 def _notes(search: Search, cut: int) -> tuple[str, ...]:
@@ -354,25 +349,7 @@ def _notes(search: Search, cut: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def finish(rule: Rule, labels: Labels | None, **known: Any) -> Rule:
-    """Names of the classes, and what else the search does not know."""
-    if labels is not None:
-        known |= {"pos_label": labels.pos_label, "neg_label": labels.neg_label}
-    return replace(rule, **known)
-
-
 SLACK = 1e-9  # rounding of a bound
-
-
-@dataclass(frozen=True)
-class CountedRows(SortedRows):
-    """Rows that are known by their number alone."""
-
-    size: int = 0
-
-    @property
-    def n_rows(self) -> int:
-        return self.size
 
 
 def tune_cuts(
@@ -380,29 +357,27 @@ def tune_cuts(
 ) -> list[Rule]:
     """One rule per metric, over cuts of which some may be left out.
 
-    Samples are those of many rows: bins of neighbouring scores.
+    Many rows are resampled in bins of neighbouring scores, few one by one.
     """
-    search = _search(cuts, settings)
-    inside = bool(cuts.scores[-1] >= 0.0 and cuts.scores[0] <= 1.0)
-    return [
-        finish(rule, labels, calibrator=None, probabilities=inside, average=None)
-        for rule in tune_metrics(search, metrics)
-    ]
-
-
-def _search(cuts: Cuts, settings: Settings) -> Search:
     if cuts.n > MANY_ROWS:
         nothing = np.zeros(0)
-        rows = CountedRows(nothing, nothing > 0, None, None, size=int(cuts.n))
-        return Search(rows, cuts, None, False, settings)
-    # few rows are resampled one by one
-    counts = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64)
-    positive = np.tile([True, False], cuts.scores.size)
-    each = counts.T.ravel()
-    scores = np.repeat(cuts.scores, 2)
-    return search_rows(
-        np.repeat(scores, each), np.repeat(positive, each), None, None, settings
-    )
+        rows = SortedRows(nothing, nothing > 0, None, None, int(cuts.n))
+        search = Search(rows, cuts, None, False, settings)
+    else:
+        each = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64).T.ravel()
+        positive = np.repeat(np.tile([True, False], cuts.scores.size), each)
+        scores = np.repeat(np.repeat(cuts.scores, 2), each)
+        search = search_rows(scores, positive, None, None, settings)
+    inside = bool(cuts.scores[-1] >= 0.0 and cuts.scores[0] <= 1.0)
+    return [
+        replace(
+            rule,
+            pos_label=labels.pos_label,
+            neg_label=labels.neg_label,
+            probabilities=inside,
+        )
+        for rule in tune_metrics(search, metrics)
+    ]
 
 
 def can_hold_the_best(

@@ -6,7 +6,6 @@ changes, added up in the order of the scores, are the curve. O(n log n) for all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -16,8 +15,8 @@ import numpy.typing as npt
 
 from argmetric._input.groups import narrow_integers
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._tune._resample import SPLITS, SampleSums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
+from argmetric._tune._uncertainty import SPLITS, SampleSums, some_cuts
 from argmetric.metrics import Metric
 
 UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles
@@ -82,40 +81,33 @@ class Steps:
 
 def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
     """Evaluate every group after each of its rows, some groups at a time."""
-    size, groups = grouped.place.size, grouped.n_groups
+    rows, size, groups = grouped.rows, grouped.place.size, grouped.n_groups
     defined = np.empty(size, dtype=np.int8)  # it changes by one at most
     steps = Steps(np.empty(groups), np.empty(groups), np.empty(size), defined)
     blocks = np.arange(ROWS_AT_ONCE, size + ROWS_AT_ONCE, ROWS_AT_ONCE)
     ends = np.unique(np.minimum(np.searchsorted(grouped.indptr, blocks), groups))
     for first, last in pairwise([0, *ends.tolist()]):
-        _fill_steps(steps, grouped, metric, first, last)
+        indptr = grouped.indptr[first : last + 1]
+        place = grouped.place[indptr[0] : indptr[-1]]
+        indptr = indptr - indptr[0]
+        weight = None if rows.weight is None else rows.weight[place]
+        positive, lengths = rows.positive[place], np.diff(indptr)
+        tp = within_groups(positive, weight, indptr)
+        k = tp + within_groups(~positive, weight, indptr)
+        t, n = tp[indptr[1:] - 1], k[indptr[1:] - 1]
+        after = metric.value(tp, k, np.repeat(t, lengths), np.repeat(n, lengths))
+        start = metric.value(np.zeros(t.size), np.zeros(t.size), t, n)
+        steps.start[first:last] = np.nan_to_num(start)
+        steps.start_defined[first:last] = ~np.isnan(start)
+        for values, begins, changes in (
+            (np.nan_to_num(after), steps.start, steps.value),
+            (~np.isnan(after) * 1.0, steps.start_defined, steps.defined),
+        ):
+            before = np.empty(values.size)
+            before[1:] = values[:-1]
+            before[indptr[:-1]] = begins[first:last]
+            changes[place] = values - before
     return steps
-
-
-def _fill_steps(
-    steps: Steps, grouped: GroupedRows, metric: Metric, first: int, last: int
-) -> None:
-    """The steps of some groups."""
-    rows, indptr = grouped.rows, grouped.indptr[first : last + 1]
-    place = grouped.place[indptr[0] : indptr[-1]]
-    indptr = indptr - indptr[0]
-    weight = None if rows.weight is None else rows.weight[place]
-    positive, lengths = rows.positive[place], np.diff(indptr)
-    tp = within_groups(positive, weight, indptr)
-    k = tp + within_groups(~positive, weight, indptr)
-    t, n = tp[indptr[1:] - 1], k[indptr[1:] - 1]
-    after = metric.value(tp, k, np.repeat(t, lengths), np.repeat(n, lengths))
-    start = metric.value(np.zeros(t.size), np.zeros(t.size), t, n)
-    steps.start[first:last] = np.nan_to_num(start)
-    steps.start_defined[first:last] = ~np.isnan(start)
-    for values, begins, changes in (
-        (np.nan_to_num(after), steps.start, steps.value),
-        (~np.isnan(after) * 1.0, steps.start_defined, steps.defined),
-    ):
-        before = np.empty(values.size)
-        before[1:] = values[:-1]
-        before[indptr[:-1]] = begins[first:last]
-        changes[place] = values - before
 
 
 def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> Floats:
@@ -174,10 +166,7 @@ class GroupSampler:
     @property
     def n_units(self) -> int:
         """Groups, or bundles of them."""
-        return len(self._matrices()[0])
-
-    def _matrices(self) -> list[Floats]:
-        return [part for part in vars(self.parts).values() if part is not None]
+        return next(len(part) for part in vars(self.parts).values() if part is not None)
 
     def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
         """As many units as there are, with replacement."""
@@ -188,13 +177,10 @@ class GroupSampler:
         """Fold of every unit, for several splits."""
         return np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
 
-    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[SampleSums]:
+    def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
         """Units dealt to folds at random, several times; one product for all."""
-        dealt = self.deal(rng, folds)
-        held = dealt[:, None, :] == np.arange(folds)[:, None]
-        sums = self._mix(held.reshape(-1, self.n_units))
-        for i in range(SPLITS):
-            yield sums.rows(slice(i * folds, (i + 1) * folds))
+        held = self.deal(rng, folds)[:, None, :] == np.arange(folds)[:, None]
+        return self._mix(held.reshape(-1, self.n_units))
 
     def new_scores(
         self, metric: Metric, cuts: Integers, size: int, rng: np.random.Generator
@@ -212,8 +198,7 @@ class GroupSampler:
 
     def _mix(self, times: Integers | Booleans) -> SampleSums:
         weight = times.astype(np.float64)
-        parts = vars(self.parts).values()
-        return SampleSums(*(None if part is None else weight @ part for part in parts))
+        return self.parts.changed(lambda part: weight @ part)
 
 
 def group_sampler(

@@ -28,7 +28,7 @@ from argmetric._input.validation import (
 )
 from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
-from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
 from argmetric._tune._export import PortableRule
 from argmetric._tune._limits import objective_of
@@ -278,7 +278,7 @@ def _tune_labels(
     _refuse_other_order(column_names(y), given)
     names = tuple(range(scores.shape[1])) if given is None else tuple(given)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    known = {"calibrator": calibrator, "probabilities": inside}
+    known: dict[str, Any] = {"calibrator": calibrator, "probabilities": inside}
     if average == "macro":
         columns = []
         for j, name in enumerate(names):
@@ -287,7 +287,7 @@ def _tune_labels(
             column = np.ascontiguousarray(scores[:, j])
             search = search_rows(column, one.positive, weight, None, settings)
             columns.append(
-                [finish(r, None, **known) for r in tune_metrics(search, metrics)]
+                [replace(rule, **known) for rule in tune_metrics(search, metrics)]
             )
         return [
             MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
@@ -299,12 +299,11 @@ def _tune_labels(
     # The cells of a row are drawn together: they depend on each other.
     group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
     search = search_rows(scores.ravel(), flat.positive, cell_weight, group, settings)
-    return [
-        MultiLabelRule(
-            (finish(r, None, average=average, **known),) * count, names, average
-        )
-        for r in tune_metrics(search, metrics)
-    ]
+    rules = (
+        replace(rule, average=average, **known)
+        for rule in tune_metrics(search, metrics)
+    )
+    return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
 
 
 def _refuse_other_order(of_y: Any, of_p: Any) -> None:

@@ -17,8 +17,84 @@ if TYPE_CHECKING:
     from argmetric._tune._rule import Rule
 
 
+class LabelledDisplay(Display):
+    """A picture of what labelled scores give, from predictions or from a classifier.
+
+    A class says in `_made` how it is made, and in `_scores_of` what a classifier gives.
+    """
+
+    _scores_of = staticmethod(margins_of)
+
+    @classmethod
+    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        p: Any,
+        metric: MetricLike = "f1",
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw what labels and scores of two classes give.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels.
+        p : array-like
+            Scores that were given without knowledge of them.
+        metric : str, Metric or callable, default="f1"
+            What decisions are judged by.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune`, or `calibration_check`, takes.
+        """
+        return cls._made(y, p, metric, **options).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw what the scores of a classifier give, on rows it was not fitted on.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with `predict_proba`; `decision_function` is enough
+            for a threshold.
+        X : array-like
+            Rows.
+        y : array-like
+            Their labels.
+        metric : str, Metric or callable, default="f1"
+            What decisions are judged by.
+        pos_label : object, optional
+            The positive class; by default the second.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune`, or `calibration_check`, takes.
+        """
+        scores, positive = cls._scores_of(estimator, X, pos_label)
+        options["pos_label"] = positive
+        return cls.from_predictions(y, scores, metric, ax=ax, **options)
+
+
 @dataclass(repr=False)
-class ThresholdDisplay(Display):
+class ThresholdDisplay(LabelledDisplay):
     """The score on labelled rows against the threshold, and how sure the best one is.
 
     Parameters
@@ -47,30 +123,7 @@ class ThresholdDisplay(Display):
     rule: Rule
 
     @classmethod
-    def from_predictions(
-        cls,
-        y: Any,
-        p: Any,
-        metric: MetricLike = "f1",
-        *,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Tune a threshold for two classes, and draw the scores of all of them.
-
-        Parameters
-        ----------
-        y : array-like
-            Labels.
-        p : array-like
-            Scores, the larger the more positive.
-        metric : str, Metric or callable, default="f1"
-            What to optimise.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        **options
-            All else that `tune` takes.
-        """
+    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
         from argmetric._tune._rule import Rule
         from argmetric._tune._tune import tune
 
@@ -80,42 +133,7 @@ class ThresholdDisplay(Display):
                 "p must be one score for each row here: a threshold for each label or "
                 "class has no single curve"
             )
-        return cls(rule).plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        metric: MetricLike = "f1",
-        *,
-        pos_label: Any = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Tune the threshold of a classifier on rows that it was not fitted on.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, of two classes, with `predict_proba` or `decision_function`.
-        X : array-like
-            Rows.
-        y : array-like
-            Their labels.
-        metric : str, Metric or callable, default="f1"
-            What to optimise.
-        pos_label : object, optional
-            The positive class; by default the second.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        **options
-            All else that `tune` takes.
-        """
-        scores, positive = margins_of(estimator, X, pos_label)
-        options["pos_label"] = positive
-        return cls.from_predictions(y, scores, metric, ax=ax, **options)
+        return cls(rule)
 
     def _labels(self) -> dict[str, Any]:
         return {

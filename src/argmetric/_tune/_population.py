@@ -9,7 +9,8 @@ denominator = 0, which the rows solve one by one: predict 1 where
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,7 @@ SAME = 1e-9  # relative error at which a probed metric counts as linear-fraction
 BINS = 512
 
 
-@dataclass(frozen=True)
-class Ratio:
+class Ratio(NamedTuple):
     """(a + b·tp + c·k) / (d + e·tp + f·k) for one t and n."""
 
     numerator: tuple[float, float, float]
@@ -107,8 +107,7 @@ def _probe(metric: Metric, t: float, n: float) -> Ratio | None:
     return Ratio((a, 1.0, c), (d, 0.0, f))
 
 
-@dataclass(frozen=True)
-class PopulationOptimum:
+class PopulationOptimum(NamedTuple):
     """The best value, and the threshold where the worth of a row changes its sign."""
 
     value: float
@@ -170,62 +169,54 @@ def tune_population(
     else:
         order = np.argsort(scores)
         p, w = scores[order], weight[order]
-    return [_population_rule(p, w, metric, settings) for metric in metrics]
-
-
-def _population_rule(p: Floats, w: Floats, metric: Metric, settings: Settings) -> Rule:
     mass = np.concatenate([[0.0], np.cumsum(w * p)])
-    weight = np.concatenate([[0.0], np.cumsum(w)])
-    t, n = float(mass[-1]), float(weight[-1])
+    total = np.concatenate([[0.0], np.cumsum(w)])
+    t, n = float(mass[-1]), float(total[-1])
     if t <= 0.0 or t >= n:
         which = "0" if t <= 0.0 else "1"
         raise ValueError(f"every p is {which}: any threshold is as good")
-    ratio = as_ratio(metric, t, n)
-    found = best_prediction(p, mass, weight, ratio)
-    if found is None:
-        raise ValueError(f"{metric.name} has no positive denominator on these rows")
-    empty = float(metric.value(0.0, 0.0, t, n))
-    if empty > found.value:  # a convention, such as 0/0 = 1
-        found = PopulationOptimum(empty, math.inf, ">=")
-    threshold = found.threshold
-    side = p >= threshold if found.operator == ">=" else p < threshold
-    intervals = None
-    if settings.n_bootstrap:
-        tp, k = float((w * p)[side].sum()), float(w[side].sum())
-        seen = confusion_of(tp, k, t, n)
-        intervals = _intervals(p, w, metric, settings, found.value, seen)
     notes = ["tuned without labels: right if the probabilities are calibrated"]
     if p.size < FEW_ROWS:
-        notes.append(
-            f"tuned on {p.size} rows: the threshold is little more than a guess"
+        guess = "the threshold is little more than a guess"
+        notes.append(f"tuned on {p.size} rows: {guess}")
+    rules = []
+    for metric in metrics:
+        found = best_prediction(p, mass, total, as_ratio(metric, t, n))
+        if found is None:
+            raise ValueError(f"{metric.name} has no positive denominator on these rows")
+        empty = float(metric.value(0.0, 0.0, t, n))
+        if empty > found.value:  # a convention, such as 0/0 = 1
+            found = PopulationOptimum(empty, math.inf, ">=")
+        value, threshold, operator = found
+        side = p >= threshold if operator == ">=" else p < threshold
+        k = float(w[side].sum())
+        seen = confusion_of(float((w * p)[side].sum()), k, t, n)
+        rule = Rule(
+            metric=metric,
+            threshold=threshold,
+            operator=operator,  # type: ignore[arg-type]
+            prevalence=t / n,
+            positive_rate=k / n,
+            n=p.size,
+            score=value,
+            coverage=settings.coverage,
+            notes=tuple(notes),
         )
-    return Rule(
-        metric=metric,
-        threshold=threshold,
-        operator=found.operator,  # type: ignore[arg-type]
-        prevalence=t / n,
-        positive_rate=float(w[side].sum()) / n,
-        n=p.size,
-        score=found.value,
-        score_interval=None if intervals is None else intervals[0],
-        threshold_interval=None if intervals is None else intervals[1],
-        coverage=settings.coverage,
-        notes=tuple(notes),
-    )
+        if settings.n_bootstrap:
+            rule = replace(rule, **_intervals(p, w, rule, settings, seen))
+        rules.append(rule)
+    return rules
 
 
 def _intervals(
-    p: Floats,
-    w: Floats,
-    metric: Metric,
-    settings: Settings,
-    score: float,
-    seen: Floats,
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
+) -> dict[str, Any]:
     """Bootstrap over the rows, in bins of equal numbers of them.
 
-    To the noise of these rows that of as many new ones is added.
+    To the noise of these rows that of as many new ones is added, whose cells have the
+    expected shares.
     """
+    metric = rule.metric
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
     rows = np.diff(edges)
@@ -244,21 +235,14 @@ def _intervals(
         if found is not None:
             values.append(found.value)
             thresholds.append(found.threshold)
-    new = _new_scores(seen, metric, mean_worth(w), settings)
-    shifts = np.resize(np.array(values) - score, new.size) if values else 0.0
-    ends = quantiles(new + shifts, settings.coverage)
-    return (
-        within_range(ends, metric, float(seen.sum())),
-        quantiles(np.array(thresholds), settings.coverage),
-    )
-
-
-def _new_scores(
-    seen: Floats, metric: Metric, worth: float, settings: Settings
-) -> Floats:
-    """Scores of new rows whose cells have the expected shares."""
     rng = np.random.default_rng(settings.seeds()[3])
-    total = float(seen.sum())
-    rows = rng.multinomial(round(total / worth), seen.ravel() / total, N_DRAWS) * worth
-    tn, fp, fn, tp = rows.T
-    return metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
+    n, worth = float(seen.sum()), mean_worth(w)
+    cells = rng.multinomial(round(n / worth), seen.ravel() / n, N_DRAWS) * worth
+    tn, fp, fn, tp = cells.T
+    new = metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
+    shifts = np.resize(np.array(values) - rule.score, new.size) if values else 0.0
+    ends = quantiles(new + shifts, settings.coverage)
+    return {
+        "score_interval": within_range(ends, metric, n),
+        "threshold_interval": quantiles(np.array(thresholds), settings.coverage),
+    }

@@ -34,7 +34,6 @@ from argmetric._tune._files import (
 )
 from argmetric.metrics import (
     Metric,
-    MetricLike,
     get_metric,
     metric_from_dict,
     metric_to_dict,
@@ -114,15 +113,7 @@ class SavedRule(Exported, Saved[Any]):
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle
-_NUMBERS = (
-    "threshold",
-    "prevalence",
-    "positive_rate",
-    "score",
-    "optimism",
-    "out_of_fold_score",
-    "coverage",
-)
+_NUMBERS = {"threshold", "coverage", *_files.FACTS} - {"argmax_score"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -225,9 +216,8 @@ class Rule(SavedRule):
 
     def __post_init__(self) -> None:
         check_choice(self.operator, "operator", (">=", "<"))
-        metric: MetricLike = self.metric
         known = {
-            "metric": get_metric(metric),
+            "metric": get_metric(self.metric),
             "threshold": _files.plain_float(self.threshold, "threshold"),
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
@@ -315,7 +305,14 @@ class Rule(SavedRule):
         elif self.calibrator is not None:
             scores = check_scores(scores, "p", logits=False)
         elif self.probabilities and scores.size:
-            _warn_outside(scores)
+            low, high = float(scores.min()), float(scores.max())
+            if low < 0.0 or high > 1.0:
+                warnings.warn(
+                    f"scores from {low:g} to {high:g} meet a rule that was tuned on "
+                    "scores between 0 and 1: are these logits or percentages?",
+                    UserWarning,
+                    stacklevel=3,
+                )
         if self.operator == "<":
             return scores < cut
         if cut == math.inf:
@@ -340,9 +337,8 @@ class Rule(SavedRule):
     def named(self, positive: Booleans) -> npt.NDArray[Any]:
         """Booleans as labels of the two classes."""
         names = (self.neg_label, self.pos_label)
-        if type(names[0]) is type(names[1]):
-            return np.array(names)[positive.astype(np.intp)]
-        return np.fromiter(names, dtype=object, count=2)[positive.astype(np.intp)]
+        kind = None if type(names[0]) is type(names[1]) else object
+        return np.array(names, dtype=kind)[positive.astype(np.intp)]
 
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
@@ -448,14 +444,3 @@ class Rule(SavedRule):
         from argmetric._tune._plot import ThresholdDisplay
 
         return ThresholdDisplay(self).plot(ax).ax_
-
-
-def _warn_outside(scores: Floats) -> None:
-    low, high = float(scores.min()), float(scores.max())
-    if low < 0.0 or high > 1.0:
-        warnings.warn(
-            f"scores from {low:g} to {high:g} meet a rule that was tuned on scores "
-            "between 0 and 1: are these logits or percentages?",
-            UserWarning,
-            stacklevel=4,
-        )

@@ -23,16 +23,16 @@ CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
 
 @dataclass(frozen=True)
 class SortedRows:
-    """Rows by descending score; `order` is None where it was not needed."""
+    """Rows by descending score; `order` is None where it was not needed.
+
+    Files read in pieces know their number alone: there the arrays are empty.
+    """
 
     scores: Floats
     positive: Booleans
     weight: Floats | None
     order: Integers | None
-
-    @property
-    def n_rows(self) -> int:
-        return self.scores.size
+    n_rows: int
 
     @cached_property
     def ends(self) -> Integers:
@@ -59,14 +59,13 @@ def sort_rows(
 ) -> SortedRows:
     """Sort by descending score."""
     if weight is None and not order and can_pack(scores):
-        return SortedRows(*sort_labelled(scores, positive, descending=True), None, None)
+        found = sort_labelled(scores, positive, descending=True)
+        return SortedRows(*found, None, None, scores.size)
     index = np.argsort(scores)[::-1]
-    return SortedRows(
-        scores[index] + 0.0,
-        positive[index],
-        None if weight is None else weight[index],
-        index,
-    )
+    if weight is not None:
+        weight = weight[index]
+    placed = scores[index] + 0.0, positive[index]
+    return SortedRows(*placed, weight, index, scores.size)
 
 
 @dataclass(frozen=True)
@@ -127,10 +126,13 @@ class Cuts:
             rounded = np.nextafter(rounded, np.float32(-np.inf))
         return float(rounded if np.isfinite(rounded) else lowest)
 
-    def interval(self, first: int, last: int) -> tuple[float, float]:
-        """Thresholds in (low, high] give one of the cuts first…last."""
-        low = -math.inf if last == self.scores.size else float(self.scores[last])
-        return low, float(self.thresholds[first])
+    def intervals(self, runs: Integers) -> Floats:
+        """Thresholds (low, high] that give one of the cuts first…last of each run."""
+        last = runs[:, 1]
+        inside = last < self.scores.size
+        low = np.full(last.size, -math.inf)
+        low[inside] = self.scores[last[inside]]
+        return np.stack([low, self.thresholds[runs[:, 0]]], axis=1)
 
 
 def _between(scores: Floats, cut: int) -> float:
@@ -153,25 +155,17 @@ def _between(scores: Floats, cut: int) -> float:
 
 def count_cuts(rows: SortedRows) -> Cuts:
     """Counts at the last row of every tie, and of the empty prediction."""
-    ends, positive = rows.ends, rows.positive
-    if rows.weight is None:
-        # Integers add up exactly; at ends, k is the number of rows.
+    ends, scores, positive = rows.ends, rows.scores, rows.positive
+    if rows.weight is None:  # integers add up exactly; at ends, k is the number of rows
         hits = np.cumsum(positive, dtype=np.int64)
         tp = hits if ends.size == hits.size else hits[ends - 1]
-        return Cuts(
-            rows.scores if ends.size == hits.size else rows.scores[ends - 1],
-            np.concatenate([[0.0], tp]),
-            np.concatenate([[0.0], ends - tp]),
+        fp = ends - tp
+    else:
+        tp, fp = (
+            np.cumsum(rows.worth(chosen))[ends - 1] for chosen in (positive, ~positive)
         )
-    tp, fp = (
-        np.cumsum(np.where(chosen, rows.weight, 0.0))[ends - 1]
-        for chosen in (positive, ~positive)
-    )
-    return Cuts(
-        rows.scores[ends - 1],
-        np.concatenate([[0.0], tp]),
-        np.concatenate([[0.0], fp]),
-    )
+    distinct = scores if ends.size == scores.size else scores[ends - 1]
+    return Cuts(distinct, *(np.concatenate([[0.0], part]) for part in (tp, fp)))
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from argmetric._input.arguments import check_count, check_label, check_share
-from argmetric._input.labels import Labels, binary_labels
+from argmetric._input.labels import binary_labels
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, is_sparse
-from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._binary import Settings, search_rows, tune_metrics
 from argmetric._tune._checks import (
     Cost,
     check_folds,
@@ -30,7 +30,7 @@ from argmetric._tune._matrix import MultiLabelRule
 from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import MetricLike, get_metric, require_defined
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
 Tuned = Rule | MultiClassRule | MultiLabelRule
@@ -182,15 +182,30 @@ def tune(
         from argmetric._tune._population import tune_population
 
         scores = population_scores(settings, groups, pos_label, scores)
-        found: list[Any] = tune_population(scores, metrics, weight, settings)
-        known = {"calibrator": calibrator}
-        rules: list[Any] = [finish(rule, None, **known) for rule in found]
+        found = tune_population(scores, metrics, weight, settings)
+        rules: list[Any] = [replace(rule, calibrator=calibrator) for rule in found]
     elif scores.ndim == 1:
         labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
         group = check_group(groups, scores.size, average)
-        rules = _tune_column(
-            scores, labels, weight, group, settings, metrics, calibrator
-        )
+        inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+        kept = None
+        if calibrator is None:
+            from argmetric._calibrate.kept import KeptReference
+
+            kept = KeptReference(labels.positive, scores, weight, logits=not inside)
+        search = search_rows(scores, labels.positive, weight, group, settings)
+        rules = [
+            replace(
+                rule,
+                pos_label=labels.pos_label,
+                neg_label=labels.neg_label,
+                calibrator=calibrator,
+                probabilities=inside,
+                average=None if group is None else average or "groups",
+                _kept=kept,
+            )
+            for rule in tune_metrics(search, metrics)
+        ]
     else:
         from argmetric._tune._matrix import tune_matrix
 
@@ -233,33 +248,3 @@ def check_settings(
     if choice == "one_se" and settings.n_bootstrap < 2:
         raise ValueError("choice='one_se' needs the bootstrap: raise n_bootstrap")
     return settings
-
-
-def _tune_column(
-    scores: Floats,
-    labels: Labels,
-    weight: Floats | None,
-    group: Group | None,
-    settings: Settings,
-    metrics: list[Metric],
-    calibrator: Any,
-) -> list[Rule]:
-    search = search_rows(scores, labels.positive, weight, group, settings)
-    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
-    average = None if group is None else "groups" if group.average else "pooled"
-    kept = None
-    if calibrator is None:
-        from argmetric._calibrate.kept import KeptReference
-
-        kept = KeptReference(labels.positive, scores, weight, logits=not inside)
-    return [
-        finish(
-            rule,
-            labels,
-            calibrator=calibrator,
-            probabilities=inside,
-            average=average,
-            _kept=kept,
-        )
-        for rule in tune_metrics(search, metrics)
-    ]

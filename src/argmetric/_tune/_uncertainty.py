@@ -1,25 +1,226 @@
-"""The score that a tuned rule will have on as many new rows."""
+"""How sure a tuned cut is: resampled rows, folds, and scores of as many new rows.
+
+Rows are cells of one row each where there are few, and bins of neighbouring scores
+where there are many, so that the cost does not grow with the number of rows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._limits import RuleLimits
-from argmetric._tune._resample import Sampler, SampleSums
-from argmetric._tune._scan import gains
+from argmetric._tune._scan import Cuts, SortedRows, gains, means
 from argmetric.metrics import Metric
 
+MANY_ROWS = 4096  # rows up to which every row is resampled for itself
+BINS = 1024  # beyond: so many bins, each with a cell of either class
+MANY_DRAWS = 16_000  # rows up to which drawing each is cheaper than drawing the cells
+DRAWS_AT_ONCE = 1 << 16  # draws that are counted at a time
+SPLITS = 5  # splits into folds over which the optimism is averaged
 N_DRAWS = 4000
-N_GROUP_DRAWS = 1000
 # Rows that every confusion matrix is given beforehand, spread over its cells: half a
 # row per cell of two classes, as in Jeffreys' rule.
 PRIOR_ROWS = 2.0
+Choice = Literal["best", "one_se"]
+
+
+@dataclass(frozen=True)
+class SampleSums:
+    """Additive statistics of samples (rows) at the cuts (columns).
+
+    Either counts, whose metric is taken of their sum; or, with groups, the sum of
+    the metric over groups and the number of groups in which it is defined.
+    """
+
+    tp: Floats | None
+    fp: Floats | None
+    value: Floats | None = None
+    defined: Floats | None = None
+
+    def changed(self, change: Callable[[Floats], Any]) -> SampleSums:
+        """All statistics that there are, changed in the same way."""
+        parts = vars(self).values()
+        return SampleSums(*(None if one is None else change(one) for one in parts))
+
+    def pick(self, cuts: Integers) -> SampleSums:
+        """One cut per sample, and the totals in a second column."""
+        rows = np.arange(cuts.size)
+
+        def two(a: Floats) -> Floats:
+            # A single column holds for all cuts.
+            column = np.minimum(cuts, a.shape[1] - 1)
+            return np.stack([a[rows, column], a[:, -1]], axis=1)
+
+        return self.changed(two)
+
+    def at(self, cuts: Integers, folds: int) -> SampleSums:
+        """One cut per fold, added up over every split; totals in a second column."""
+        return self.pick(cuts).changed(lambda a: a.reshape(-1, folds, 2).sum(axis=1))
+
+    def others(self, folds: int) -> SampleSums:
+        """What the other folds of the same split hold."""
+
+        def rest(a: Floats) -> Floats:
+            split = a.reshape(-1, folds, a.shape[1])
+            return (split.sum(axis=1, keepdims=True) - split).reshape(a.shape)
+
+        return self.changed(rest)
+
+    def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Counts tp, k, t, n; the last cut predicts everything."""
+        assert self.tp is not None
+        assert self.fp is not None
+        # Sums of weights that are rounded each for itself may exceed their total.
+        tp, fp = (np.minimum(part, part[:, -1:]) for part in (self.tp, self.fp))
+        k = tp + fp
+        return tp, k, tp[:, -1:], k[:, -1:]
+
+    def score(self, metric: Metric) -> Floats:
+        """Value of the metric for every sample and cut."""
+        if self.value is None:
+            return metric.value(*self.counts())
+        assert self.defined is not None
+        return means(self.value, self.defined)
+
+
+def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
+    """Cuts at equal steps of 0.5·k/n + 0.5·tp/t, with the ones to keep."""
+    if cuts.size <= most + 1:
+        return np.arange(cuts.size)
+    position = 0.5 * cuts.k / cuts.n + 0.5 * cuts.tp / cuts.t
+    steps = np.searchsorted(position, np.linspace(0.0, 1.0, most + 1))
+    steps = np.minimum(steps, cuts.size - 1)
+    return np.unique(np.concatenate([[0, cuts.size - 1], steps, keep]))
+
+
+@dataclass(frozen=True)
+class CellSampler:
+    """Cells of rows in the order of the scores."""
+
+    cuts: Integers
+    # expected number of draws of each cell, the number of its rows if they weigh the
+    # same. Otherwise W²/Q draws worth Q/W each, W and Q the sums of weights and of
+    # their squares: the mean and the variance of the resampled weight are right.
+    draws: Floats
+    worth: Floats  # weight of a draw
+    # rows, mean_weight: number of rows of the cell, and their mean weight
+    rows: Integers
+    mean_weight: Floats
+    positive: Booleans  # class of each cell
+    ends: Integers  # number of cells that each cut predicts
+
+    @property
+    def n_units(self) -> int:
+        """Rows of the rarer class: as many folds can be made."""
+        positives = int(self.rows[self.positive].sum())
+        return min(positives, int(self.rows.sum()) - positives)
+
+    def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
+        """Draw as many rows as there are, with replacement."""
+        if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
+            drawn = self._draw_rows(rng, size)
+        else:
+            total = self.draws.sum()
+            drawn = rng.multinomial(round(float(total)), self.draws / total, size=size)
+        return self._count(drawn * self.worth)
+
+    def _draw_rows(self, rng: np.random.Generator, size: int) -> Integers:
+        """Draw row by row: the counts have the law of one multinomial draw."""
+        cells, n = self.rows.size, int(self.rows.sum())
+        cell = np.repeat(np.arange(cells), self.rows)
+        drawn = np.empty((size, cells), dtype=np.int64)
+        step = max(1, DRAWS_AT_ONCE // n)
+        for first in range(0, size, step):
+            part = drawn[first : first + step]
+            picks = cell[rng.integers(0, n, (len(part), n))]
+            picks += cells * np.arange(len(part))[:, None]
+            part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(-1, cells)
+        return drawn
+
+    def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
+        """Rows dealt to folds at random, each class evenly; few rows several times."""
+        count = SPLITS if self.rows.max() == 1 else 1
+        held = np.zeros((count * folds, self.rows.size))
+        for split in held.reshape(count, folds, -1):
+            for chosen in (self.positive, ~self.positive):
+                split[:, chosen] = _deal(rng, self.rows[chosen], folds)
+        return self._count(held * self.mean_weight)
+
+    def _count(self, weight: Floats) -> SampleSums:
+        """Running sums over the cells of either class."""
+        found = []
+        for chosen in (self.positive, ~self.positive):
+            if self.ends.size == weight.shape[1] + 1:  # every cell ends a cut
+                running = np.zeros((weight.shape[0], self.ends.size))
+                np.cumsum(np.where(chosen, weight, 0.0), axis=1, out=running[:, 1:])
+            else:
+                before = np.concatenate([[0], np.cumsum(chosen)])[self.ends]
+                running = np.zeros((weight.shape[0], int(chosen.sum()) + 1))
+                np.cumsum(weight[:, chosen], axis=1, out=running[:, 1:])
+                running = running[:, before]
+            found.append(running)
+        return SampleSums(*found)
+
+
+def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:
+    """How many rows of each cell fall into each fold; folds differ by one row."""
+    total = int(rows.sum())
+    sizes = np.full(count, total // count)
+    sizes[: total % count] += 1
+    if rows.max() == 1:
+        fold = np.repeat(np.arange(count), sizes)[rng.permutation(total)]
+        return np.where(fold == np.arange(count)[:, None], 1.0, 0.0)
+    held, left = np.empty((count, rows.size)), rows.copy()
+    for i, size in enumerate(sizes):
+        part = rng.multivariate_hypergeometric(left, size, method="marginals")
+        held[i] = part
+        left -= part
+    return held
+
+
+def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
+    """Cells of single rows, or bins with a cell for either class."""
+    if rows.n_rows <= MANY_ROWS:
+        ones = np.ones(rows.n_rows)
+        weight = ones if rows.weight is None else rows.weight
+        ends = np.concatenate([[0], rows.ends])
+        whole, every = ones.astype(np.int64), np.arange(cuts.size)
+        return CellSampler(every, ones, weight, whole, weight, rows.positive, ends)
+    index = some_cuts(cuts, keep, BINS)
+    positive = np.tile([True, False], index.size - 1)
+    parts = np.diff(cuts.tp[index]), np.diff(cuts.fp[index])
+    number = np.stack(parts, axis=1).ravel()  # both classes of every bin, in turn
+    if rows.weight is not None:
+        ends = rows.ends_of(index)
+        values = (np.ones(rows.n_rows), rows.weight, rows.weight**2)
+        number, weight, square = (_binned(rows, ends, one) for one in values)
+    there = number > 0
+    cell_ends = np.concatenate([[0], np.cumsum(there)[1::2]])
+    number, positive = number[there], positive[there]
+    draws, worth, mean = number, np.ones(number.size), np.ones(number.size)
+    if rows.weight is not None:
+        weight, square = weight[there], square[there]
+        safe = np.where(weight > 0, weight, 1.0)
+        worth = np.where(weight > 0, square / safe, 0.0)
+        draws = np.where(weight > 0, weight / np.where(worth > 0, worth, 1.0), number)
+        mean = weight / number
+    whole = number.astype(np.int64)
+    return CellSampler(index, draws, worth, whole, mean, positive, cell_ends)
+
+
+def _binned(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
+    """Sum of the values over the rows of either class in every bin, in turn."""
+    sums = [
+        np.add.reduceat(np.where(chosen, values, 0.0), ends[:-1])
+        for chosen in (rows.positive, ~rows.positive)
+    ]
+    return np.stack(sums, axis=1).ravel()
 
 
 def new_tables(
@@ -64,31 +265,6 @@ def confusion_of(tp: float, k: float, t: float, n: float) -> Floats:
     return np.asarray(np.maximum(table, 0.0))
 
 
-Choice = Literal["best", "one_se"]
-BLOCK = 2**15  # cells of samples that are held at once, near the processor
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Bootstrap of one metric: the cut tuned on every sample, scores of one cut."""
-
-    cuts: Integers
-    scores: Floats
-
-    @property
-    def standard_error(self) -> float:
-        """Of the score of the cut that was asked for."""
-        known = self.scores[~np.isnan(self.scores)]
-        return float(known.std(ddof=1)) if known.size > 1 else math.nan
-
-
-def best_cuts(gain: Floats, tolerance: float) -> Integers:
-    """Column of the best cut in every row; ties go to fewer positives."""
-    with np.errstate(invalid="ignore"):  # -inf - -inf: nothing is allowed in this row
-        near = gain >= gain.max(axis=1, keepdims=True) - tolerance
-    return np.asarray(np.argmax(near, axis=1))
-
-
 def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Integers]:
     """First and last column of the run around the best that comes so near to it."""
     column = np.arange(gain.shape[1])
@@ -100,72 +276,41 @@ def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Int
     return left, right
 
 
-def choose_cuts(
-    gain: Floats, tolerance: float, standard_error: float | None
-) -> Integers:
-    """The best cut of every row; with a standard error, the fewest positives near it.
-
-    Near is the run of cuts around the best that come within the standard error.
-    """
-    best = best_cuts(gain, tolerance)
-    if standard_error is None:
-        return best
-    return plateaus(gain, best, standard_error)[0]
-
-
-def draw_samples(
-    sampler: Sampler, size: int, random_state: np.random.SeedSequence
-) -> Iterator[SampleSums]:
-    """Bootstrap samples, some at a time."""
-    rng = np.random.default_rng(random_state)
-    step = max(1, BLOCK // sampler.cuts.size)
-    for first in range(0, size, step):
-        yield sampler.bootstrap(rng, min(step, size - first))
-
-
 @dataclass(frozen=True)
 class Procedure:
-    """What is done again on every sample: the metric, its limits, and the choice."""
+    """What is done again on every sample: the metric, its limits, and the choice.
+
+    With a standard error, the cut with the fewest positives on the run around the best
+    one that comes so near to it.
+    """
 
     metric: Metric
     limits: RuleLimits
     tolerance: float
     standard_error: float | None = None
 
-    def values_and_gains(self, sums: SampleSums) -> tuple[Floats, Floats]:
-        values = sums.score(self.metric)
-        limits = self.limits
+    def tuned(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
+        """Values of all cuts, column of the chosen one, and whether any is allowed."""
+        values, limits = sums.score(self.metric), self.limits
         allowed = limits.allowed(*sums.counts()) if limits.given else None
-        return values, gains(values, self.metric, allowed)
+        gain = gains(values, self.metric, allowed)
+        top = gain.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # -inf - -inf: nothing is allowed there
+            best = np.argmax(gain >= top - self.tolerance, axis=1)
+        if self.standard_error is not None:
+            best = plateaus(gain, best, self.standard_error)[0]
+        return values, best, top[:, 0] > -math.inf
 
     def bootstrap(
         self, samples: Iterable[SampleSums], cuts: Integers, column: int
-    ) -> Spread:
-        """Tune on every sample, and score one column on all of them.
-
-        A sample in which nothing is allowed or defined gives no cut.
-        """
+    ) -> tuple[Integers, Floats]:
+        """The cut tuned on every sample that allows one, and all scores of a column."""
         chosen, scores = [cuts[:0]], [np.empty(0)]
         for sums in samples:
-            values, gain = self.values_and_gains(sums)
-            index = choose_cuts(gain, self.tolerance, self.standard_error)
-            chosen.append(cuts[index[gain.max(axis=1) > -math.inf]])
+            values, index, any_allowed = self.tuned(sums)
+            chosen.append(cuts[index[any_allowed]])
             scores.append(values[:, column])
-        return Spread(np.concatenate(chosen), np.concatenate(scores))
-
-    def held_out_cuts(
-        self, splits: Iterable[SampleSums], column: int
-    ) -> list[Integers]:
-        """Cut of every fold that was tuned on the other folds, for every split.
-
-        Where the other folds allow nothing, the cut of all rows is taken.
-        """
-        found = []
-        for held in splits:
-            _, gain = self.values_and_gains(held.total() - held)
-            index = choose_cuts(gain, self.tolerance, self.standard_error)
-            found.append(np.where(gain.max(axis=1) > -math.inf, index, column))
-        return found
+        return np.concatenate(chosen), np.concatenate(scores)
 
 
 def quantiles(values: Floats, coverage: float) -> tuple[float, float] | None:

@@ -22,7 +22,6 @@ from argmetric.estimators._fitting import (
     base_estimator,
     calibrate_and_tune,
     check_settings,
-    columns,
     pose,
     routed,
 )
@@ -282,7 +281,7 @@ class MetricClassifier(
         p = self._probabilities(X)
         if self._positive is None:
             return p
-        return columns(p, self._positive)
+        return np.column_stack((1.0 - p, p) if self._positive == 1 else (p, 1.0 - p))
 
     def decision_function(self, X: Any) -> Floats:
         """Return the signed distance of each row from the threshold.

@@ -18,7 +18,6 @@ from sklearn.utils.validation import has_fit_parameter
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
-from argmetric._calibrate.class_maps import ClassMap
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
@@ -47,10 +46,28 @@ ROWS_LEARNED_FROM = 0.5
 def calibrate_held_out(
     problem: Problem, held_out: HeldOut, method: Method
 ) -> Calibrator:
-    """The map fitted on all held-out scores."""
-    check_scores(held_out.scores, held_out.method, logits=held_out.margins)
-    calibrator = _fit(problem, held_out, method)
-    if is_flat_map(calibrator):
+    """The map fitted on all held-out scores.
+
+    If the scores rank backwards, it is the best one that never decreases. `calibrate`
+    refuses such scores, because they may belong to the other class. Here they are the
+    estimator's own, and on noise half of all scores rank backwards.
+    """
+    scores, weights = held_out.scores, problem.part(held_out.rows)["sample_weight"]
+    check_scores(scores, held_out.method, logits=held_out.margins)
+    codes = problem.codes[held_out.rows]
+    if problem.positive is None:
+        scores = check_class_probabilities(scores, logits=held_out.margins)
+        return fit_class_temperature(
+            codes, scores, weights, logits=held_out.margins, strict=False
+        )
+    y = codes == problem.positive
+    if weights is not None:
+        part = weights > 0.0
+        y, scores, weights = y[part], scores[part], weights[part]
+    reference = Reference(scores, y, weights, held_out.margins)
+    calibrator = fit_map(reference, choose_method(reference, method), strict=False)
+    low, high = calibrator.apply([0.0, 1.0])
+    if low == high:
         warnings.warn(
             "the out-of-fold scores tell nothing about y: every row gets the same "
             f"probability, {calibrator.prevalence:.3g}",
@@ -63,36 +80,6 @@ def calibrate_held_out(
     return calibrator
 
 
-def is_flat_map(calibrator: Calibrator) -> bool:
-    """Whether all rows get the same probability."""
-    if isinstance(calibrator, ClassMap):
-        return False
-    low, high = calibrator.apply([0.0, 1.0])
-    return bool(low == high)
-
-
-def _fit(problem: Problem, held_out: HeldOut, method: Method) -> Calibrator:
-    """Fit a map; if the scores rank backwards, the best one that never decreases.
-
-    `calibrate` refuses such scores, because they may belong to the other class. Here
-    they are the estimator's own, and on noise half of all scores rank backwards.
-    """
-    scores = held_out.scores
-    weights = problem.part(held_out.rows)["sample_weight"]
-    codes = problem.codes[held_out.rows]
-    if problem.positive is None:
-        scores = check_class_probabilities(scores, logits=held_out.margins)
-        return fit_class_temperature(
-            codes, scores, weights, logits=held_out.margins, strict=False
-        )
-    y = codes == problem.positive
-    if weights is not None:
-        part = weights > 0.0
-        y, scores, weights = y[part], scores[part], weights[part]
-    reference = Reference(scores, y, weights, held_out.margins)
-    return fit_map(reference, choose_method(reference, method), strict=False)
-
-
 ROUTES = ("tune", "decide", "half", "auto")
 LIMITS = ("min_precision", "min_recall", "max_positives")
 
@@ -103,27 +90,20 @@ def check_settings(classifier: MetricClassifier) -> Metric:
         check_choice(classifier.calibration, "calibration", METHODS)
     check_choice(classifier.choice, "choice", ("best", "one_se"))
     check_choice(classifier.route, "route", ROUTES)
-    if classifier.route != "tune":
-        _refuse_beside_route(classifier)
-    if classifier.average is not None:
-        check_choice(classifier.average, "average", ("groups", "pooled", "macro"))
-    return get_metric(classifier.metric, zero_division=classifier.zero_division)
-
-
-def _refuse_beside_route(classifier: MetricClassifier) -> None:
-    """Refuse minimums, budgets and `choice` for a route without a tuned threshold."""
-    given = [name for name in LIMITS if getattr(classifier, name) is not None]
-    if classifier.choice != "best":
-        given.append("choice")
     if classifier.route == "auto" and classifier.average == "groups":
         raise ValueError(
             "route='auto' compares decisions group by group, which predict does not "
             "make: pass route='tune' or 'decide' with average='groups'"
         )
-    if given:
+    given = [name for name in LIMITS if getattr(classifier, name) is not None]
+    given += ["choice"] * (classifier.choice != "best")
+    if classifier.route != "tune" and given:  # there is no tuned threshold
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
         )
+    if classifier.average is not None:
+        check_choice(classifier.average, "average", ("groups", "pooled", "macro"))
+    return get_metric(classifier.metric, zero_division=classifier.zero_division)
 
 
 def base_estimator(estimator: Any) -> Any:
@@ -156,29 +136,22 @@ def pose(
         )
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
-        _refuse_binary_options(classifier, classes)
+        known = {
+            "choice": ("best",),
+            "route": ("tune", "auto"),
+            "calibration": (None, DEFAULT, "auto", "temperature"),
+        }
+        for name in (*LIMITS, "average", *known):
+            value = getattr(classifier, name)
+            if value in known.get(name, (None, "macro")):
+                continue
+            what = f"{name}={value!r}" if name in known else name
+            instead = ": use 'temperature'" if name == "calibration" else ""
+            two = f"{what} is for two classes, but y has {classes.size}"
+            raise ValueError(two + instead)
     elif classifier.average == "macro":
         raise ValueError("average='macro' is for more than two classes, but y has 2")
     return Problem(X, y, classes, codes, positive, weights, groups)
-
-
-def _refuse_binary_options(classifier: MetricClassifier, classes: AnyArray) -> None:
-    for name in (*LIMITS, "average"):
-        if getattr(classifier, name) not in (None, "macro"):
-            raise ValueError(f"{name} is for two classes, but y has {classes.size}")
-    if classifier.choice != "best":
-        raise ValueError(
-            f"choice={classifier.choice!r} is for two classes, but y has {classes.size}"
-        )
-    if classifier.route not in ("tune", "auto"):
-        raise ValueError(
-            f"route={classifier.route!r} is for two classes, but y has {classes.size}"
-        )
-    if classifier.calibration not in (None, DEFAULT, "auto", "temperature"):
-        raise ValueError(
-            f"calibration={classifier.calibration!r} is for two classes, but y has "
-            f"{classes.size}: use 'temperature'"
-        )
 
 
 def routed(
@@ -257,7 +230,7 @@ def calibrate_and_tune(
             held_out.checked,
             metric,
             **rows,
-            method=_method_of(calibrator),
+            method="identity" if calibrator is None else calibrator.method,  # type: ignore[arg-type]
             random_state=seed,
             logits=held_out.margins,
         )
@@ -272,10 +245,6 @@ def calibrate_and_tune(
         why = "the cut at 0.5, as the estimator itself"
         rule = _at_threshold(rule, half, held_out.scores, why)
     return Fitted(calibrator, rule, route, check)
-
-
-def _method_of(calibrator: Calibrator | None) -> Any:
-    return "identity" if calibrator is None else calibrator.method
 
 
 def _decided_rule(
@@ -340,11 +309,19 @@ def _fit_classes(
     """
     calibrator, scores = None, held_out.scores
     batch_map: Calibrator | None = None
+    weight = problem.part(held_out.rows)["sample_weight"]
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, "temperature")
         batch_map = calibrator
         if classifier.calibration != "temperature":
-            batch_map = _matrix_of(problem, held_out)
+            batch_map = fit_class_matrix(
+                problem.codes[held_out.rows],
+                check_class_probabilities(scores, logits=held_out.margins),
+                weight,
+                logits=held_out.margins,
+                classes=tuple(problem.classes.tolist()),
+                strict=False,
+            )
         scores = calibrator.apply(scores, logits=held_out.margins)
     elif held_out.margins:
         raise ValueError(
@@ -352,25 +329,7 @@ def _fit_classes(
             "calibrated, as the rule of several classes weighs probabilities: use "
             "calibration='temperature'"
         )
-    weight = problem.part(held_out.rows)["sample_weight"]
     y = problem.y[held_out.rows]
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     rule = tune(y, checked, metric, sample_weight=weight, random_state=seed)
     return Fitted(calibrator, rule, "tune", None, batch_map)
-
-
-def _matrix_of(problem: Problem, held_out: HeldOut) -> Calibrator:
-    """The matrix map of all held-out scores of several classes."""
-    return fit_class_matrix(
-        problem.codes[held_out.rows],
-        check_class_probabilities(held_out.scores, logits=held_out.margins),
-        problem.part(held_out.rows)["sample_weight"],
-        logits=held_out.margins,
-        classes=tuple(problem.classes.tolist()),
-        strict=False,
-    )
-
-
-def columns(p: np.ndarray[Any, Any], positive: int) -> np.ndarray[Any, Any]:
-    """Probabilities of both classes in their order."""
-    return np.column_stack((1.0 - p, p) if positive == 1 else (p, 1.0 - p))

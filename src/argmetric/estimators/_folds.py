@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -44,7 +43,11 @@ def distance(
     """
     if probabilities:
         scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
-        threshold = _log_odds_of(threshold)
+        if 0.0 <= threshold <= 1.0:
+            at = np.array([threshold])
+            threshold = float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])
+        else:
+            threshold = math.copysign(math.inf, threshold)
     if math.isinf(threshold):
         sign = math.copysign(1.0, threshold)
         away: Floats = -sign * np.logaddexp(0.0, -sign * scores)
@@ -54,15 +57,6 @@ def distance(
         away, applies = -away, ~applies
     # A score that equals the threshold, or differs in the last bit, has distance 0.
     return np.where(applies, np.maximum(away, TINY), np.minimum(away, 0.0))
-
-
-def _log_odds_of(threshold: float) -> float:
-    if threshold > 1.0:
-        return math.inf
-    if threshold < 0.0:
-        return -math.inf
-    at = np.array([threshold])
-    return float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])
 
 
 Split = tuple[Integers, Integers]
@@ -118,19 +112,14 @@ def split_rows(
     cv: Any, problem: Problem, split_parameters: dict[str, Any]
 ) -> list[Split]:
     """Training and test rows of every fold."""
-    if cv is not None and not isinstance(cv, Integral):
-        if isinstance(cv, str | bytes) or not hasattr(cv, "split"):
-            return _given_splits(cv, problem.y.size)
+    if cv is None or isinstance(cv, Integral):
+        folds = 5 if cv is None else int(cv)
+        if folds < 2:
+            raise ValueError(f"cv must be at least 2 folds, not {folds}")
+        return stratified(problem.codes, problem.classes, problem.groups, folds)
+    if hasattr(cv, "split") and not isinstance(cv, str | bytes):
         return list(cv.split(problem.X, problem.y, **split_parameters))
-    folds = 5 if cv is None else int(cv)
-    if folds < 2:
-        raise ValueError(f"cv must be at least 2 folds, not {folds}")
-    return stratified(problem.codes, problem.classes, problem.groups, folds)
-
-
-def _given_splits(cv: Any, n: int) -> list[Split]:
-    """Splits that the user made: pairs of row numbers."""
-    rows = np.arange(n)
+    rows = np.arange(problem.y.size)
     try:
         splits = [(rows[train], rows[test]) for train, test in cv]
     except (TypeError, ValueError, IndexError):
@@ -170,19 +159,6 @@ def stratified(
     return list(whole.split(codes, codes, groups=numbers))
 
 
-def require_all_classes(problem: Problem, splits: Iterable[Split]) -> None:
-    """Refuse folds in which a model would not see some class."""
-    every = set(range(problem.classes.size))
-    for number, (train, _) in enumerate(splits):
-        missing = every - with_weight(problem, train)
-        if missing:
-            name = problem.classes.tolist()[min(missing)]
-            raise ValueError(
-                f"the training part of fold {number} has no row of class {name!r}; "
-                "pass fewer or stratified folds as cv, or leave that class out"
-            )
-
-
 def out_of_fold(
     estimator: Any,
     problem: Problem,
@@ -191,7 +167,17 @@ def out_of_fold(
     n_jobs: int | None,
 ) -> HeldOut:
     """Fit a clone on the training part of every fold and score its test part."""
-    require_all_classes(problem, splits)
+    for number, (train, _) in enumerate(splits):
+        codes = problem.codes[train]
+        if problem.weights is not None:
+            codes = codes[problem.weights[train] > 0.0]
+        rows = np.bincount(codes, minlength=problem.classes.size)
+        if not rows.all():
+            name = problem.classes.tolist()[int(np.argmin(rows > 0))]
+            raise ValueError(
+                f"the training part of fold {number} has no row of class {name!r}; "
+                "pass fewer or stratified folds as cv, or leave that class out"
+            )
     jobs = (
         delayed(_fit_and_score)(clone(estimator), problem, train, test, fit_parameters)
         for train, test in splits
@@ -224,11 +210,3 @@ def score_all(estimator: Any, problem: Problem) -> HeldOut:
     scores = scores_of(estimator, problem.X, problem.classes, problem.positive, method)
     rows = np.arange(problem.y.size)
     return HeldOut(rows, np.zeros_like(rows), scores, method, False)
-
-
-def with_weight(problem: Problem, rows: Integers) -> set[int]:
-    """Classes that have some weight among these rows."""
-    codes = problem.codes[rows]
-    if problem.weights is not None:
-        codes = codes[problem.weights[rows] > 0.0]
-    return set(np.flatnonzero(np.bincount(codes)).tolist())

@@ -103,17 +103,13 @@ def take_parameters(
     parameters: dict[str, Any], rows: Integers, n: int
 ) -> dict[str, Any]:
     """Parameters of `fit` for some rows: those with one entry per row are cut too."""
-    return {
-        name: take_rows(value, rows) if _one_per_row(value, n) else value
-        for name, value in parameters.items()
-    }
-
-
-def _one_per_row(value: Any, n: int) -> bool:
-    shape = getattr(value, "shape", None)
-    if shape:
-        return bool(shape[0] == n)
-    return isinstance(value, list | tuple) and len(value) == n
+    taken = {}
+    for name, value in parameters.items():
+        shape = getattr(value, "shape", None)
+        if not shape:
+            shape = (len(value),) if isinstance(value, list | tuple) else (None,)
+        taken[name] = take_rows(value, rows) if shape[0] == n else value
+    return taken
 
 
 class BatchDecisions:

@@ -22,7 +22,6 @@ from argmetric._input.responses import (
     response_method,
     scores_of,
 )
-from argmetric._input.types import Floats
 from argmetric._input.validation import (
     Probabilities,
     check_length,
@@ -30,21 +29,8 @@ from argmetric._input.validation import (
     check_weight,
     to_numpy,
 )
-from argmetric._tune import (
-    RuleLimits,
-    check_tune_limits,
-    count_cuts,
-    curve_of,
-    sort_rows,
-    tune,
-)
-from argmetric.metrics import (
-    ClassAverage,
-    Metric,
-    MetricLike,
-    get_class_metric,
-    get_metric,
-)
+from argmetric._tune import check_tune_limits, count_cuts, curve_of, sort_rows, tune
+from argmetric.metrics import ClassAverage, MetricLike, get_class_metric, get_metric
 
 
 class OptimalScorer(BaseEstimator):  # type: ignore[misc]
@@ -111,11 +97,21 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         y = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
         check_length(y, "y", scores.shape[0], "X")
         if positive is None:
-            best = _best_of_many(y, scores, metric, limits, sample_weight)
-        else:
+            if limits.given:
+                raise ValueError(f"{next(iter(limits.given))} is for two classes")
+            checked = check_scores(scores, "p", logits=True)
+            p = Probabilities(checked, scale_is_known=True)
+            how: Any = {"sample_weight": sample_weight, "n_bootstrap": 0, "cv": 0}
+            rule: Any = tune(y, p, metric, **how)
+            best = float(rule.score)
+        else:  # defined also for a fold without a positive
             check_scores(scores, method, logits=True)
             chosen = np.asarray(y == classes[positive])
-            best = _best_of_two(chosen, scores, metric, limits, sample_weight)
+            weights = check_weight(sample_weight, chosen.shape, "y")
+            cuts = count_cuts(sort_rows(scores, chosen, weights))
+            values = cuts.scored(metric)
+            allowed = limits.allowed_cuts(cuts)
+            best = float(values[curve_of(values, metric, allowed, cuts.n).best])
         return best if metric.greater_is_better else -best
 
     def _decided(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
@@ -139,30 +135,6 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         }
         found = decide(estimator.predict_proba(X), self.metric, **how)
         return float(evaluate(y, found.labels, self.metric, **how))
-
-
-def _best_of_two(
-    y: Any, scores: Floats, metric: Metric, limits: RuleLimits, sample_weight: Any
-) -> float:
-    """The best score over all cuts, defined also for a fold without a positive."""
-    weights = check_weight(sample_weight, y.shape, "y")
-    cuts = count_cuts(sort_rows(scores, y, weights))
-    values = metric.value(cuts.tp, cuts.k, cuts.t, cuts.n)
-    return float(
-        values[curve_of(values, metric, limits.allowed_cuts(cuts), cuts.n).best]
-    )
-
-
-def _best_of_many(
-    y: Any, scores: Floats, metric: Metric, limits: RuleLimits, sample_weight: Any
-) -> float:
-    if limits.given:
-        raise ValueError(f"{next(iter(limits.given))} is for two classes")
-    checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
-    rule: Any = tune(
-        y, checked, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
-    )
-    return float(rule.score)
 
 
 def optimal_scorer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,10 +43,11 @@ class MetricObjective:
         # weight of a leaf or the penalty of its value then mean what they meant.
         size = float(np.abs(by_row).sum())
         by_row *= given.weight.sum() / size if size > 0 else 0.0
-        if self.objective == "weighted":
-            return _log_loss(by_row, p, q)
-        slope = p * q
-        second_derivative = np.abs(by_row) * np.maximum(slope, LEAST_SLOPE)
+        weight, slope = np.abs(by_row), p * q
+        if self.objective == "weighted":  # Σ|s|·log-loss, rows to the label that pays
+            first = weight * np.where(by_row > 0, -q, p)
+            return first, np.maximum(weight * p * q, 1e-12)
+        second_derivative = weight * np.maximum(slope, LEAST_SLOPE)
         return -slope * by_row, np.maximum(second_derivative, 1e-12)
 
     def eval(
@@ -67,7 +68,7 @@ class MetricObjective:
             (name, value, whether more is better) for LightGBM, (name, value) for
             XGBoost's native interface. Its scikit-learn interface takes `score`.
         """
-        value = _score(self.metric, _read(first, second, sample_weight))
+        value = self.score(first, second, sample_weight)
         if type(second).__module__.startswith("xgboost"):
             return self.metric.name, value
         return self.metric.name, value, self.metric.greater_is_better
@@ -92,9 +93,12 @@ class MetricObjective:
         float
             Value of the metric.
         """
-        return _score(self.metric, _read(y_true, y_pred, sample_weight))
+        margin, positive, weight = _read(y_true, y_pred, sample_weight)
+        above = margin > 0
+        tp, k = weight[above & positive].sum(), weight[above].sum()
+        return float(self.metric.value(tp, k, weight[positive].sum(), weight.sum()))
 
-    def _slopes(self, p: Floats, q: Floats, given: _Given) -> Floats:
+    def _slopes(self, p: Floats, q: Floats, given: LabelledMargins) -> Floats:
         """∂U/∂p of every row, U to be made large."""
         positive, weight = given.positive, given.weight
         if self.objective == "expected":
@@ -108,13 +112,6 @@ class MetricObjective:
             raise ValueError(f"{self.metric.name} has no slope at the counts {counts}")
         sign = 1.0 if self.metric.greater_is_better else -1.0
         return np.asarray(sign * weight * np.where(positive, by_hits, by_alarms))
-
-
-def _log_loss(by_row: Floats, p: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Derivatives of Σ|s|·log-loss, each row drawn to the label that pays."""
-    weight = np.abs(by_row)
-    first = weight * np.where(by_row > 0, -q, p)
-    return first, np.maximum(weight * p * q, 1e-12)
 
 
 def metric_objective(
@@ -167,14 +164,15 @@ def metric_objective(
     return MetricObjective(found, objective)
 
 
-@dataclass(frozen=True)
-class _Given:
+class LabelledMargins(NamedTuple):
+    """What a library of boosting hands over, one entry per row."""
+
     margin: Floats
     positive: npt.NDArray[np.bool_]
     weight: Floats
 
 
-def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
+def _read(first: Any, second: Any, sample_weight: Any) -> LabelledMargins:
     """Margins, labels and weights from either order of arguments."""
     labels, margin = first, second
     if hasattr(second, "get_label"):
@@ -193,19 +191,10 @@ def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
     if positive.shape != margin.shape:
         raise ValueError(f"{positive.size} labels but {margin.size} margins")
     weight = np.ones(margin.size)
-    given = np.empty(0)
-    if sample_weight is not None:
-        given = to_floats(sample_weight, "sample_weight")
-    if given.size:  # XGBoost gives an empty array where there are none
-        weight = given
-        if weight.shape != margin.shape:
-            raise ValueError(
-                f"sample_weight: {weight.size} weights but {margin.size} margins"
-            )
-    return _Given(margin, positive, weight)
-
-
-def _score(metric: Metric, given: _Given) -> float:
-    above, weight = given.margin > 0, given.weight
-    tp, k = weight[above & given.positive].sum(), weight[above].sum()
-    return float(metric.value(tp, k, weight[given.positive].sum(), weight.sum()))
+    if sample_weight is not None and np.size(sample_weight):  # XGBoost: empty for none
+        weight = to_floats(sample_weight, "sample_weight")
+    if weight.shape != margin.shape:
+        raise ValueError(
+            f"sample_weight: {weight.size} weights but {margin.size} margins"
+        )
+    return LabelledMargins(margin, positive, weight)

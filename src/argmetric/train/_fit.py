@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric
-from argmetric.train._objectives import UNDEFINED, Likelihood, MetricGoal, Objective
+from argmetric.train._objectives import UNDEFINED, Likelihood, Objective
 from argmetric.train._rows import SummedRows, TrainingRows
 
 
@@ -61,36 +61,13 @@ def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
     return np.asarray(moved / spread if 0 < spread < 1 else moved)
 
 
-def shifted_points(rows: TrainingRows, goal: MetricGoal, theta: Floats) -> Floats:
-    """Every operating point's intercept moved to the best threshold of its metric."""
-    found = [
-        shifted(rows, metric, np.append(theta[: rows.k], intercept))
-        for metric, intercept in zip(goal.metrics, theta[rows.k :], strict=True)
-    ]
-    return np.append(found[0][:-1], [one[-1] for one in found])
-
-
-def neighbour(theta: Floats, scaling: Scaling, rng: np.random.Generator) -> Floats:
-    """A random direction of the same length added, in the standardised columns.
-
-    Far away the objective is flat, so the length is that of a sensible model.
-    """
-    phi, k = scaling.to_phi(theta), scaling.center.size
-    noise = rng.standard_normal(k) * scaling.varies
-    length = max(float(np.linalg.norm(phi[:k])), 1.0)
-    phi[:k] += noise * (length / np.sqrt(k))
-    return scaling.to_theta(phi)
-
-
 SAMPLE = 20_000  # rows on which the starts run first, where there are many more
 MANY_ROWS = 50_000
 SURVIVORS = 2  # distinct optima of the sample that go on to all rows
 SAME = 0.02  # optima nearer than this, relative to their length, are one
 LIKELIHOOD_ITERATIONS = 30
 CURVATURE = 0.1  # of an objective in the standardised columns, roughly
-MEMORY = (
-    30  # pairs of L-BFGS: hundreds of rare columns take a fifth fewer steps than 10
-)
+MEMORY = 30  # pairs of L-BFGS: rare columns take a fifth fewer steps than with 10
 
 
 @dataclass(frozen=True)
@@ -112,61 +89,51 @@ class Scaling:
     """θ = (φ/s, φ₀ - m·φ/s): the search runs on standardised columns.
 
     θ and φ hold a coefficient for each column, then an intercept φ₀ for each operating
-    point.
-
-    The penalty stays on θ; s² = variance + λ/curvature evens out both parts of the
-    second derivative. Sparse rows stay sparse, since only θ is changed.
+    point, which is 0 without an intercept, as is m. The penalty stays on θ; s² =
+    variance + λ/curvature evens out both parts of the second derivative. Sparse rows
+    stay sparse, since only θ is changed.
     """
 
     center: Floats
     spread: Floats
     varies: Floats  # 0 for a constant column, whose coefficient stays 0
-    fit_intercept: bool
+    has_intercept: float  # 1 or 0
 
     @classmethod
     def of(cls, rows: SummedRows, settings: FitSettings) -> Scaling:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = rows.moments()
-            _refuse_overflow(mean**2 + variance)
+            squares = mean**2 + variance
+            worst = int(np.argmax(np.nan_to_num(squares, nan=np.inf)))
+            if not squares[worst] * squares.size < np.finfo(np.float64).max:
+                raise ValueError(
+                    f"the values of column {worst} of X are too large, their squares "
+                    "overflow: scale it, as by sklearn.preprocessing.StandardScaler"
+                )
         if not settings.fit_intercept:
             variance, mean = variance + mean**2, np.zeros_like(mean)
         variance[variance <= (1e-12 * np.abs(mean)) ** 2] = 0.0  # a constant column
         square = variance + settings.strength / CURVATURE
         spread = np.sqrt(np.where(square > 0, square, 1.0))
         varies = (variance > 0).astype(np.float64)
-        return cls(mean, spread, varies, settings.fit_intercept)
+        return cls(mean, spread, varies, float(settings.fit_intercept))
 
     def to_theta(self, phi: Floats) -> Floats:
         coefficients, intercepts = phi[: self.spread.size], phi[self.spread.size :]
         coefficients = coefficients / self.spread
-        if not self.fit_intercept:
-            return np.append(coefficients, np.zeros(intercepts.size))
-        return np.append(coefficients, intercepts - self.center @ coefficients)
+        moved = intercepts - self.center @ coefficients
+        return np.append(coefficients, self.has_intercept * moved)
 
     def to_phi(self, theta: Floats) -> Floats:
         coefficients, intercepts = theta[: self.spread.size], theta[self.spread.size :]
+        moved = intercepts + self.center @ coefficients
         scaled = coefficients * self.spread * self.varies
-        if not self.fit_intercept:
-            return np.append(scaled, np.zeros(intercepts.size))
-        return np.append(scaled, intercepts + self.center @ coefficients)
+        return np.append(scaled, self.has_intercept * moved)
 
     def gradient(self, by_theta: Floats) -> Floats:
         by_column, by_point = by_theta[: self.spread.size], by_theta[self.spread.size :]
-        if not self.fit_intercept:
-            by_phi = self.varies * by_column / self.spread
-            return np.append(by_phi, np.zeros(by_point.size))
         by_phi = (by_column - self.center * by_point.sum()) / self.spread
-        return np.append(self.varies * by_phi, by_point)
-
-
-def _refuse_overflow(squares: Floats) -> None:
-    """Refuse columns whose squares, or the sum of all, no float can hold."""
-    worst = int(np.argmax(np.nan_to_num(squares, nan=np.inf)))
-    if not squares[worst] * squares.size < np.finfo(np.float64).max:
-        raise ValueError(
-            f"the values of column {worst} of X are too large, their squares overflow: "
-            "scale it, as by sklearn.preprocessing.StandardScaler"
-        )
+        return np.append(self.varies * by_phi, self.has_intercept * by_point)
 
 
 @dataclass(frozen=True)
@@ -217,22 +184,14 @@ def climb(
     return Optimum(theta, value, int(found.nit), found.status != 1)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """The best optimum, and the value on all rows that each start reached."""
-
-    best: Optimum
-    values: Floats
-
-
 def fit(
-    build: Callable[[SummedRows], MetricGoal],
+    build: Callable[[SummedRows], Objective],
     rows: SummedRows,
     settings: FitSettings,
     rng: np.random.Generator,
     previous: Floats | None = None,
-) -> Fit:
-    """The best of several climbs.
+) -> tuple[Optimum, Floats]:
+    """The best of several climbs, and the value on all rows that each start reached.
 
     `init="likelihood"`: the starts are the maximum-likelihood fit (or the previous
     solution), the same with its intercept at the best threshold, and random directions
@@ -245,11 +204,12 @@ def fit(
     """
     sample = whole = build(rows)
     scaling = Scaling.of(rows, settings)
-    starts = _random_starts(whole, previous, scaling, rng)
     if settings.init == "likelihood":
         few = stratified(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
         sample = build(few) if few is not rows else whole
         starts = _informed_starts(few, whole, previous, scaling, settings, rng)
+    else:
+        starts = _random_starts(whole, previous, scaling, rng)
     found = []
     for number, start in enumerate(islice(starts, settings.n_restarts), start=1):
         found.append(climb(sample, start, scaling, settings))
@@ -260,11 +220,11 @@ def fit(
     if best.value <= UNDEFINED * whole.scale:
         name = " or ".join(metric.name for metric in whole.metrics)
         raise ValueError(f"{name} is undefined wherever the search began")
-    return Fit(best, np.array([end.value for end in found]))
+    return best, np.array([end.value for end in found])
 
 
 def _random_starts(
-    goal: MetricGoal,
+    goal: Objective,
     previous: Floats | None,
     scaling: Scaling,
     rng: np.random.Generator,
@@ -280,25 +240,40 @@ def _random_starts(
 
 def _informed_starts(
     rows: TrainingRows,
-    goal: MetricGoal,
+    goal: Objective,
     previous: Floats | None,
     scaling: Scaling,
     settings: FitSettings,
     rng: np.random.Generator,
 ) -> Iterator[Floats]:
-    """Maximum likelihood or the previous solution, that shifted, its neighbours."""
-    first = previous
+    """Maximum likelihood or the previous solution, then it and its neighbours, shifted.
+
+    Shifted: every operating point has its intercept at the best threshold of its
+    metric. A neighbour has a random direction of the same length added, in the
+    standardised columns: far away the objective is flat.
+    """
+    first, k = previous, rows.k
     if first is None:
         quick = replace(
             settings, max_iter=LIKELIHOOD_ITERATIONS, tol=1e-3, solver="lbfgs"
         )
-        first = climb(Likelihood(rows), np.zeros(rows.k + 1), scaling, quick).theta
+        first = climb(Likelihood(rows), np.zeros(k + 1), scaling, quick).theta
         first = np.append(first[:-1], np.repeat(first[-1], len(goal.metrics)))
     yield first
     start = first
     while True:
-        yield shifted_points(rows, goal, start) if settings.fit_intercept else start
-        start = neighbour(first, scaling, rng)
+        if settings.fit_intercept:
+            points = [
+                shifted(rows, metric, np.append(start[:k], intercept))
+                for metric, intercept in zip(goal.metrics, start[k:], strict=True)
+            ]
+            start = np.append(points[0][:-1], [one[-1] for one in points])
+        yield start
+        phi = scaling.to_phi(first)
+        noise = rng.standard_normal(k) * scaling.varies
+        length = max(float(np.linalg.norm(phi[:k])), 1.0)
+        phi[:k] += noise * (length / np.sqrt(k))
+        start = scaling.to_theta(phi)
 
 
 def _polish(
@@ -306,8 +281,10 @@ def _polish(
 ) -> list[Optimum]:
     """All rows: the best distinct optima climb on, the others are valued."""
     kept: list[int] = []
+    phi = [scaling.to_phi(one.theta) for one in found]
     for index in sorted(range(len(found)), key=lambda i: -found[i].value):
-        apart = all(_apart(found[index], found[one], scaling) for one in kept)
+        near = SAME * np.linalg.norm(phi[index])
+        apart = all(np.linalg.norm(phi[index] - phi[one]) > near for one in kept)
         if apart and len(kept) < SURVIVORS:
             kept.append(index)
     ends = []
@@ -320,9 +297,3 @@ def _polish(
             end = replace(one, value=value * whole.scale)
         ends.append(end)
     return ends
-
-
-def _apart(one: Optimum, other: Optimum, scaling: Scaling) -> bool:
-    """Whether two optima are distinct, by their distance in standardised columns."""
-    a, b = scaling.to_phi(one.theta), scaling.to_phi(other.theta)
-    return float(np.linalg.norm(a - b)) > SAME * float(np.linalg.norm(a))

@@ -30,10 +30,10 @@ from argmetric._input.odds import from_log_odds
 from argmetric._input.responses import estimator_labels
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.train._fit import Fit, FitSettings, fit
+from argmetric.train._fit import FitSettings, Optimum, fit
 from argmetric.train._objectives import (
     ExpectedMetric,
-    MetricGoal,
+    Objective,
     OperatingPoints,
     SoftMetric,
     squared_beta,
@@ -46,6 +46,7 @@ from argmetric.train._rows import (
     read_weights,
 )
 
+FORMS: Any = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # of X
 SMALLEST_C = 1e-100  # the penalty, its inverse, is multiplied by squares
 MAX_BFGS_COLUMNS = 5_000  # whose matrix takes 200 MB
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
@@ -230,17 +231,12 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             The estimator itself.
         """
         self._check_parameters()
-        previous = self._previous()
+        previous = None
+        if self.warm_start and hasattr(self, "coef_"):
+            previous = np.append(self.coef_[0], self.intercepts_)
         y = estimator_labels(y)
         with explained(X, y):
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-            )
+            X, y = validate_data(self, X, y, order="C", **FORMS)
         if not isinstance(X, np.ndarray) and not X.has_canonical_format:
             X = X.copy()  # the caller's stays as it is
             X.sum_duplicates()
@@ -270,16 +266,15 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         # The sign of the margins is that of classes_[1], whichever is positive.
         sign = 1.0 if labels.positive == labels.classes[1] else -1.0
         start = None if previous is None else sign * previous
-        found = self._search(rows, metrics, start)
-        self._warn(found, rows)
-        theta = sign * found.best.theta
+        best, self.restarts_ = self._search(rows, metrics, start)
+        self._warn(best, rows)
+        theta = sign * best.theta
         self.classes_ = labels.classes
         self.coef_ = theta[None, : rows.k]
         self.intercepts_ = theta[rows.k :]
         self.intercept_ = self.intercepts_[:1]
-        self.objective_ = found.best.value
-        self.restarts_ = found.values
-        self.n_iter_ = np.array([found.best.n_iter], dtype=np.int32)
+        self.objective_ = best.value
+        self.n_iter_ = np.array([best.n_iter], dtype=np.int32)
         return self
 
     def at(self, metric: MetricLike) -> Self:
@@ -320,13 +315,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         check_is_fitted(self)
         with explained(X):
-            X = validate_data(
-                self,
-                X,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                reset=False,
-            )
+            X = validate_data(self, X, reset=False, **FORMS)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -387,12 +376,6 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not isinstance(self.verbose, bool):
             check_number(self.verbose, "verbose")
 
-    def _previous(self) -> Floats | None:
-        """The last solution, where it is to be used."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        return np.append(self.coef_[0], self.intercepts_)
-
     def _metrics(self) -> list[Metric]:
         """The metric, or those of all operating points."""
         given: Any = self.metric
@@ -403,18 +386,19 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _search(
         self, rows: SummedRows, metrics: list[Metric], previous: Floats | None
-    ) -> Fit:
-        if self.objective == "expected":
+    ) -> tuple[Optimum, Floats]:
+        expected, gamma = self.objective == "expected", float(self.gamma)
+        if expected:
             for metric in metrics:
                 squared_beta(metric)  # refuses a metric that is no F-measure
 
-        def goal(part: SummedRows, metric: Metric) -> MetricGoal:
-            if self.objective == "expected":
-                return ExpectedMetric(part.in_memory(), metric, float(self.gamma))
-            return SoftMetric(part, metric, float(self.gamma))
-
-        def build(part: SummedRows) -> MetricGoal:
-            goals = tuple(goal(part, metric) for metric in metrics)
+        def build(part: SummedRows) -> Objective:
+            goals: tuple[Objective, ...] = tuple(
+                ExpectedMetric(part.in_memory(), metric, gamma)
+                if expected
+                else SoftMetric(part, metric, gamma)
+                for metric in metrics
+            )
             return goals[0] if len(goals) == 1 else OperatingPoints(goals)
 
         def report(text: str) -> None:
@@ -435,20 +419,18 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         rng = np.random.default_rng(state.randint(2**31 - 1))
         return fit(build, rows, settings, rng, previous)
 
-    def _warn(self, found: Fit, rows: SummedRows) -> None:
+    def _warn(self, best: Optimum, rows: SummedRows) -> None:
         """Give at most one warning, on something that the caller can change."""
-        if not found.best.converged:
-            warnings.warn(
+        text = None
+        if not best.converged:
+            text = (
                 f"the best climb stopped after max_iter={self.max_iter} iterations, "
-                "still gaining; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
+                "still gaining; raise max_iter or tol"
             )
-            return
-        if self.gamma * rows.least_margin(found.best.theta[: rows.k + 1]) > FLAT:
-            warnings.warn(
+        elif self.gamma * rows.least_margin(best.theta[: rows.k + 1]) > FLAT:
+            text = (
                 "the two classes are separated, so far that the objective is flat: the "
-                f"size of the coefficients is arbitrary with C={self.C:g}; lower C",
-                ConvergenceWarning,
-                stacklevel=3,
+                f"size of the coefficients is arbitrary with C={self.C:g}; lower C"
             )
+        if text is not None:
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)

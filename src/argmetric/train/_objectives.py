@@ -21,26 +21,22 @@ UNDEFINED = -2.0  # below every value of an objective over its scale
 
 
 class Objective(Protocol):
-    """A function of θ to maximise."""
+    """A function of θ to maximise; it is divided by `scale` before the penalty.
+
+    θ holds a coefficient for each column, then an intercept for each of the metrics
+    that it stands for, one for each operating point.
+    """
 
     @property
     def rows(self) -> SummedRows: ...
 
     @property
-    def scale(self) -> float:
-        """What the objective is divided by before the penalty is taken off."""
-
-    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]: ...
-
-
-class MetricGoal(Objective, Protocol):
-    """An objective that stands for a metric, or for one at each operating point.
-
-    θ holds a coefficient for each column, then an intercept for each of the metrics.
-    """
+    def scale(self) -> float: ...
 
     @property
     def metrics(self) -> tuple[Metric, ...]: ...
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]: ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ class Likelihood:
     """Mean log-likelihood of logistic regression."""
 
     rows: SummedRows
-    scale: float = 1.0
+    scale: ClassVar[float] = 1.0
+    metrics: ClassVar[tuple[Metric, ...]] = ()
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Σ w·log p(y) / Σ w and its gradient."""
@@ -84,10 +81,6 @@ class SoftMetric:
     def metrics(self) -> tuple[Metric, ...]:
         return (self.metric,)
 
-    @property
-    def sign(self) -> float:
-        return 1.0 if self.metric.greater_is_better else -1.0
-
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """U and its gradient at θ, intercept last."""
         (hits, alarms), by_class = self.rows.sums(theta, self.gamma)
@@ -97,8 +90,9 @@ class SoftMetric:
         if not (math.isfinite(value) and math.isfinite(by_hits + by_alarms)):
             # Undefined counts: worse than anything, so that a search turns back.
             return UNDEFINED * self.scale, np.zeros(theta.size)
+        sign = 1.0 if self.metric.greater_is_better else -1.0
         gradient = self.gamma * (by_hits * by_class[0] + by_alarms * by_class[1])
-        return self.sign * value, self.sign * gradient
+        return sign * value, sign * gradient
 
 
 TABLED_WEIGHTS = 32  # distinct weights whose powers fit in a small table
@@ -151,33 +145,26 @@ def expected_f(
     undefined: float = 0.0,
     n_threads: int = 1,
 ) -> tuple[float, Floats]:
-    """E[F] of labels drawn with probabilities p against the gold, and its slopes in p.
+    """E[F] of labels drawn with probabilities p against the gold, and ∂E[F]/∂p_i.
 
-    Parameters
-    ----------
-    p, q : ndarray
-        Probability that a row is predicted positive, and 1-p with all its digits.
-    gold : Gold
-        Gold labels, and the positive weights with which items are counted.
-    b2 : float
-        β².
-    undefined : float, default=0.0
-        Value of 0/0: no gold positive and none predicted.
-    n_threads : int, default=1
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    value : float
-        E[F], to about 1e-13 of itself.
-    slopes : ndarray
-        ∂E[F]/∂p_i, in O(nQ) with Q about 20 to 70 nodes.
+    q is 1-p with all its digits, b2 is β², `undefined` the value of 0/0: no gold
+    positive and none predicted. E[F] is right to about 1e-13 of itself; O(nQ) with Q
+    about 20 to 70 nodes. The result does not depend on the number of threads.
     """
     from argmetric._expected.kernels.nodes import exponential_sum
     from argmetric.train.kernels import expected as kernels
 
-    if gold.total == 0:
-        return _without_gold(p, q, undefined)
+    if gold.total == 0:  # 0/0 when nothing is predicted, 0 otherwise
+        certain, slopes = np.flatnonzero(q == 0), np.zeros(p.size)
+        with np.errstate(divide="ignore"):
+            logs = np.where(p <= 0.5, np.log1p(-p), np.log(q))
+        if certain.size == 0:
+            value = undefined * math.exp(float(logs.sum()))
+            return value, -value / q
+        if certain.size == 1:
+            others = float(np.delete(logs, certain).sum())
+            slopes[certain] = -undefined * math.exp(others)
+        return 0.0, slopes
     least = float(gold.weight[gold.positive].min())
     base = b2 * gold.total
     s, w = exponential_sum(1.0, base + least, base + float(gold.weight.sum()))
@@ -199,21 +186,6 @@ def expected_f(
 
     in_blocks(finish, p.size, n_threads)
     return float(heights @ hits), slopes
-
-
-def _without_gold(p: Floats, q: Floats, undefined: float) -> tuple[float, Floats]:
-    """No gold positive: 0/0 when nothing is predicted, 0 otherwise."""
-    certain = np.flatnonzero(q == 0)
-    slopes = np.zeros(p.size)
-    with np.errstate(divide="ignore"):
-        logs = np.where(p <= 0.5, np.log1p(-p), np.log(q))
-    if certain.size == 0:
-        value = undefined * math.exp(float(logs.sum()))
-        return value, -value / q
-    if certain.size == 1:
-        others = float(np.delete(logs, certain).sum())
-        slopes[certain] = -undefined * math.exp(others)
-    return 0.0, slopes
 
 
 @dataclass(frozen=True)
@@ -268,7 +240,7 @@ class OperatingPoints:
         U(θ, b) = 1/M · Σ_m U_m(θ, b_m).
     """
 
-    goals: tuple[MetricGoal, ...]
+    goals: tuple[Objective, ...]
     scale: ClassVar[float] = 1.0
 
     @property

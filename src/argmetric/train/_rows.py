@@ -44,7 +44,8 @@ def read_weights(
     y: npt.NDArray[Any], labels: TrainingClasses, sample_weight: Any, class_weight: Any
 ) -> Floats:
     """Row weights times class weights; both classes need some weight."""
-    weight = _sample_weights(sample_weight, y.shape[0])
+    checked = check_weight(sample_weight, (y.shape[0],), "y")
+    weight = np.ones(y.shape[0]) if checked is None else checked
     second = y == labels.classes[1]
     sizes = np.array([weight[~second].sum(), weight[second].sum()])
     factor = np.ones(2)
@@ -87,20 +88,12 @@ def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
     return factor
 
 
-def _sample_weights(weight: Any, n: int) -> Floats:
-    """Finite weights, none negative, one per row."""
-    checked = check_weight(weight, (n,), "y")
-    return np.ones(n) if checked is None else checked
-
-
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 BLOCK = 16_384  # rows whose sums are formed together, whatever the number of threads
 
 
-def in_blocks(
-    work: Callable[[int, int], Result], n: int, n_threads: int
-) -> list[Result]:
+def in_blocks(work: Callable[[int, int], T], n: int, n_threads: int) -> list[T]:
     """work(start, stop) over fixed blocks of rows, the results in their order."""
     starts = range(0, n, BLOCK)
     if n_threads == 1 or len(starts) <= 1:
@@ -142,20 +135,15 @@ class SummedRows(Protocol):
 
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
-    ) -> tuple[Floats, Floats]:
-        """Sums and slopes of the two classes, as in `_kernels.logistic`."""
+    ) -> tuple[Floats, Floats]: ...
 
-    def moments(self) -> tuple[Floats, Floats]:
-        """Weighted mean and variance of every column."""
+    def moments(self) -> tuple[Floats, Floats]: ...
 
-    def least_margin(self, theta: Floats) -> float:
-        """The least margin on the right side of any row; negative where one errs."""
+    def least_margin(self, theta: Floats) -> float: ...
 
-    def take(self, rows: Integers, weight: Floats) -> TrainingRows:
-        """Some rows in memory, with weights of their own."""
+    def take(self, rows: Integers, weight: Floats) -> TrainingRows: ...
 
-    def in_memory(self) -> TrainingRows:
-        """All of them."""
+    def in_memory(self) -> TrainingRows: ...
 
 
 @dataclass(frozen=True)
@@ -217,10 +205,8 @@ class TrainingRows:
             run(*self._arrays, start, stop, *known, *model, likelihood, sums, slopes)
             return sums, slopes
 
-        parts = in_blocks(work, self.n, self.n_threads)
-        sums = np.sum([part[0] for part in parts], axis=0)
-        slopes = np.sum([part[1] for part in parts], axis=0)
-        return sums, slopes
+        sums, slopes = zip(*in_blocks(work, self.n, self.n_threads), strict=True)
+        return np.sum(sums, axis=0), np.sum(slopes, axis=0)
 
     def margins(self, theta: Floats) -> Floats:
         """Margins z = x·θ + θ₀ of every row."""

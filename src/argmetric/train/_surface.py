@@ -105,11 +105,8 @@ class MetricSurfaceDisplay:
         positive = one_per_row(clear_labels(y), "y")
         check_length(positive, "y", x.size, "X")
         gamma = check_number(gamma, "gamma", low=0.0, strict=True)
-        grid0, grid1 = np.linspace(-25, 15, 101), np.linspace(-20, 20, 101)
-        if theta0 is not None:
-            grid0 = _grid(theta0, "theta0")
-        if theta1 is not None:
-            grid1 = _grid(theta1, "theta1")
+        grid0 = _grid(theta0, "theta0", np.linspace(-25, 15, 101))
+        grid1 = _grid(theta1, "theta1", np.linspace(-20, 20, 101))
         likelihood = isinstance(metric, str) and metric == "log_likelihood"
         found = None if likelihood else get_metric(metric)
 
@@ -163,7 +160,10 @@ class MetricSurfaceDisplay:
             )
             ax.figure.colorbar(self.surface_, ax=ax, label=self.name)
         else:
-            ax = self._solid_axes(ax)
+            if ax is None:
+                ax = new_axes(None, subplot_kw={"projection": "3d"})
+            elif getattr(ax, "name", "") != "3d":
+                raise ValueError('kind="surface" needs axes made with projection="3d"')
             pairs = np.meshgrid(self.theta0, self.theta1)
             style = {"cmap": "viridis", "rcount": 101, "ccount": 101}
             style |= {"linewidth": 0, "antialiased": False}  # no seams between cells
@@ -171,14 +171,6 @@ class MetricSurfaceDisplay:
         ax.set(xlabel="θ₀", ylabel="θ₁", title=self.name)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _solid_axes(self, ax: Any) -> Any:
-        """Axes with three dimensions."""
-        if ax is None:
-            return new_axes(None, subplot_kw={"projection": "3d"})
-        if getattr(ax, "name", "") != "3d":
-            raise ValueError('kind="surface" needs axes made with projection="3d"')
-        return ax
 
 
 def _finite(values: Any, name: str) -> Floats:
@@ -191,8 +183,10 @@ def _finite(values: Any, name: str) -> Floats:
     return found
 
 
-def _grid(values: Any, name: str) -> Floats:
+def _grid(values: Any, name: str, default: Floats) -> Floats:
     """Values of one parameter: a list of them, or one."""
+    if values is None:
+        return default
     found = _finite(values if np.iterable(values) else [values], name)
     if found.ndim != 1:
         raise ValueError(

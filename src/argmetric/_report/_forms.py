@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else."""
+"""A report as one HTML file that needs nothing else, as Markdown, and as plain text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from argmetric._report._curves import BETAS, FLOORS
-from argmetric._report._figures import Place
-from argmetric._report._plain import SIGNS
-from argmetric._report._report import Report, require_page
+from argmetric._report._figures import FigurePlace
+from argmetric._report._report import PageTable, Report, Row, require_page
 from argmetric._results.display import metric_title
 
+SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
+# What Markdown, and HTML within it, would take for a sign of its own
+_SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
+_NO_MENTION = "@\u2060"  # a name after it would be called upon in chat
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 SCRIPTS = {"curves": "page.js", "histogram": "monitor.js"}  # by what they work with
 
@@ -34,7 +38,7 @@ def as_html(report: Report) -> str:
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     page = template.render(
         report=report,
-        place=Place,
+        place=FigurePlace,
         data=None if data is None else _embedded(data),
         controls=controls,
         signs=SIGNS,
@@ -107,3 +111,79 @@ def _controls(curves: dict[str, Any]) -> dict[str, Any]:
 
 def _units(values: list[float]) -> list[int | None]:
     return [round(x * UNIT) if math.isfinite(x) else None for x in values]
+
+
+def as_markdown(report: Report) -> Iterator[str]:
+    """Lines for pull requests and chat."""
+    yield f"# {_quoted(report.title)}\n"
+    yield f"{_quoted(report.subtitle)}\n"
+    for card in report.cards:
+        below = f" ({_quoted(card.below)})" if card.below else ""
+        yield f"- {_quoted(card.name)}: **{_quoted(card.value)}**{below}"
+    yield ""
+    if report.assumptions:
+        yield f"Assumes: {_quoted('; '.join(report.assumptions))}.\n"
+    yield from (f"Note: {_quoted(note)}\n" for note in report.notes)
+    for section in report.sections:
+        yield f"## {_quoted(section.title)}\n"
+        yield from (f"{_quoted(text)}\n" for text in section.text)
+        for table in section.tables:
+            yield from _markdown_table(table)
+        for example in section.examples:
+            for name, words in example.items():
+                yield f"- {name}: {_quoted(_sentence(words))}"
+            yield ""
+
+
+def _sentence(words: Any) -> str:
+    """A sentence, with what is to be said of its pieces."""
+    return " ".join(
+        f"[{text}: {type_} {SIGNS[mark]}]" if mark else text
+        for text, mark, type_ in words
+    )
+
+
+def _markdown_table(table: PageTable) -> Iterator[str]:
+    if any(table.header):
+        yield f"{_quoted(table.caption)}:\n"
+    cells = [tuple(map(_quoted, row)) for row in (table.header, *table.rows)]
+    right = ("---", *["---:"] * (len(table.header) - 1))
+    yield from (f"| {' | '.join(row)} |" for row in (cells[0], right, *cells[1:]))
+    yield ""
+
+
+def _quoted(text: str) -> str:
+    text = " ".join(text.split()).replace("@", _NO_MENTION)
+    return _SIGNS.sub(r"\\\1", text)
+
+
+def as_text(report: Report) -> Iterator[str]:
+    """Lines for a terminal."""
+    yield from (_clean(report.title), _clean(report.subtitle), "")
+    yield from _aligned([(card.name, card.value, card.below) for card in report.cards])
+    yield from (f"  assumes: {_clean(one)}" for one in report.assumptions)
+    yield from (f"  note: {_clean(one)}" for one in report.notes)
+    for section in report.sections:
+        yield from ("", _clean(section.title))
+        yield from (f"  {_clean(text)}" for text in section.text)
+        for table in section.tables:
+            rows = [table.header, *table.rows] if any(table.header) else table.rows
+            yield from [""] * (section.key != "change")
+            yield from _aligned(list(rows))
+        for example in section.examples:
+            yield ""
+            for name, words in example.items():
+                yield f"  {name:<9}  {_clean(_sentence(words))}"
+
+
+def _aligned(rows: list[Row]) -> Iterator[str]:
+    rows = [tuple(map(_clean, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def _clean(text: str) -> str:
+    """On one line, without signs that a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
