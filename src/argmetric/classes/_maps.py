@@ -15,7 +15,6 @@ from argmetric._calibrate.calibrator import (
 )
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.maps import check_temperature
-from argmetric._input.classes import check_class_probabilities, given_classes
 from argmetric._input.labels import plain_label
 from argmetric._input.odds import NEAREST
 from argmetric._input.types import Booleans, Floats
@@ -28,6 +27,7 @@ from argmetric._results.pictures import (
     draw_map,
     drawing,
 )
+from argmetric.classes._input import check_class_probabilities, given_classes
 
 SHOWN = 4  # classes whose biases are printed
 
@@ -161,7 +161,7 @@ class ClassMatrixMap(ClassMap):
     >>> import argmetric as am
     >>> y = ["ant", "bee", "cow", "bee", "cow", "cow"]
     >>> P = [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.2, 0.4, 0.4]] * 2
-    >>> found = am.calibrate(y, P)
+    >>> found = am.classes.calibrate(y, P)
     >>> found.apply([[0.5, 0.3, 0.2]]).round(2)
     array([[0.37, 0.31, 0.33]])
     >>> len(found.alternatives)

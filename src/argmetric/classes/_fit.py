@@ -7,12 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.class_maps import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
-    log_softmax,
-    tempered,
-)
 from argmetric._calibrate.fit import HOTTEST, _root
 from argmetric._calibrate.logistic import rounded, row_blocks
 from argmetric._calibrate.reference import row_count
@@ -20,6 +14,12 @@ from argmetric._input.odds import NEAREST
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_weight
 from argmetric._results.discrete import dot
+from argmetric.classes._maps import (
+    ClassMatrixMap,
+    ClassTemperatureMap,
+    log_softmax,
+    tempered,
+)
 
 # Standard deviations and precisions of the normal prior, centred at no change. They
 # were chosen by held-out log-loss and macro-F1 on real models.
