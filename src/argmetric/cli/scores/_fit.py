@@ -159,7 +159,7 @@ def _tuned(
         else:
             how |= {**rows.how, "pos_label": rows.positive}
         chosen: Any = None if how.get("cost") else metrics
-        found: Any = am.tune(rows.y, rows.p, chosen, **how)
+        found: Any = rows.verbs.tune(rows.y, rows.p, chosen, **how)
     rules = [*found.values()] if isinstance(found, dict) else [found]
     if rows.way == "wide":
         kind, names = am.MultiLabelRule, tuple(rows.names)
@@ -346,9 +346,10 @@ def _fitted(o: Given, source: Input) -> tuple[Rows, Any, Any]:
         else:
             y, weights = y.astype(bool), load_weights(rows.table, o.weight)
             how |= {"method": o.method or DEFAULT, "sample_weight": weights}
-        calibrator = am.calibrate(y, rows.checked, **how)
+        calibrator = rows.verbs.calibrate(y, rows.checked, **how)
         how |= {**more, "random_state": o.seed}
-        check = am.calibration_check(y, rows.checked, metric, **how)
+        verb = am.classes.check if rows.way == "classes" else am.calibration_check
+        check = verb(y, rows.checked, metric, **how)
     rows.metric = check.metric
     return rows, calibrator, check
 

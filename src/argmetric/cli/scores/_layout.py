@@ -17,10 +17,9 @@ import numpy as np
 
 import argmetric as am
 from argmetric import _files as files
-from argmetric._input.classes import SUM_TOLERANCE
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
-from argmetric._input.validation import Probabilities
+from argmetric._input.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _judge
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
@@ -121,25 +120,26 @@ class Rows:
         name = "calibrator" if self.reference is None else "reference"
         return {"logits": self.logits, name: getattr(self, name)}
 
+    @property
+    def verbs(self) -> Any:
+        """The module whose functions take these rows."""
+        return am.classes if self.way == "classes" else am
+
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
         how: Any = {**self.how, **self.scoring, **options}
-        return am.decide(self.checked, self.metric, **how)
+        return self.verbs.decide(self.checked, self.metric, **how)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:
         """Return the score to expect of a decision."""
         how: Any = {**self.how, **self.scoring, **options}
-        return am.forecast(self.checked, labels, self.metric, coverage, **how)
+        return self.verbs.forecast(self.checked, labels, self.metric, coverage, **how)
 
     def evaluate(self, labels: Any) -> Any:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
-        how: Any = {
-            **self.how,
-            **({"one_label": True} if self.way == "classes" else {}),
-        }
-        return am.evaluate(self.y, labels, self.metric, **how)
+        return self.verbs.evaluate(self.y, labels, self.metric, **self.how)
 
     def described(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""
