@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate.class_maps import ClassTemperatureMap
 from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.maps import (
     BetaMap,
@@ -28,6 +27,7 @@ from argmetric._calibrate.maps import (
     TemperatureMap,
 )
 from argmetric._calibrate.spline import SplineMap
+from argmetric.classes import ClassTemperatureMap
 from calibrated import (
     METHODS,
     NEW,
@@ -145,7 +145,8 @@ def test_temperature_of_classes_equals_theirs(from_scores):
         "temperature",
         z[:50] if from_scores else P[:50],
     )
-    ours = am.calibrate(y, z if from_scores else P, "temperature", logits=from_scores)
+    given = z if from_scores else P
+    ours = am.classes.calibrate(y, given, "temperature", logits=from_scores)
     assert isinstance(ours, ClassTemperatureMap)
     assert ours.method == "temperature"
     assert ours.temperature == pytest.approx(2.5, rel=0.1)
