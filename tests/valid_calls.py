@@ -189,9 +189,6 @@ CALLS: dict[str, Call] = {
     "tune, several labels": of(
         am.tune, y=PAIR_Y, p=PAIR, metric="f1", average="macro", n_bootstrap=0, cv=0
     ),
-    "tune, several classes": of(
-        am.tune, y=list("abca"), p=THREE, metric="f1", n_bootstrap=2, cv=2
-    ),
     "tune, no labels": of(am.tune, y=None, p=P, metric="f1", n_bootstrap=2),
     "argmetric.calibrate": Call(
         am.calibrate,

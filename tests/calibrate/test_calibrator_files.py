@@ -52,7 +52,9 @@ def every_kind():
     shares = {"prevalence": [0.2, 0.8, 0.0], "reference_prevalence": [0.5, 0.3, 0.2]}
     maps.append(am.classes.adjust_prior(scores, classes=["a", "b", "c"], **shares))
     methods = ("matrix", "temperature")
-    return maps + [am.calibrate([0, 1, 2, 0], scores, method) for method in methods]
+    return maps + [
+        am.classes.calibrate([0, 1, 2, 0], scores, method) for method in methods
+    ]
 
 
 @pytest.mark.parametrize("fitted", every_kind(), ids=lambda one: one.kind)

@@ -8,13 +8,13 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric._expected import plan
-from argmetric.classes import ClassBatch
 from argmetric.classes._laws import (
     drawn_law,
     drawn_scores,
     law_of_hits,
     law_over_maps,
 )
+from argmetric.classes._prepare import ClassBatch
 from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
 from class_oracle import all_truths, few_rows
@@ -127,7 +127,7 @@ def test_laws_are_those_of_all_truths(drawn, monkeypatch):
 
 def test_a_certain_score_is_certain():
     how = {"classes": [0, 1], "zero_division": 0}
-    f = am.forecast([[0, 1], [1, 0]], [1, 0], "f2", **how)
+    f = am.classes.forecast([[0, 1], [1, 0]], [1, 0], "f2", **how)
     assert (f.mean, f.interval, f.std) == (1.0, (1.0, 1.0), 0.0)
     actual = am.classes.evaluate([1, 0], [1, 0], "f2", **how)
     assert f.surprise(actual) is None

@@ -345,7 +345,7 @@ def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
     ended = run("tune", write(), *asked, "-o", "{metric}.json", "--json")
     assert ended.code == 0, ended.err
     how: Any = {"classes": NAMES, "average": "macro", "random_state": 0}
-    rules = am.tune(Y, P, ["f1", "jaccard"], **how)
+    rules = am.classes.tune(Y, P, ["f1", "jaccard"], **how)
     found = json.loads(ended.out)
     assert found["rules"] == [plain(one.to_dict()) for one in rules.values()]
 

@@ -235,7 +235,7 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
     own = clone(inner).fit(X[train], y[train])
     new = own.decision_function(X[batch]) if logits else own.predict_proba(X[batch])
     given = {"reference": (y[train], scores), "logits": logits, "classes": list("abc")}
-    decision, by_hand = fitted.decide(X[batch]), am.decide(new, metric, **given)
+    decision, by_hand = fitted.decide(X[batch]), am.classes.decide(new, metric, **given)
     assert decision.labels.tolist() == by_hand.labels.tolist()
     assert decision.expected == pytest.approx(by_hand.expected, rel=1e-9)
     law = by_hand.forecast()

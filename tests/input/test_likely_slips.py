@@ -63,7 +63,7 @@ def test_both_columns_to_calibrate():
     assert am.classes.calibrate(Y, BOTH).n_classes == 2
     with pytest.raises(ValueError, match=r"such as p\[:, 1\]"):
         am.tune(None, BOTH)
-    with pytest.raises(ValueError, match=r"p\[:, 1\] for 1"):
+    with pytest.raises(ValueError, match=r"such as p\[:, 1\], or a matrix y"):
         am.tune(Y, BOTH)
 
 

@@ -108,10 +108,10 @@ def test_the_sample_has_every_row_as_often(tmp_path, monkeypatch):
     folder = write_parts(tmp_path / "in", table, [10, 400])
     monkeypatch.setattr(room, "SAMPLE_ROWS", 300)
     seen = []
-    plain = room.decide_in_memory
+    plain = room.decide
     monkeypatch.setattr(
         room,
-        "decide_in_memory",
+        "decide",
         lambda p, *a, **k: (seen.append(p), plain(p, *a, **k))[1],
     )
     for seed in range(20):

@@ -202,10 +202,10 @@ def tune_matrix(
     calibrator: Any,
 ) -> list[MultiLabelRule]:
     """A rule for each column of labels, or one for all cells."""
-    for name, value in (("groups", groups), ("pos_label", pos_label)):
+    for option, value in (("groups", groups), ("pos_label", pos_label)):
         if value is not None:
             raise ValueError(
-                f"{name} goes with one column of scores, not with a matrix"
+                f"{option} goes with one column of scores, not with a matrix"
             )
     if not is_sparse(y) and label_array(y).ndim == 1:
         way_out = "the column of the positive class, such as p[:, 1], or a matrix y"

@@ -27,7 +27,8 @@ from argmetric.classes._maps import (
     log_softmax,
 )
 
-ROUNDS = 2000
+METHODS = ("matrix", "temperature")
+ROUNDS = 2000  # most of them, of estimated shares
 SETTLED = 1e-10  # change of a share at which rounds end
 
 
@@ -179,7 +180,8 @@ def calibrate(
     >>> am.classes.calibrate(y, P).apply([[0.5, 0.3, 0.2]]).round(2)
     array([[0.37, 0.31, 0.33]])
     """
-    check_class_method(method)
+    if method is not None:
+        check_choice(method, "method", METHODS)
     logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     if scores.size == 0:
@@ -189,12 +191,6 @@ def calibrate(
     if method == "temperature":
         return fit_class_temperature(code, scores, sample_weight, logits=logits)
     return fit_class_matrix(code, scores, sample_weight, logits=logits, classes=names)
-
-
-def check_class_method(method: Any) -> None:
-    """Refuse a method that is none of several classes."""
-    if method not in (None, "auto"):
-        check_choice(method, "method", ("matrix", "temperature"))
 
 
 def adjust_prior(

@@ -23,10 +23,15 @@ from argmetric._calibration_check import (
     routes_of,
     wilson,
 )
-from argmetric._input.arguments import check_count, check_flag, check_seed
+from argmetric._input.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_seed,
+)
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Integers
-from argmetric.classes._calibrate import check_class_method
+from argmetric.classes._calibrate import METHODS
 from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
 from argmetric.classes._climb import most_probable
 from argmetric.classes._decide import decide_batch
@@ -104,7 +109,8 @@ def check(
     >>> am.classes.check(y, p).fit_to_decide
     'yes'
     """
-    check_class_method(method)
+    if method is not None:
+        check_choice(method, "method", METHODS)
     n_bins = check_count(n_bins, "n_bins", low=2, high=MOST_BINS_OR_SAMPLES)
     n_bootstrap = check_count(
         n_bootstrap, "n_bootstrap", low=2, high=MOST_BINS_OR_SAMPLES

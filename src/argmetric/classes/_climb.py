@@ -97,16 +97,9 @@ def gains_of(rows: Rows, metric: ClassGain) -> Floats:
 def decide_rows(
     rows: Rows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
-    """The best labels found, as numbers of columns.
+    """The best labels found, as numbers of columns: of every group by itself.
 
-    Parameters
-    ----------
-    rows : Rows
-        Probabilities, groups and limits.
-    metric : ClassMetric
-        What is maximised, in every group by itself.
-    start : ndarray, optional
-        Labels within the limits to begin with; by default the most probable classes.
+    `start` holds labels within the limits; by default the most probable classes.
     """
     if isinstance(metric, ClassFunction):
         return _decide_own(rows, metric)

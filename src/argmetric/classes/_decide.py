@@ -142,7 +142,9 @@ def decide_batch(
     given = {name: value for name, value in limits.items() if value is not None}
     labels, bound = _no_worse(rows, metric, decide_rows(rows, metric)), math.nan
     if given:
-        _refuse_limits(metric, given)
+        if isinstance(metric, ClassAgreement | ClassFunction):
+            limited = " and ".join(given)
+            raise ValueError(f"{limited} cannot be kept for {metric.name}")
         rows = with_limits(rows, batch.classes, **given)
         if not keeps_limits(rows, labels):
             labels, bound = _within(rows, batch.classes, metric, labels)
@@ -150,7 +152,9 @@ def decide_batch(
                 labels = _no_worse(rows, metric, labels)
     if certificate and math.isnan(bound):
         bound = upper_bound(rows, metric, labels)
-    return _told(batch, rows, metric, labels, bound if certificate else math.nan, given)
+    return _decision_of(
+        batch, rows, metric, labels, bound if certificate else math.nan, given
+    )
 
 
 def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
@@ -185,13 +189,7 @@ def _within(
     return decide_rows(rows, metric, start), math.nan
 
 
-def _refuse_limits(metric: ClassMetric, given: dict[str, Any]) -> None:
-    named_limits = " and ".join(given)
-    if isinstance(metric, ClassAgreement | ClassFunction):
-        raise ValueError(f"{named_limits} cannot be kept for {metric.name}")
-
-
-def _told(
+def _decision_of(
     batch: ClassBatch,
     rows: Rows,
     metric: ClassMetric,

@@ -133,25 +133,19 @@ class ActualClassScore(float, Result):
         side = min(2.4 + 0.45 * count, 9.0)
         words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
         with drawing(ax, (side, side), **words) as ax:
-            draw_confusion(ax, self.confusion, [str(one) for one in self.classes])
+            counts, names = self.confusion, [str(one) for one in self.classes]
+            share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+            ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+            ax.set_xticks(range(count), names, rotation=45, ha="right")
+            ax.set_yticks(range(count), names)
+            for (truth, said), n in np.ndenumerate(counts):
+                if count <= WRITTEN:
+                    how = {"color": "wk"[int(share[truth, said] <= 0.5)]}
+                    ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
     def _title(self) -> str:
         return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
-
-
-def draw_confusion(ax: Any, counts: Floats, names: list[str]) -> None:
-    """Draw a table of counts, true classes from top to bottom."""
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    places = range(len(names))
-    ax.set_xticks(places, names, rotation=45, ha="right")
-    ax.set_yticks(places, names)
-    if len(names) > WRITTEN:
-        return
-    for (truth, said), count in np.ndenumerate(counts):
-        colour = "wk"[int(share[truth, said] <= 0.5)]
-        ax.text(said, truth, f"{count:,.0f}", ha="center", va="center", color=colour)
 
 
 def evaluate(

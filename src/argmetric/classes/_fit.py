@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.fit import HOTTEST, _root
+from argmetric._calibrate.fit import HOTTEST, root_of
 from argmetric._calibrate.logistic import rounded, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._input.odds import NEAREST
@@ -86,7 +86,7 @@ def fit_class_temperature(
         p = np.exp(log_softmax(inverse * z))
         return dot(w, wanted - (p * z).sum(axis=1))
 
-    return ClassTemperatureMap(1 / _root(falling), n_classes, n=n)
+    return ClassTemperatureMap(1 / root_of(falling), n_classes, n=n)
 
 
 _WRONG_ORDER = (

@@ -36,21 +36,10 @@ def class_codes(
 ) -> tuple[Integers, tuple[Any, ...]]:
     """Number of the column of every label, and the labels of the columns.
 
-    Parameters
-    ----------
-    y : array-like
-        One label per row.
-    p : array-like or frame
-        What the user gave; the columns of a frame may have the names of classes.
-    scores : ndarray
-        The matrix of `p`, one column per class.
-    given : array-like, optional
-        The class of each column; without it the names of the columns count, and
-        without these the order of the sorted labels.
-    several : bool, default=False
-        Whether y must have two classes or more.
-    numbered : bool, default=False
-        Whether whole numbers from 0 that do not cover all columns number the columns.
+    `scores` is the matrix of `p`, and `given` the class of each column; without it the
+    names of a frame's columns count, and without these the order of the sorted labels.
+    With `several` y must have two classes or more; with `numbered` whole numbers from 0
+    that do not cover all columns number the columns.
     """
     array = one_per_row(label_array(y), "y")
     refuse_missing(array, "y")
@@ -137,18 +126,8 @@ def check_class_probabilities(
     """Class probabilities whose rows sum to 1, or an error that says what to do.
 
     A row that misses 1 by at most 0.001 is divided by its sum. With `logits` the
-    scores before the softmax come back as they are; they must be finite.
-
-    Parameters
-    ----------
-    scores : array-like
-        One row per item, one column per class.
-    name : str, default="p"
-        What messages call it.
-    logits : bool, default=False
-        Whether they are scores before the softmax.
-    first : int, default=0
-        The row of a file at which an array begins, for messages.
+    scores before the softmax come back as they are; they must be finite. `first` is the
+    row of a file at which the array begins, for messages.
     """
     if is_sparse(scores):
         raise TypeError(f"{name} must be dense: pass {name}.toarray()")
@@ -204,16 +183,7 @@ def of_each_class(
 ) -> Floats:
     """One number per class: from a number, a sequence, or a dict by class.
 
-    Parameters
-    ----------
-    value : number, sequence, mapping or None
-        What the user gave.
-    classes : tuple
-        The class of each column.
-    name : str
-        What messages call it.
-    otherwise : float
-        For classes that are not named.
+    `otherwise` is that of classes that the dict does not name.
     """
     count = len(classes)
     if value is None:

@@ -59,16 +59,8 @@ def best_within(
     """Labels of the highest sum of gains within the limits, and a bound on it.
 
     With budgets alone they are the best, at any size. With floors they are the best of
-    small groups, and near the bound of large ones; each group has its bound.
-
-    Parameters
-    ----------
-    rows : Rows
-        Probabilities and limits.
-    classes : tuple
-        The class of each column, for messages.
-    gains : ndarray of shape (rows, classes)
-        What each class of each row brings.
+    small groups, and near the bound of large ones; each group has its bound. `gains`
+    are what each class (column) of each row brings.
     """
     from argmetric.classes.kernels import limits
 

@@ -127,6 +127,8 @@ class Rows:
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
+        if self.way == "classes":  # the others are refused where they are given
+            options = {k: x for k, x in options.items() if k in ("min_recall", "prior")}
         how: Any = {**self.how, **self.scoring, **options}
         return self.verbs.decide(self.checked, self.metric, **how)
 
