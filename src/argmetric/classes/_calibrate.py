@@ -80,20 +80,11 @@ def estimated_shares(p: Floats, reference: Floats) -> Floats:
 class ClassPriorShift(ClassMap):
     """Rows proportional to p times π'/π of each class, Bayes' rule for new shares π'.
 
-    Attributes
-    ----------
-    shares : ndarray
-        The share π' of each class that holds now.
-    reference_shares : ndarray
-        The share π of each class where the probabilities were calibrated.
-    classes : tuple or None
-        Names of the columns.
-    n : int
-        Unlabelled rows that the shares were found on; 0 where they were known.
+    `n` is the number of unlabelled rows that π' was found on; 0 where it was known.
     """
 
-    shares: Floats
-    reference_shares: Floats
+    shares: Floats  # π', which holds now
+    reference_shares: Floats  # π, where the probabilities were calibrated
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "class_prior_shift"
@@ -170,7 +161,8 @@ def calibrate(
     Returns
     -------
     Calibrator
-        Its `draws` are other maps that fit these labels.
+        Its `draws` are other maps that fit these labels; that of a matrix has the
+        `shares` of the classes among them.
 
     Examples
     --------
@@ -179,6 +171,8 @@ def calibrate(
     >>> P = [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.2, 0.4, 0.4]] * 2
     >>> am.classes.calibrate(y, P).apply([[0.5, 0.3, 0.2]]).round(2)
     array([[0.37, 0.31, 0.33]])
+    >>> len(am.classes.calibrate(y, P).alternatives)
+    16
     """
     if method is not None:
         check_choice(method, "method", METHODS)

@@ -1,4 +1,4 @@
-"""What `decide` gives back for one label per row."""
+"""What `decide` gives back: one class for every row."""
 
 from __future__ import annotations
 

@@ -80,25 +80,25 @@ def decide_classes(
 ) -> ScaledClassDecision:
     """Choose one of several classes for every row.
 
-    A random sample of at most 200,000 rows is decided as by `argmetric.decide` with
-    `one_label=True`. The rule of that decision, the largest weight·p + offset, labels
-    all rows in one pass. The output has the same files, rows, order and columns, as
-    Parquet, plus the labels. It appears when it is complete. The files were opened
-    with `scores`, the columns of probabilities.
+    A random sample of at most 200,000 rows is decided as by `argmetric.classes.decide`.
+    The rule of that decision, the largest weight·p + offset, labels all rows in one
+    pass. The output has the same files, rows, order and columns, as Parquet, plus the
+    labels. It appears when it is complete. The files were opened with `scores`, the
+    columns of probabilities.
 
     Parameters
     ----------
     metric, average, zero_division
-        See `argmetric.decide`; a metric whose decisions are such a rule.
+        See `argmetric.classes.decide`; a metric whose decisions are such a rule.
     output : str or path
         The folder to write. One of an earlier run is replaced.
     classes : array-like, optional
         The class of each of the columns `scores`; by default their names.
     calibrator, reference : optional
-        See `argmetric.decide`; the reference is in memory.
+        See `argmetric.classes.decide`; the reference is in memory.
     rule : MultiClassRule, optional
-        The rule to apply, such as `ClassDecision.rule` or that of `argmetric.tune`; by
-        default it is found on the sample.
+        The rule to apply, such as `ClassDecision.rule` or that of
+        `argmetric.classes.tune`; by default it is found on the sample.
     random_state : int, default=0
         Seed of the sample, which is smaller where memory is short.
     resume : bool, default=False
