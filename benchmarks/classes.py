@@ -78,9 +78,7 @@ def enumerate_all(*, quick: bool, half: str | None) -> None:
         for n, count in shapes * (3 if quick else 25):
             p = lopsided(rng, n, count)
             value = enumerated(p, absent)
-            d = am.decide(
-                p, "f1", one_label=True, zero_division=absent, certificate=True
-            )
+            d = am.classes.decide(p, "f1", zero_division=absent, certificate=True)
             gaps.append(100 * (value(None) - value(d.codes)))
             errors.append(100 * abs(d.expected - value(d.codes)))
             if not math.isnan(d.upper_bound):
@@ -106,11 +104,11 @@ def enumerate_all(*, quick: bool, half: str | None) -> None:
         over, off = [], []
         for _ in range(2 if quick else 10):
             p = lopsided(rng, n, 10)
-            d = am.decide(p, "f1", one_label=True, zero_division=0)
+            d = am.classes.decide(p, "f1", zero_division=0)
             h = np.bincount(d.codes, p[np.arange(n), d.codes], 10)
             ratio = 2 * h / (np.bincount(d.codes, minlength=10) + p.sum(axis=0))
             over.append(100 * (ratio.mean() - d.expected))
-            left = am.decide(p, "f1", one_label=True)
+            left = am.classes.decide(p, "f1")
             off.append(100 * (left.expected - drawn_left_out(rng, p, left.codes)))
         emit("enumerate", "ratio minus exact", statistics.mean(over), "points", rows=n)
         emit(
@@ -202,7 +200,7 @@ def decide(*, quick: bool, half: str | None) -> None:
     for s in settings(quick, half, tune=True):
         shares = np.bincount(s.case.reference[0][: s.m], minlength=s.case.count) + 0.5
         for name, absent in CONVENTIONS.items():
-            decision = am.decide(
+            decision = am.classes.decide(
                 s.P,
                 "f1",
                 classes=range(s.case.count),
@@ -247,10 +245,9 @@ def forecast(*, quick: bool, half: str | None) -> None:
         for s in settings(quick, half, tune=False):
             names = range(s.case.count)
             how = {"classes": names, "zero_division": absent}
-            d = am.decide(s.P, metric, calibrator=s.calibrator, **how)
+            d = am.classes.decide(s.P, metric, calibrator=s.calibrator, **how)
             law = d.forecast()
-            how["one_label"] = True
-            actual = float(am.evaluate(s.y, d.labels, metric, **how))
+            actual = float(am.classes.evaluate(s.y, d.labels, metric, **how))
             lines.append((s, actual, law))
         emit_ends(lines, metric=metric, convention=name)
 
@@ -281,7 +278,7 @@ def classifier(*, quick: bool, half: str | None) -> None:
                 rows = slice(start, start + size)
                 labels = fitted.decide(X[rows]).labels
                 law = fitted.forecast(X[rows], labels)
-                actual = float(am.evaluate(y[rows], labels, "f1", one_label=True))
+                actual = float(am.classes.evaluate(y[rows], labels, "f1"))
                 setting = Setting(case, TRAIN, size, None, None, y[rows], X[rows])
                 lines.append((setting, actual, law))
     emit_ends(lines, metric="f1", convention="left out", of="MetricClassifier")
@@ -296,10 +293,10 @@ def speed(*, quick: bool, half: str | None) -> None:
         mix = rng.dirichlet(np.ones(count)) * count * 0.3 + 0.01
         p = rng.standard_gamma(mix, (n, count)) + 1e-9
         p /= p.sum(axis=1, keepdims=True)
-        am.decide(p[:2000], "f1", one_label=True)
+        am.classes.decide(p[:2000], "f1")
 
         def call(p: np.ndarray = p) -> None:
-            am.decide(p, "f1", one_label=True)
+            am.classes.decide(p, "f1")
 
         took = min(wall_seconds(call) for _ in range(2))
         told = {"rows": n, "classes": count}

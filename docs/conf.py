@@ -91,9 +91,9 @@ RESULTS = {
     "argmetric.Calibrator",
     "argmetric.Decision",
     "argmetric.Forecast",
-    "argmetric.MultiClassRule",
     "argmetric.MultiLabelRule",
     "argmetric.RankingPrinciple",
+    "argmetric.classes.MultiClassRule",
 }
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 MODULES = (
     "argmetric",
+    "classes",
     "integrations",
     "metrics",
     "scale",

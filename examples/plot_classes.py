@@ -15,7 +15,7 @@ rng = np.random.default_rng(7)
 P = rng.dirichlet([5.0, 1.2, 0.8, 0.4], 3000)
 y = (P.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
 names = np.array(["ok", "late", "lost", "fraud"])
-decision = am.decide(P, "f1", classes=names)
+decision = am.classes.decide(P, "f1", classes=names)
 print(decision)
 
 # %%
@@ -28,4 +28,4 @@ plt.show()
 low, high = decision.forecast().interval
 print(f"forecast       {decision.expected:.3f}, from {low:.3f} to {high:.3f}")
 for name, z in (("decided", decision.labels), ("most probable", names[P.argmax(1)])):
-    print(f"{name:14} {am.evaluate(names[y], z, 'f1', one_label=True):.3f}")
+    print(f"{name:14} {am.classes.evaluate(names[y], z, 'f1'):.3f}")

@@ -13,14 +13,13 @@ import numpy as np
 
 import argmetric as am
 import postgres
-from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
-from argmetric._calibrate.class_shares import ClassPriorShift
 from argmetric._calibrate.maps import (
     BetaMap,
     IsotonicMap,
     PlattMap,
     TemperatureMap,
 )
+from argmetric.classes import ClassMatrixMap, ClassPriorShift, ClassTemperatureMap
 
 INF, NAN = math.inf, math.nan
 N_RANDOM = 10_000
@@ -70,8 +69,10 @@ def matrix_rules():
     return {
         "labels": am.MultiLabelRule((*of_labels, am.Rule("f1", INF)), ("a", "b c", 7)),
         "micro": am.tune(labels, matrix, average="micro", **quick),
-        "classes": am.MultiClassRule(("x", "it's", "z"), weights, am.FBeta(1.0)),
-        "offsets": am.MultiClassRule(
+        "classes": am.classes.MultiClassRule(
+            ("x", "it's", "z"), weights, am.FBeta(1.0)
+        ),
+        "offsets": am.classes.MultiClassRule(
             (3, 1, 2), weights, am.FBeta(1.0), offsets=offsets
         ),
     }
@@ -88,7 +89,7 @@ def labelled_classes(n=400, seed=1):
 def mapped_rules():
     names, even = ("x", "it's", "z"), np.ones(3)
     weights, offsets = np.array([1.0, 0.5, 2.5]), np.array([0.0, 0.1, -0.05])
-    fitted = am.calibrate(*labelled_classes())
+    fitted = am.classes.calibrate(*labelled_classes())
     parts = {"matrix": fitted.matrix, "centre": fitted.centre}
     hot = ClassMatrixMap(1.1, fitted.biases, **parts, floor=0.02, temperature=1.7)
     plain = ClassMatrixMap(0.8, np.array([0.1, -0.2, 0.0]), lump=0.3, floor=0.01)
@@ -107,7 +108,7 @@ def mapped_rules():
         "class chain": (shifted, weights, offsets),
     }
     return {
-        name: am.MultiClassRule(
+        name: am.classes.MultiClassRule(
             names, w, am.FBeta(1.0), calibrator=calibrator, offsets=b
         )
         for name, (calibrator, w, b) in cases.items()

@@ -28,7 +28,7 @@ CHAIN = sequence.MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
 CALIBRATOR = am.calibrate(Y, P)
 RULE = am.tune(Y, P, n_bootstrap=0, cv=0)
 MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
-MULTI_CLASS = am.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
+MULTI_CLASS = am.classes.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
 FORECAST = am.forecast(P, Y)
 
@@ -188,9 +188,6 @@ CALLS: dict[str, Call] = {
     "tune, costs": of(am.tune, y=Y, p=P, cost=(1, 2), n_bootstrap=0, cv=None),
     "tune, several labels": of(
         am.tune, y=PAIR_Y, p=PAIR, metric="f1", average="macro", n_bootstrap=0, cv=0
-    ),
-    "tune, several classes": of(
-        am.tune, y=list("abca"), p=THREE, metric="f1", n_bootstrap=2, cv=2
     ),
     "tune, no labels": of(am.tune, y=None, p=P, metric="f1", n_bootstrap=2),
     "argmetric.calibrate": Call(

@@ -9,12 +9,12 @@ from valid_calls import Call, of
 
 CLASS_P = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
 CLASS_Y = np.array(["a", "c", "b", "b"])
-CLASS_CHECK = am.calibration_check(CLASS_Y, CLASS_P, one_label=True, n_bootstrap=3)
-CLASS_DECISION = am.decide(CLASS_P, classes=["a", "b", "c"])
+CLASS_CHECK = am.classes.check(CLASS_Y, CLASS_P, n_bootstrap=3)
+CLASS_DECISION = am.classes.decide(CLASS_P, classes=["a", "b", "c"])
 
 CALLS: dict[str, Call] = {
-    "argmetric.decide, one label": of(
-        am.decide,
+    "argmetric.classes.decide": of(
+        am.classes.decide,
         p=CLASS_P,
         metric="f1",
         classes=["a", "b", "c"],
@@ -25,27 +25,30 @@ CALLS: dict[str, Call] = {
         prior=[0.3, 0.4, 0.3],
         certificate=True,
     ),
-    "argmetric.forecast, one label": of(
-        am.forecast,
+    "argmetric.classes.forecast": of(
+        am.classes.forecast,
         p=CLASS_P,
         labels=CLASS_Y,
         metric="jaccard",
         classes=["a", "b", "c"],
         known=["a", None, None, "b"],
     ),
-    "argmetric.evaluate, one label": of(
-        am.evaluate,
+    "argmetric.classes.evaluate": of(
+        am.classes.evaluate,
         y_true=CLASS_Y,
         y_pred=CLASS_Y,
         metric="kappa",
-        one_label=True,
         groups=[1, 1, 2, 2],
     ),
-    "argmetric.calibrate, one label": of(
-        am.calibrate, y=CLASS_Y, p=CLASS_P, method="matrix", classes=["a", "b", "c"]
+    "argmetric.classes.calibrate": of(
+        am.classes.calibrate,
+        y=CLASS_Y,
+        p=CLASS_P,
+        method="matrix",
+        classes=["a", "b", "c"],
     ),
-    "argmetric.calibration_check, one label": of(
-        am.calibration_check,
+    "argmetric.classes.check": of(
+        am.classes.check,
         y=CLASS_Y,
         p=CLASS_P,
         metric="f1",
@@ -57,9 +60,23 @@ CALLS: dict[str, Call] = {
         random_state=0,
         zero_division=0.0,
     ),
+    "argmetric.classes.tune": of(
+        am.classes.tune,
+        y=CLASS_Y,
+        p=CLASS_P,
+        metric="f1",
+        classes=["a", "b", "c"],
+        average="weighted",
+        zero_division=0.0,
+        sample_weight=[1, 2, 1, 1],
+        n_bootstrap=3,
+        coverage=0.8,
+        cv=2,
+        random_state=0,
+    ),
     "ClassCalibrationCheck.to_frame": of(CLASS_CHECK.to_frame, backend="pandas"),
-    "argmetric.adjust_prior, one label": of(
-        am.adjust_prior,
+    "argmetric.classes.adjust_prior": of(
+        am.classes.adjust_prior,
         p=CLASS_P,
         prevalence=[0.2, 0.3, 0.5],
         reference_prevalence=[0.3, 0.4, 0.3],

@@ -167,7 +167,7 @@ METHODS: dict[str, Call] = {
         {"values": "saved|this rule|this calibrator|of the kind"},
     ),
     "MultiClassRule.from_dict": Call(
-        am.MultiClassRule.from_dict,
+        am.classes.MultiClassRule.from_dict,
         {"values": MULTI_CLASS.to_dict()},
         {"values": "saved|this rule|this calibrator|of the kind"},
     ),

@@ -164,7 +164,7 @@ class Setting:
 def calibrated(case: Case, m: int) -> Any:
     """The map that the first m rows of the reference give."""
     y, P = (one[:m] for one in case.reference)
-    return am.calibrate(y, P, classes=range(case.count))
+    return am.classes.calibrate(y, P, classes=range(case.count))
 
 
 def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
@@ -177,7 +177,9 @@ def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
             found = calibrated(case, m)
             rule = None
             if tune:
-                rule = am.tune(y, P, "f1", classes=names, n_bootstrap=0, cv=None)
+                rule = am.classes.tune(
+                    y, P, "f1", classes=names, n_bootstrap=0, cv=None
+                )
             truth, scores = case.test
             for size, most in BATCHES.items():
                 n = min(size, truth.size)

@@ -86,12 +86,15 @@ def cases(rows: int) -> Iterator[Case]:
     for layout in ("logits", "float32", "list", "Arrow", "weights"):
         call = _calibrate("spline")
         yield Case("calibrate", f"spline, {layout}", _on(plain[layout], call))
-    for name in ("labels", "classes"):
-        build = _built(_columns, rows, name)
-        layout = f"{COLUMNS} {name}"
-        yield Case("tune", layout, _on(build, calls["tune"]))
-    build = _built(_columns, rows, "classes")
-    yield Case("calibrate", f"{COLUMNS} classes", _on(build, _calibrate("temperature")))
+    build = _built(_columns, rows, "labels")
+    yield Case("tune", f"{COLUMNS} labels", _on(build, calls["tune"]))
+    build, layout = _built(_columns, rows, "classes"), f"{COLUMNS} classes"
+    of_classes = {
+        "tune": lambda d: am.classes.tune(d.y, d.p),
+        "calibrate": lambda d: am.classes.calibrate(d.y, d.p, "temperature"),
+    }
+    for verb, call in of_classes.items():
+        yield Case(verb, layout, _on(build, call))
 
 
 _LAYOUTS = (

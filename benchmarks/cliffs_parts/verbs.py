@@ -194,6 +194,7 @@ def _columns(name: str, columns: int) -> Cell:
             p = p / p.sum(axis=1, keepdims=True)
             y = (rng.random((rows, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
             y = np.minimum(y, columns - 1)
-        return lambda: am.tune(y, p, "f1")
+        verb = am.tune if name == "labels" else am.classes.tune
+        return lambda: verb(y, p, "f1")
 
     return Cell("tune", "f1", rows * columns, "30%", f"{columns} {name}", build, False)

@@ -285,7 +285,9 @@ def evaluate_calls() -> Calls:
 def tune_calls() -> Calls:
     def tuned(y: Any, p: Any, metric: Any, **options: Any) -> Callable[[], Any]:
         def call() -> Any:
-            rule = am.tune(y, p, metric, **{"n_bootstrap": 20, "cv": 3} | options)
+            classes = y is not None and y.ndim < p.ndim
+            verb = am.classes.tune if classes else am.tune
+            rule = verb(y, p, metric, **{"n_bootstrap": 20, "cv": 3} | options)
             found = {"rule": rule, "dict": rule.to_dict(), "applied": rule.apply(p)}
             return found | {"text": str(rule)}
 

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     from argmetric._calibration_check import (
         CalibrationCostDisplay as CalibrationCostDisplay,
     )
-    from argmetric._calibration_check import (
-        ClassCalibrationCheck as ClassCalibrationCheck,
-    )
     from argmetric._calibration_check import calibration_check as calibration_check
-    from argmetric._classes import ActualClassScore as ActualClassScore
-    from argmetric._classes import ClassDecision as ClassDecision
-    from argmetric._classes import ClassForecast as ClassForecast
     from argmetric._decide import ActualScore as ActualScore
     from argmetric._decide import Decision as Decision
     from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
@@ -41,7 +35,6 @@ if TYPE_CHECKING:
     from argmetric._monitor import monitor as monitor
     from argmetric._report import Report as Report
     from argmetric._report import report as report
-    from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
     from argmetric._tune import ThresholdDisplay as ThresholdDisplay
@@ -86,7 +79,6 @@ _ROOMS = {
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior",),
     "argmetric._calibrate.undo": ("undo_sampling", "undo_weights"),
-    "argmetric._classes": ("ActualClassScore", "ClassDecision", "ClassForecast"),
     "argmetric._decide": (
         "ActualScore",
         "Decision",
@@ -100,7 +92,6 @@ _ROOMS = {
     "argmetric._calibration_check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",
-        "ClassCalibrationCheck",
         "calibration_check",
     ),
     "argmetric._monitor": (
@@ -111,7 +102,6 @@ _ROOMS = {
     ),
     "argmetric._report": ("Report", "report"),
     "argmetric._tune": (
-        "MultiClassRule",
         "MultiLabelRule",
         "Rule",
         "ThresholdDisplay",
@@ -155,7 +145,7 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    *("integrations", "metrics", "scale", "search", "sequence", "stream"),
+    *("classes", "integrations", "metrics", "scale", "search", "sequence", "stream"),
     "tensors",
     "train",
 )

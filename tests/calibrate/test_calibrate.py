@@ -129,7 +129,8 @@ def test_temperature_of_classes_equals_theirs(from_scores):
         "temperature",
         z[:50] if from_scores else P[:50],
     )
-    ours = am.calibrate(y, z if from_scores else P, "temperature", logits=from_scores)
+    given = z if from_scores else P
+    ours = am.classes.calibrate(y, given, "temperature", logits=from_scores)
     assert ours.method == "temperature"
     assert ours.temperature == pytest.approx(2.5, rel=0.1)
     mapped = ours.apply(z[:50] if from_scores else P[:50], logits=from_scores)

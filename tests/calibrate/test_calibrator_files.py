@@ -39,9 +39,11 @@ def every_kind():
     maps += [chain(), am.adjust_prior([0.2, 0.5, 0.7], reference_prevalence=0.4)]
     scores = softmax(np.diag([1.0, 2, 3, 0])[:, :3])
     shares = {"prevalence": [0.2, 0.8, 0.0], "reference_prevalence": [0.5, 0.3, 0.2]}
-    maps.append(am.adjust_prior(scores, classes=["a", "b", "c"], **shares))
+    maps.append(am.classes.adjust_prior(scores, classes=["a", "b", "c"], **shares))
     methods = ("matrix", "temperature")
-    return maps + [am.calibrate([0, 1, 2, 0], scores, method) for method in methods]
+    return maps + [
+        am.classes.calibrate([0, 1, 2, 0], scores, method) for method in methods
+    ]
 
 
 @pytest.mark.parametrize("fitted", every_kind(), ids=lambda one: one.kind)

@@ -261,7 +261,7 @@ def test_bad_calibrators_and_references():
         ):
             with pytest.raises(kind, match=message):
                 function(p, **options)
-    classes = am.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+    classes = am.classes.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(ValueError, match="apply it first"):
         am.decide([[0.3, 0.7]], average="samples", calibrator=classes)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibration_check._class_check import judge_classes
-from argmetric._calibration_check._class_result import ClassReliability
 from argmetric._input.groups import code_groups
+from argmetric.classes._check import judge_classes
+from argmetric.classes._check_result import ClassReliability
 from argmetric.metrics import get_class_metric
 
 NAMES = ["ok", "late", "lost"]
@@ -32,13 +32,13 @@ def sure(p, power=3.0):
 @pytest.fixture(scope="module")
 def right():
     code, p = rows_of(20_000, seed=1)
-    return am.calibration_check(np.array(NAMES)[code], p, classes=NAMES), code, p
+    return am.classes.check(np.array(NAMES)[code], p, classes=NAMES), code, p
 
 
 @pytest.fixture(scope="module")
 def too_sure():
     code, p = rows_of(20_000, seed=1)
-    return am.calibration_check(code, sure(p), one_label=True)
+    return am.classes.check(code, sure(p))
 
 
 def test_right_probabilities_are_reliable(right):
@@ -61,11 +61,11 @@ def test_probabilities_that_are_too_sure_are_not(right, too_sure):
 def test_figures_are_those_of_the_functions_themselves(right):
     check, code, p = right
     y = np.array(NAMES)[code]
-    d = am.decide(p, classes=NAMES)
+    d = am.classes.decide(p, classes=NAMES)
     assert check.expected == d.expected
-    actual = am.evaluate(y, d.labels, classes=NAMES)
+    actual = am.classes.evaluate(y, d.labels, classes=NAMES)
     assert check.score_as_is == pytest.approx(float(actual), abs=1e-12)
-    plain = am.evaluate(y, np.array(NAMES)[p.argmax(axis=1)], classes=NAMES)
+    plain = am.classes.evaluate(y, np.array(NAMES)[p.argmax(axis=1)], classes=NAMES)
     last = check.routes[-1]
     assert (last.name, last.score) == ("most_probable", pytest.approx(float(plain)))
     own = p[np.arange(code.size), code]
@@ -77,7 +77,7 @@ def test_figures_are_those_of_the_functions_themselves(right):
         assert one.forecast_share == pytest.approx(p[:, c].mean())
         assert one.share_low < one.share < one.share_high
         binary = am.calibration_check(code[:2000] == c, p[:2000, c], n_bootstrap=2)
-        few = am.calibration_check(code[:2000], p[:2000], one_label=True, n_bootstrap=2)
+        few = am.classes.check(code[:2000], p[:2000], n_bootstrap=2)
         assert few.per_class[c].slope == pytest.approx(binary.slope)
         assert few.per_class[c].ece == pytest.approx(binary.ece)
         assert few.per_class[c].p_value == pytest.approx(min(1, 3 * binary.p_value))
@@ -102,7 +102,7 @@ def test_standard_errors_are_those_of_rows_drawn_again():
     for i, one in enumerate(labels):
         slow = slow_bootstrap(metric, code, one, 2000, rng)
         assert judged.error(i) == pytest.approx(slow, rel=0.08)
-        score = am.evaluate(code, one, one_label=True)
+        score = am.classes.evaluate(code, one)
         assert judged.scores[i] == pytest.approx(float(score))
 
 
@@ -118,10 +118,10 @@ def test_groups_are_drawn_whole_and_averaged():
     means = (code == labels).reshape(30, 10).mean(axis=1)
     assert judged.scores[0] == pytest.approx(means.mean())
     assert judged.error(0) == pytest.approx(means.std() / 30**0.5, rel=0.08)
-    check = am.calibration_check(code, p, "accuracy", one_label=True, groups=groups)
+    check = am.classes.check(code, p, "accuracy", groups=groups)
     assert check.n_groups == 30
     with pytest.raises(ValueError, match="two groups or more"):
-        am.calibration_check(code, p, one_label=True, groups=np.zeros(300))
+        am.classes.check(code, p, groups=np.zeros(300))
 
 
 def test_a_rare_class_is_judged_by_its_count():
@@ -135,7 +135,7 @@ def test_a_rare_class_is_judged_by_its_count():
     p[:, :2] *= 0.8 / p[:, :2].sum(axis=1, keepdims=True)
     code[code == 2] = 0
     code[:3] = 2
-    found = am.calibration_check(code, p, one_label=True, n_bootstrap=5).worst[0]
+    found = am.classes.check(code, p, n_bootstrap=5).worst[0]
     assert (found.name, found.reliable, found.n) == (2, "no", 3)
     assert found.few
 
@@ -145,9 +145,7 @@ def test_a_hundred_classes_fit_on_a_screen():
     moved = p.copy()
     moved[:, 40] = 0.3
     moved /= moved.sum(axis=1, keepdims=True)
-    check = am.calibration_check(
-        code, moved, one_label=True, classes=range(100), n_bootstrap=5
-    )
+    check = am.classes.check(code, moved, classes=range(100), n_bootstrap=5)
     text = repr(check).splitlines()
     assert len(text) < 28
     assert check.worst[0].name == 40
@@ -173,11 +171,10 @@ def test_results_are_shown_and_plain(right):
 @pytest.mark.parametrize("name", ["quadratic_kappa", "mcc", "gmean"])
 def test_other_metrics_and_maps(name):
     code, p = rows_of(300, seed=7)
-    check = am.calibration_check(
+    check = am.classes.check(
         code,
         np.log(p),
         name,
-        one_label=True,
         logits=True,
         method="temperature",
         n_bootstrap=5,
@@ -191,8 +188,8 @@ def test_other_metrics_and_maps(name):
 def test_a_cost_matrix_is_checked_too():
     code, p = rows_of(300, seed=8)
     cost = [[0, 1, 1], [5, 0, 1], [9, 1, 0]]
-    check = am.calibration_check(code, p, one_label=True, cost=cost, n_bootstrap=5)
-    labels = am.decide(p, one_label=True, cost=cost).labels
+    check = am.classes.check(code, p, cost=cost, n_bootstrap=5)
+    labels = am.classes.decide(p, cost=cost).labels
     paid = np.array(cost)[code, labels].mean()
     assert check.score_as_is == pytest.approx(-paid)
 
@@ -200,22 +197,16 @@ def test_a_cost_matrix_is_checked_too():
 def test_wrong_input():
     code, p = rows_of(60, seed=9)
     with pytest.raises(ValueError, match="sums to"):
-        am.calibration_check(code, p / 2, one_label=True)
+        am.classes.check(code, p / 2)
     with pytest.raises(ValueError, match="not among classes"):
-        am.calibration_check(code, p, classes=[0, 1, 5])
-    with pytest.raises(ValueError, match="sample_weight cannot be used"):
-        am.calibration_check(code, p, one_label=True, sample_weight=np.ones(60))
-    with pytest.raises(ValueError, match="takes the scores of one class"):
-        am.calibration_check(code, p, one_label=True, method="spline")
-    with pytest.raises(ValueError, match="needs one_label=True"):
-        am.calibration_check(code == 1, p[:, 1], method="matrix")
-    with pytest.raises(ValueError, match="needs one_label=True"):
-        am.calibration_check(code == 1, p[:, 1], cost=[[0, 1], [1, 0]])
+        am.classes.check(code, p, classes=[0, 1, 5])
+    with pytest.raises(ValueError, match="method"):
+        am.classes.check(code, p, method="spline")
     with pytest.raises(ValueError, match="only"):
-        am.calibration_check(np.zeros(60, int), p, one_label=True)
+        am.classes.check(np.zeros(60, int), p)
     with pytest.raises(ValueError, match="empty"):
-        am.calibration_check(code[:0], p[:0], one_label=True)
+        am.classes.check(code[:0], p[:0])
     wrong = p.copy()
     wrong[0] = np.eye(3)[(code[0] + 1) % 3]
-    check = am.calibration_check(code, wrong, one_label=True, n_bootstrap=5)
+    check = am.classes.check(code, wrong, n_bootstrap=5)
     assert "1 rows had p = 0" in check.notes[0]

@@ -20,7 +20,7 @@ MEANS = ("f1", "f2", "jaccard", "precision")
 def test_the_expected_score_is_that_of_all_truths(name, absent):
     for seed in range(4):
         p = few_rows(seed)
-        d = am.decide(p, name, one_label=True, zero_division=absent)
+        d = am.classes.decide(p, name, zero_division=absent)
         score = get_class_metric(name, zero_division=absent, n_classes=3).score
         assert d.expected == pytest.approx(
             expected_by_enumeration(p, d.codes, score), abs=1e-6
@@ -32,7 +32,7 @@ def test_the_expected_score_is_that_of_all_truths(name, absent):
 def test_leaving_classes_out_is_near_the_expectation(name):
     for seed in range(6):
         p = few_rows(seed, n=5)
-        d = am.decide(p, name, one_label=True)
+        d = am.classes.decide(p, name)
         score = get_class_metric(name, n_classes=3).score
         exact = expected_by_enumeration(p, d.codes, score)
         assert d.expected == pytest.approx(exact, abs=0.05)
@@ -43,7 +43,7 @@ def test_the_best_of_all_labels_is_found(absent):
     score = get_class_metric("f1", zero_division=absent, n_classes=3).score
     for seed in range(12):
         p = few_rows(seed, n=3)
-        d = am.decide(p, "f1", one_label=True, zero_division=absent)
+        d = am.classes.decide(p, "f1", zero_division=absent)
         assert d.expected == pytest.approx(best_by_enumeration(p, score), abs=1e-6)
 
 
@@ -52,7 +52,7 @@ def test_left_out_classes_cost_little_of_the_best():
     gaps = []
     for seed in range(12):
         p = few_rows(seed, n=3)
-        d = am.decide(p, "f1", one_label=True)
+        d = am.classes.decide(p, "f1")
         gaps.append(
             best_by_enumeration(p, score) - expected_by_enumeration(p, d.codes, score)
         )
@@ -75,7 +75,7 @@ def test_decisions_are_no_worse_than_the_most_probable_class(
     p = rng.dirichlet(np.full(count, 0.3), size=n)
     if seed % 3 == 0:  # certain rows, ties and a class that no row can have
         p = np.eye(count)[rng.integers(0, max(count - 1, 1), n)]
-    d = am.decide(p, name, one_label=True, zero_division=absent, certificate=True)
+    d = am.classes.decide(p, name, zero_division=absent, certificate=True)
     assert d.expected >= d.most_probable - 1e-9
     assert d.counts.sum() == n
     if not math.isnan(d.upper_bound):
@@ -87,7 +87,7 @@ def test_decisions_are_no_worse_than_the_most_probable_class(
 def test_no_labels_pass_the_bound(name, absent):
     for seed in range(4):
         p = few_rows(seed, n=3)
-        d = am.decide(p, name, one_label=True, zero_division=absent, certificate=True)
+        d = am.classes.decide(p, name, zero_division=absent, certificate=True)
         score = get_class_metric(name, zero_division=absent, n_classes=3).score
         assert best_by_enumeration(p, score) <= d.upper_bound + 1e-7
 
@@ -97,7 +97,7 @@ def test_the_bound_is_near_on_real_sizes(name, most):
     rng = np.random.default_rng(0)
     for n in (200, 3000):
         p = rng.dirichlet(np.array([4, 2, 1, 0.5, 0.3]), size=n)
-        d = am.decide(p, name, one_label=True, zero_division=0.0, certificate=True)
+        d = am.classes.decide(p, name, zero_division=0.0, certificate=True)
         assert 0.0 <= d.gap < most
 
 
@@ -107,18 +107,18 @@ def test_labels_on_both_sides_of_a_limit_are_as_good(limit, absent):
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.repeat([4, 2, 1, 0.5, 0.3], 2) / 2, size=limit + 1)
     p[-1] = np.eye(10)[0]  # a row that is sure changes little
-    how = {"metric": "f1", "one_label": True, "zero_division": absent}
-    below, above = am.decide(p[:-1], **how), am.decide(p, **how)
-    same = am.forecast(p, np.append(below.codes, 0), **how)
+    how = {"metric": "f1", "zero_division": absent}
+    below, above = am.classes.decide(p[:-1], **how), am.classes.decide(p, **how)
+    same = am.classes.forecast(p, np.append(below.codes, 0), **how)
     assert above.expected == pytest.approx(same.mean, abs=5e-4)
-    shorter = am.forecast(p[:-1], above.codes[:-1], **how)
+    shorter = am.classes.forecast(p[:-1], above.codes[:-1], **how)
     assert below.expected >= shorter.mean - 5e-4
 
 
 def test_the_expected_score_of_many_rows_is_exact():
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.array([3, 1, 0.05]), size=1500)
-    d = am.decide(p, "f1", one_label=True, zero_division=0.0)
+    d = am.classes.decide(p, "f1", zero_division=0.0)
     below, values = np.arange(1501.0), []
     for c in range(3):
         own = d.codes == c
@@ -137,7 +137,7 @@ def test_the_expected_score_of_many_rows_is_exact():
 @pytest.mark.parametrize("name", ["kappa", "quadratic_kappa", "mcc"])
 def test_ratios_of_counts_have_no_better_single_row(name):
     p = few_rows(2, n=12, count=4)
-    d = am.decide(p, name, one_label=True)
+    d = am.classes.decide(p, name)
     metric = get_class_metric(name, n_classes=4)
 
     def value(codes):
@@ -157,8 +157,8 @@ def test_groups_are_decided_one_by_one():
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(4), size=60)
     groups = rng.integers(0, 5, 60)
-    d = am.decide(p, "f1", one_label=True, groups=groups)
-    alone = [am.decide(p[groups == g], "f1", one_label=True) for g in d.group_ids]
+    d = am.classes.decide(p, "f1", groups=groups)
+    alone = [am.classes.decide(p[groups == g], "f1") for g in d.group_ids]
     assert d.group_expected == pytest.approx([one.expected for one in alone])
     assert d.expected == pytest.approx(np.mean([one.expected for one in alone]))
     for g, one in zip(d.group_ids, alone, strict=True):
@@ -168,7 +168,7 @@ def test_groups_are_decided_one_by_one():
 def test_costs_take_the_cheapest_class_of_every_row():
     p = few_rows(5, n=20, count=3)
     cost = np.array([[0, 1, 10], [3, 0, 1], [1, 1, 0]])
-    d = am.decide(p, cost=cost, one_label=True)
+    d = am.classes.decide(p, cost=cost)
     assert (d.codes == (p @ cost).argmin(axis=1)).all()
     assert d.expected == pytest.approx(-(p @ cost).min(axis=1).mean())
 
@@ -179,50 +179,50 @@ def test_a_function_of_the_counts_is_climbed():
     def hits(table):
         return float(np.trace(table)) / table.sum()
 
-    d = am.decide(p, hits, one_label=True)
+    d = am.classes.decide(p, hits)
     assert (d.codes == p.argmax(axis=1)).all()
 
     def least_recall(table):
         return float((np.diagonal(table) / np.maximum(table.sum(axis=1), 1e-9)).min())
 
-    d = am.decide(p, least_recall, one_label=True)
+    d = am.classes.decide(p, least_recall)
     assert d.expected > d.most_probable
 
 
 def test_limits_are_kept():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.array([5, 2, 1.0]), size=100)
-    d = am.decide(
+    d = am.classes.decide(
         p, classes=list("abc"), max_per_class={"a": 40}, min_recall={"c": 0.7}
     )
     assert (d.labels == "a").sum() <= 40
     recall = p[d.labels == "c", 2].sum() / p[:, 2].sum()
     assert recall >= 0.7 - 1e-9
-    free = am.decide(p, classes=list("abc"))
+    free = am.classes.decide(p, classes=list("abc"))
     assert d.expected <= free.expected + 1e-12
     with pytest.raises(ValueError, match="leaves room for 60 rows, but there are 100"):
-        am.decide(p, one_label=True, max_per_class=20)
+        am.classes.decide(p, max_per_class=20)
     with pytest.raises(ValueError, match="cannot be kept together"):
-        am.decide(p, one_label=True, min_recall=0.95)
+        am.classes.decide(p, min_recall=0.95)
 
 
 def test_the_rule_labels_new_rows_nearly_as_well():
     rng = np.random.default_rng(4)
     p = rng.dirichlet(np.array([4, 2, 1, 0.5]), size=2000)
     for name in ("f1", "jaccard", "mcc", "kappa", "gmean", "balanced_accuracy"):
-        d = am.decide(p[:1000], name, one_label=True)
-        whole = am.decide(p[1000:], name, one_label=True)
+        d = am.classes.decide(p[:1000], name)
+        whole = am.classes.decide(p[1000:], name)
         labels = d.rule.apply(p[1000:])
-        mean = am.forecast(p[1000:], labels, name, one_label=True).mean
-        plain = am.forecast(p[1000:], p[1000:].argmax(axis=1), name, one_label=True)
-        best = am.forecast(p[1000:], whole.codes, name, one_label=True).mean
+        mean = am.classes.forecast(p[1000:], labels, name).mean
+        plain = am.classes.forecast(p[1000:], p[1000:].argmax(axis=1), name)
+        best = am.classes.forecast(p[1000:], whole.codes, name).mean
         assert mean > plain.mean
         assert mean > best - 0.02
 
 
 def test_the_rule_survives_a_file(tmp_path):
     p = few_rows(1, n=30, count=3)
-    rule = am.decide(p, classes=["x", "y", "z"]).rule
+    rule = am.classes.decide(p, classes=["x", "y", "z"]).rule
     rule.save(tmp_path / "rule.json")
     again = am.Rule.load(tmp_path / "rule.json")
     assert (again.apply(p) == rule.apply(p)).all()
@@ -232,7 +232,7 @@ def test_the_rule_survives_a_file(tmp_path):
 def test_frames_name_the_classes():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(few_rows(3), columns=["cat", "dog", "eel"], index=list("wxyz"))
-    d = am.decide(frame, one_label=True)
+    d = am.classes.decide(frame)
     assert list(d.labels.index) == list("wxyz")
     assert set(d.labels) <= {"cat", "dog", "eel"}
     assert list(d.to_frame()["class"]) == ["cat", "dog", "eel"]
@@ -246,23 +246,35 @@ def test_frames_name_the_classes():
         ([0.3, 0.7], {}, "one column per class"),
         ([[0.5, 0.5]], {"classes": ["a"]}, "classes must name the 2 columns"),
         ([[0.5, 0.5]], {"max_per_class": {"c": 1}}, "names the class 'c'"),
-        ([[0.5, 0.5]], {"min_precision": 0.5}, "min_precision cannot be used"),
         ([[0.5, 0.5]], {"min_recall": 1.5}, "from 0 to 1"),
         (np.empty((0, 3)), {}, "nothing to decide"),
     ],
 )
 def test_bad_input_is_told(p, options, words):
     with pytest.raises(ValueError, match=words):
-        am.decide(p, **{"one_label": True} | options)
+        am.classes.decide(p, **options)
 
 
-def test_class_options_need_class_probabilities():
-    with pytest.raises(ValueError, match="needs one_label=True"):
-        am.decide([0.2, 0.7], max_per_class=3)
+@pytest.mark.parametrize(
+    ("call", "verb"),
+    [
+        (lambda y, p: am.decide(p, cost=np.ones((3, 3))), "decide"),
+        (lambda y, p: am.decide(p, reference=(y, p)), "decide"),
+        (lambda y, p: am.forecast(p, y), "forecast"),
+        (lambda y, p: am.evaluate(y, y), "evaluate"),
+        (lambda y, p: am.tune(y, p), "tune"),
+        (lambda y, p: am.tune(y == "a", p[:, 0], cost=np.ones((3, 3))), "tune"),
+        (lambda y, p: am.calibrate(y, p), "calibrate"),
+        (lambda y, p: am.calibration_check(y, p), "check"),
+    ],
+)
+def test_verbs_of_positives_name_the_verb_of_classes(call, verb):
+    with pytest.raises(ValueError, match=rf"argmetric\.classes\.{verb}\b"):
+        call(np.array(["a", "b", "c", "a"]), few_rows(0))
 
 
 def test_a_decision_shows_itself():
-    d = am.decide(few_rows(0), classes=["a", "b", "c"], certificate=True)
+    d = am.classes.decide(few_rows(0), classes=["a", "b", "c"], certificate=True)
     text = repr(d)
     assert "most probable" in text
     assert "is left out" in text

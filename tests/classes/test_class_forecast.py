@@ -15,7 +15,7 @@ def test_means_are_near_those_of_all_truths(name):
     p = few_rows(2, n=5)
     labels = p.argmax(axis=1)
     score = get_class_metric(name, n_classes=3).score
-    mean = am.forecast(p, labels, name, one_label=True).mean
+    mean = am.classes.forecast(p, labels, name).mean
     assert mean == pytest.approx(expected_by_enumeration(p, labels, score), abs=0.03)
 
 
@@ -25,7 +25,7 @@ def test_the_law_is_that_of_all_truths():
     score = get_class_metric("f1", zero_division=0.0, n_classes=3).score
     truths, weights = all_truths(p)
     values = np.array([score(table_of(y, labels, 3)) for y in truths])
-    f = am.forecast(p, labels, "f1", one_label=True, zero_division=0.0)
+    f = am.classes.forecast(p, labels, "f1", zero_division=0.0)
     mean = float(weights @ values)
     assert f.mean == pytest.approx(mean, abs=1e-6)
     assert f.std == pytest.approx(
@@ -39,8 +39,8 @@ def test_many_rows_draw_counts(name):
     # a class of 8 expected rows, and one row more than are drawn one by one
     p = np.random.default_rng(0).dirichlet(np.array([3, 2, 1, 2e-3]), size=40_001)
     labels = (p * [1, 1, 1, 5]).argmax(axis=1)
-    drawn = am.forecast(p[1:], labels[1:], name, one_label=True)
-    counted = am.forecast(p, labels, name, one_label=True)
+    drawn = am.classes.forecast(p[1:], labels[1:], name)
+    counted = am.classes.forecast(p, labels, name)
     assert counted.mean == pytest.approx(drawn.mean, abs=0.003)
     assert counted.std == pytest.approx(drawn.std, rel=0.15)
     assert counted.interval == pytest.approx(drawn.interval, abs=0.015)
@@ -50,18 +50,18 @@ def test_known_classes_are_certain():
     p = few_rows(4, n=6)
     truth = [0, 1, 2, 0, 1, 2]
     labels = [0, 1, 2, 0, 1, 1]
-    f = am.forecast(p, labels, one_label=True, known=truth)
-    actual = am.evaluate(truth, labels, one_label=True, classes=[0, 1, 2])
+    f = am.classes.forecast(p, labels, known=truth)
+    actual = am.classes.evaluate(truth, labels, classes=[0, 1, 2])
     assert f.mean == pytest.approx(actual)
     assert f.interval == pytest.approx((actual, actual))
-    half = am.forecast(p, labels, one_label=True, known=[0, None, 2, None, 1, None])
+    half = am.classes.forecast(p, labels, known=[0, None, 2, None, 1, None])
     certain = p.copy()
     certain[::2] = np.eye(3)[[0, 2, 1]]
-    assert half.mean == am.forecast(certain, labels, one_label=True).mean
+    assert half.mean == am.classes.forecast(certain, labels).mean
 
 
 def test_the_decision_forecasts_itself_until_it_is_pickled():
-    d = am.decide(few_rows(4, n=30), one_label=True)
+    d = am.classes.decide(few_rows(4, n=30))
     assert d.forecast().mean == pytest.approx(d.expected)
     again = pickle.loads(pickle.dumps(d))
     assert again.expected == d.expected
@@ -72,7 +72,7 @@ def test_the_decision_forecasts_itself_until_it_is_pickled():
 def test_groups_are_averaged():
     p = few_rows(6, n=40, count=3)
     groups = np.arange(40) % 4
-    d = am.decide(p, one_label=True, groups=groups)
+    d = am.classes.decide(p, groups=groups)
     f = d.forecast()
     assert f.mean == pytest.approx(d.expected)
     assert f.n_groups == 4
@@ -82,13 +82,13 @@ def test_a_reference_widens_the_interval():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.array([4, 2, 1.0]), size=1300)
     y = np.array([rng.choice(3, p=row) for row in p])
-    d = am.decide(p[300:], one_label=True, reference=(y[:300], p[:300]))
+    d = am.classes.decide(p[300:], reference=(y[:300], p[:300]))
     f = d.forecast()
     assert f.interval[0] < f.interval_given_map[0]
     assert f.interval[1] > f.interval_given_map[1]
-    actual = am.evaluate(y[300:], d.labels, one_label=True)
+    actual = am.classes.evaluate(y[300:], d.labels)
     assert f.interval[0] <= actual <= f.interval[1]
-    same = am.forecast(p[300:], d.labels, one_label=True, reference=(y[:300], p[:300]))
+    same = am.classes.forecast(p[300:], d.labels, reference=(y[:300], p[:300]))
     assert same.interval == f.interval
 
 
@@ -96,9 +96,9 @@ def test_the_gmean_may_be_0_where_a_class_was_rare_in_the_reference():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.array([6, 3, 0.06]), size=1200)
     y = np.array([rng.choice(3, p=row) for row in p])
-    d = am.decide(p[600:], "gmean", one_label=True, reference=(y[:600], p[:600]))
+    d = am.classes.decide(p[600:], "gmean", reference=(y[:600], p[:600]))
     f = d.forecast()
-    law_given_map = am.forecast(d._batch.p, d.codes, "gmean", one_label=True)
+    law_given_map = am.classes.forecast(d._batch.p, d.codes, "gmean")
     assert f.mean == pytest.approx(law_given_map.mean)
     assert f.interval_given_map == law_given_map.interval
     assert f.interval[0] < f.interval_given_map[0]
@@ -110,12 +110,12 @@ def test_shares_that_moved_are_taken_in():
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.array([4, 2, 1.0]), size=500)
     shares = [0.2, 0.3, 0.5]
-    d = am.decide(p, one_label=True, prior=shares)
+    d = am.classes.decide(p, prior=shares)
     assert d.expected_counts / 500 == pytest.approx(shares, abs=1e-6)
 
 
 def test_actual_scores_know_their_table():
-    score = am.evaluate(["a", "b", "b", "c"], ["a", "b", "c", "c"], one_label=True)
+    score = am.classes.evaluate(["a", "b", "b", "c"], ["a", "b", "c", "c"])
     assert score.classes == ("a", "b", "c")
     assert score.confusion.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 1]]
     assert score.per_class == pytest.approx([1, 2 / 3, 2 / 3])
@@ -127,16 +127,16 @@ def test_actual_scores_know_their_table():
 
 def test_labels_outside_of_the_classes_are_told():
     with pytest.raises(ValueError, match="label 'd' in row 1, which is not among"):
-        am.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
+        am.classes.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])
 
 
 def test_a_score_outside_of_the_interval_is_a_surprise():
     p = few_rows(3, n=60)
     labels = p.argmax(axis=1)
-    f = am.forecast(p, labels, one_label=True)
+    f = am.classes.forecast(p, labels)
     assert f.surprise(f.mean) is None
-    assert "calibration_check(y, p, one_label=True)" in f.surprise(-1.0)
+    assert "classes.check(y, p)" in f.surprise(-1.0)
     wrong = (labels + 1) % 3
     with pytest.warns(UserWarning, match="the actual macro f1 is 0.0000, outside"):
-        am.evaluate(wrong, labels, one_label=True, forecast=f)
+        am.classes.evaluate(wrong, labels, forecast=f)
     assert f.plot().get_xlabel() == "macro F1"

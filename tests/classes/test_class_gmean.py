@@ -33,7 +33,7 @@ def with_rare(rng, n, count, share):
 @pytest.mark.parametrize(("n", "share"), [(1000, 1e-4), (200, 1e-6)])
 def test_a_class_that_is_hardly_there_gets_no_rows(n, share):
     p = with_rare(np.random.default_rng(0), n, 3, share)
-    d = am.decide(p, "gmean", classes=list("abcd"))
+    d = am.classes.decide(p, "gmean", classes=list("abcd"))
     assert d.counts[3] == 0
     plain = simulated(p, p.argmax(axis=1), 1)
     mine = simulated(p, d.codes, 1)
@@ -46,7 +46,7 @@ def test_a_class_that_is_hardly_there_gets_no_rows(n, share):
 
 def test_a_class_that_is_likely_there_gets_rows():
     p = np.random.default_rng(0).dirichlet([2, 0.5, 0.1, 0.02], 1000)
-    d = am.decide(p, "gmean", one_label=True)
+    d = am.classes.decide(p, "gmean")
     mine, plain = (simulated(p, z, 1).mean() for z in (d.codes, p.argmax(axis=1)))
     assert mine > plain + 0.3
     assert d.expected == pytest.approx(mine, abs=0.02)
@@ -57,7 +57,7 @@ def test_no_decision_scores_less_than_the_most_probable_classes():
     for seed in range(500 if SLOW else 12):
         n, count = int(rng.choice([30, 100, 300])), int(rng.integers(2, 5))
         p = with_rare(rng, n, count, 10 ** rng.uniform(-6, -1.5))
-        codes = am.decide(p, "gmean", one_label=True).codes
+        codes = am.classes.decide(p, "gmean").codes
         plain = p.argmax(axis=1)
         for draws in (400, 20_000):  # a hit of a rare class may not be among few draws
             gain = simulated(p, codes, seed, draws) - simulated(p, plain, seed, draws)
@@ -72,7 +72,7 @@ def test_small_batches_against_all_truths_and_labels(name):
     score = get_class_metric(name, n_classes=3).score
     for seed in range(12):
         p = few_rows(seed, n=3)
-        d = am.decide(p, name, one_label=True, certificate=True)
+        d = am.classes.decide(p, name, certificate=True)
         mine = expected_by_enumeration(p, d.codes, score)
         plain = expected_by_enumeration(p, p.argmax(axis=1), score)
         best = best_by_enumeration(p, score)
@@ -106,7 +106,7 @@ def test_no_labels_of_small_batches_pass_the_bounds():
         p = few_rows(int(rng.integers(10**6)), n=n, count=count)
         names = ("balanced_accuracy", "gmean")
         for name, values in zip(names, expected_scores(p), strict=True):
-            d = am.decide(p, name, one_label=True, certificate=True)
+            d = am.classes.decide(p, name, certificate=True)
             assert values.max() <= d.upper_bound + 1e-9
 
 
@@ -114,9 +114,9 @@ def test_groups_are_decided_as_if_alone():
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 0.5, 0.2], 90)
     groups = np.arange(90) % 3
-    d = am.decide(p, "gmean", one_label=True, groups=groups)
+    d = am.classes.decide(p, "gmean", groups=groups)
     for g in range(3):
-        alone = am.decide(p[groups == g], "gmean", one_label=True)
+        alone = am.classes.decide(p[groups == g], "gmean")
         assert (d.codes[groups == g] == alone.codes).all()
         assert d.group_expected[g] == alone.expected
 
@@ -126,7 +126,7 @@ def test_no_metric_scores_less_than_the_most_probable_classes(name):
     score = get_class_metric(name, n_classes=3).score
     for seed in range(8):
         p = few_rows(seed, n=5)
-        codes = am.decide(p, name, one_label=True).codes
+        codes = am.classes.decide(p, name).codes
         mine = expected_by_enumeration(p, codes, score)
         plain = expected_by_enumeration(p, p.argmax(axis=1), score)
         assert mine >= plain - 1e-9

@@ -7,15 +7,15 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._classes import ClassBatch
-from argmetric._classes._laws import (
+from argmetric._expected import plan
+from argmetric.classes._laws import (
     drawn_law,
     drawn_scores,
     law_of_hits,
     law_over_maps,
 )
-from argmetric._classes.kernels.draws import add_expected, draw_tables
-from argmetric._expected import plan
+from argmetric.classes._prepare import ClassBatch
+from argmetric.classes.kernels.draws import add_expected, draw_tables
 from argmetric.metrics import Tversky, get_class_metric
 from class_oracle import all_truths, few_rows
 from slow import SLOW
@@ -116,7 +116,7 @@ def test_laws_are_those_of_all_truths(drawn, monkeypatch):
         how, score = call_of(case, rng, p.shape[1])
         values, weights = enumerated(p, labels, score)
         coverage = (0.5, 0.8, 0.9, 0.99)[number % 4]
-        f = am.forecast(p, labels, one_label=True, coverage=coverage, **how)
+        f = am.classes.forecast(p, labels, coverage=coverage, **how)
         laws += 1
         many = how["metric"] is pairs_share and len(values) > plan.FUNCTION_TRUTHS
         if not is_right(f, values, weights) or (f.n_draws > 0) > (drawn or many):
@@ -127,15 +127,15 @@ def test_laws_are_those_of_all_truths(drawn, monkeypatch):
 
 def test_a_certain_score_is_certain():
     how = {"classes": [0, 1], "zero_division": 0}
-    f = am.forecast([[0, 1], [1, 0]], [1, 0], "f2", **how)
+    f = am.classes.forecast([[0, 1], [1, 0]], [1, 0], "f2", **how)
     assert (f.mean, f.interval, f.std) == (1.0, (1.0, 1.0), 0.0)
-    actual = am.evaluate([1, 0], [1, 0], "f2", one_label=True, **how)
+    actual = am.classes.evaluate([1, 0], [1, 0], "f2", **how)
     assert f.surprise(actual) is None
 
 
 def test_accuracy_has_the_law_of_a_count():
     p = np.array([[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.43, 0.57]])
-    f = am.forecast(p, [0, 0, 0, 1], "accuracy", classes=[0, 1])
+    f = am.classes.forecast(p, [0, 0, 0, 1], "accuracy", classes=[0, 1])
     assert f.values.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert f.probabilities[-1] == pytest.approx(0.6 * 0.7 * 0.8 * 0.57, abs=1e-15)
     assert f.interval[1] == 1.0
@@ -143,7 +143,7 @@ def test_accuracy_has_the_law_of_a_count():
     exact = oracle.poisson_binomial(some[:, 0])
     assert law_of_hits(some[:, 0])[1] == pytest.approx(exact[exact > 1e-18], rel=1e-12)
     many = few_rows(3, n=3000)
-    f = am.forecast(many, many.argmax(axis=1), "accuracy", one_label=True)
+    f = am.classes.forecast(many, many.argmax(axis=1), "accuracy")
     best = many.max(axis=1)
     assert f.n_draws == 0
     assert f.mean == pytest.approx(best.mean(), abs=1e-13)
@@ -162,7 +162,7 @@ def test_expected_scores_are_exact_to_rounding(metric, average, absent):
     how = {"metric": metric, "average": average, "zero_division": absent}
     for seed in range(10):
         p = few_rows(seed, n=5)
-        d = am.decide(p, one_label=True, **how)
+        d = am.classes.decide(p, **how)
         score = get_class_metric(**how, n_classes=3).score
         values, weights = enumerated(p, d.codes, score)
         assert d.is_exact
@@ -177,14 +177,14 @@ def test_large_batches_claim_what_they_keep(metric, absent, monkeypatch):
     for seed, mix in enumerate(([3, 2, 1], [3, 1, 0.1], [3, 1, 1e-3], [0.3, 0.2, 0.1])):
         p = np.random.default_rng(seed).dirichlet(mix, 2000)
         labels = (p * [1, 1.5, 4]).argmax(axis=1)
-        how = {"metric": metric, "zero_division": absent, "one_label": True}
-        d = am.decide(p, **how)
+        how = {"metric": metric, "zero_division": absent}
+        d = am.classes.decide(p, **how)
         assert d.is_exact
         with monkeypatch.context() as less:
             less.setattr(plan, "CLASS_STEPS", 0.0)
-            rough = am.decide(p, **how)
-            again = am.forecast(p, labels, **how)
-        f = am.forecast(p, labels, **how)
+            rough = am.classes.decide(p, **how)
+            again = am.classes.forecast(p, labels, **how)
+        f = am.classes.forecast(p, labels, **how)
         claims.append(rough.is_exact)
         if rough.is_exact and np.array_equal(rough.codes, d.codes):
             assert rough.expected == pytest.approx(d.expected, abs=1e-12)
@@ -207,7 +207,7 @@ def test_groups_have_the_law_of_their_mean():
         (a, u), (b, v), (c, w) = parts
         values = (a[:, None, None] + b[:, None] + c).ravel() / 3
         weights = (u[:, None, None] * v[:, None] * w).ravel()
-        f = am.forecast(p, labels, metric, one_label=True, groups=groups)
+        f = am.classes.forecast(p, labels, metric, groups=groups)
         assert f.n_draws == 0
         assert is_right(f, values, weights)
 
@@ -216,7 +216,7 @@ def test_drawn_laws_have_the_exact_mean():
     p = few_rows(2, n=60)
     labels = p.argmax(axis=1)
     for metric, error in (("f1", 0.0), ("gmean", 0.004)):
-        f = am.forecast(p, labels, metric, one_label=True)
+        f = am.classes.forecast(p, labels, metric)
         assert f.n_draws > 1000
         assert f.values @ f.probabilities == pytest.approx(f.mean, abs=1e-12)
         assert f.mean_error <= error
@@ -232,7 +232,7 @@ def test_a_map_that_may_be_wrong_moves_no_score_off_its_values(metric):
     p = rng.dirichlet(np.array([4, 2, 1.0]), size=306)
     y = np.array([rng.choice(3, p=row) for row in p])
     how, score = call_of({"metric": metric}, rng, 3)
-    d = am.decide(p[300:], one_label=True, reference=(y[:300], p[:300]), **how)
+    d = am.classes.decide(p[300:], reference=(y[:300], p[:300]), **how)
     f = d.forecast()
     values, weights = enumerated(d._batch.p, d.codes, score)
     assert np.abs(f.values[:, None] - values).min(axis=1).max() < NEAR

@@ -54,9 +54,9 @@ def test_gains_within_limits_are_the_best_of_all_labels():
         limits = {"max_per_class": most or None, "min_recall": recall or None}
         if not kept.any():
             with pytest.raises(ValueError, match="raise"):
-                am.decide(p, one_label=True, **what, **limits)
+                am.classes.decide(p, **what, **limits)
             continue
-        d = am.decide(p, one_label=True, certificate=True, **what, **limits)
+        d = am.classes.decide(p, certificate=True, **what, **limits)
         best = gains[np.arange(n), every[kept]].sum(axis=1).max() / n
         assert within(p, d.codes[None], most, recall).all()
         assert d.expected == pytest.approx(best, abs=1e-10)
@@ -69,12 +69,10 @@ def test_gains_within_limits_are_the_best_of_all_labels():
 def test_limits_that_do_not_bind_change_nothing(metric):
     for seed in range(3):
         p = few_rows(seed, n=9, count=3)
-        free = am.decide(p, metric, one_label=True)
+        free = am.classes.decide(p, metric)
         recall = [0.99 * p[free.codes == c, c].sum() / p[:, c].sum() for c in range(3)]
         most = np.maximum(free.counts, 1)
-        d = am.decide(
-            p, metric, one_label=True, max_per_class=most.tolist(), min_recall=recall
-        )
+        d = am.classes.decide(p, metric, max_per_class=most.tolist(), min_recall=recall)
         assert (d.codes == free.codes).all()
         assert d.expected == free.expected
 
@@ -82,7 +80,7 @@ def test_limits_that_do_not_bind_change_nothing(metric):
 def test_a_budget_above_what_is_used_changes_no_accuracy():
     p = [[0.05, 0.88, 0.07], [0.59, 0.39, 0.02], [0.19, 0.27, 0.54]]
     for limits in ({}, {"max_per_class": {"a": 3}}, {"min_recall": {"a": 0.1}}):
-        d = am.decide(p, "accuracy", classes=list("abc"), **limits)
+        d = am.classes.decide(p, "accuracy", classes=list("abc"), **limits)
         assert d.labels.tolist() == ["b", "a", "c"]
         assert d.expected == pytest.approx(0.67, abs=1e-3)
 
@@ -96,7 +94,7 @@ def test_budgets_give_the_value_of_the_linear_program(n, count, tied):
     if tied:
         p = np.repeat(p[:10], 9, axis=0)
     most = np.ceil(n / count * np.linspace(0.6, 1.6, count))
-    d = am.decide(p, "accuracy", one_label=True, max_per_class=most.tolist())
+    d = am.classes.decide(p, "accuracy", max_per_class=most.tolist())
     whole = linprog(
         -p.ravel(),
         A_ub=np.tile(np.eye(count), n),
@@ -112,7 +110,7 @@ def test_prices_of_many_rows_prove_their_labels():
     rng = np.random.default_rng(1)
     n = 20_000
     p = rng.dirichlet([4, 2, 1, 0.5], n)
-    d = am.decide(p, "accuracy", one_label=True, max_per_class=n // 4)
+    d = am.classes.decide(p, "accuracy", max_per_class=n // 4)
     assert (d.counts == n // 4).all()
     # no chain of moves between classes gains: the cheapest steps have no bad circle
     own = p[np.arange(n), d.codes]
@@ -129,7 +127,7 @@ def test_floors_of_many_rows_come_within_a_row_of_the_bound():
     rng = np.random.default_rng(2)
     p = rng.dirichlet([4, 2, 1, 0.5], 3000)
     limits = {"max_per_class": {0: 900}, "min_recall": {2: 0.5, 3: 0.6}}
-    d = am.decide(p, "accuracy", one_label=True, certificate=True, **limits)
+    d = am.classes.decide(p, "accuracy", certificate=True, **limits)
     assert within(p, d.codes[None], {0: 900}, {2: 0.5, 3: 0.6}).all()
     assert 0.0 <= d.gap * 3000 < 1.0
 
@@ -139,8 +137,8 @@ def test_floors_are_kept_with_costs_and_groups():
     p = rng.dirichlet([4, 2, 1], 60)
     cost = [[0, 1, 5], [2, 0, 1], [1, 1, 0]]
     groups = np.arange(60) % 6
-    how = {"cost": cost, "one_label": True, "min_recall": {2: 0.5}}
-    d = am.decide(p, groups=groups, **how)
+    how = {"cost": cost, "min_recall": {2: 0.5}}
+    d = am.classes.decide(p, groups=groups, **how)
     for g in range(6):
-        alone = am.decide(p[groups == g], **how)
+        alone = am.classes.decide(p[groups == g], **how)
         assert d.group_expected[g] == pytest.approx(alone.expected, abs=1e-12)

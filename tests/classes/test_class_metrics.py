@@ -114,8 +114,8 @@ def test_a_function_that_gives_no_number_is_refused(value):
 
     p, words = np.full((4, 3), 1 / 3), rf"the metric own gives {value} for a table of 3"
     calls = (
-        lambda: am.decide(p, own, one_label=True),
-        lambda: am.evaluate([0, 1, 2], [0, 1, 1], own, one_label=True),
+        lambda: am.classes.decide(p, own),
+        lambda: am.classes.evaluate([0, 1, 2], [0, 1, 1], own),
     )
     for call in calls:
         with pytest.raises(ValueError, match=words):
@@ -126,4 +126,4 @@ def test_a_function_may_be_undefined_elsewhere():
     def share(counts):
         return counts[0, 0] / counts[0].sum() if counts[0, 0] > 1 else math.nan
 
-    assert am.evaluate([0, 0, 1], [0, 0, 1], share, one_label=True) == 1.0
+    assert am.classes.evaluate([0, 0, 1], [0, 0, 1], share) == 1.0

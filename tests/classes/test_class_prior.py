@@ -35,11 +35,11 @@ def slow_em(p, old):
 def test_known_shares_are_bayes_rule():
     _, p = shifted(50, OLD)
     new = [0.2, 0.0, 0.8]
-    shift = am.adjust_prior(p, prevalence=new, reference_prevalence=OLD, one_label=True)
+    shift = am.classes.adjust_prior(p, prevalence=new, reference_prevalence=OLD)
     np.testing.assert_allclose(shift.apply(p), by_hand(p, new, OLD))
     logs = np.log(p) + 3.0
     np.testing.assert_allclose(shift.apply(logs, logits=True), by_hand(p, new, OLD))
-    named = am.adjust_prior(
+    named = am.classes.adjust_prior(
         p,
         prevalence={"c": 0.8, "a": 0.2},
         reference_prevalence=dict(zip(NAMES, OLD, strict=True)),
@@ -50,10 +50,10 @@ def test_known_shares_are_bayes_rule():
 
 def test_unknown_shares_are_the_fixed_point_of_em():
     _, p = shifted(60, [0.2, 0.3, 0.5], seed=1)
-    shift = am.adjust_prior(p, reference_prevalence=OLD, one_label=True)
+    shift = am.classes.adjust_prior(p, reference_prevalence=OLD)
     np.testing.assert_allclose(shift.shares, slow_em(p, OLD), atol=1e-6)
     assert (shift.n, shift.shares.sum()) == (60, pytest.approx(1.0))
-    words = am.adjust_prior(
+    words = am.classes.adjust_prior(
         np.log(p),
         prevalence="estimate",
         reference_prevalence=OLD,
@@ -67,7 +67,7 @@ def test_unknown_shares_are_the_fixed_point_of_em():
 def test_estimated_shares_come_near_the_true_ones():
     new = [0.2, 0.3, 0.5]
     code, p = shifted(8000, new, seed=2)
-    shift = am.adjust_prior(p, reference_prevalence=OLD, one_label=True)
+    shift = am.classes.adjust_prior(p, reference_prevalence=OLD)
     np.testing.assert_allclose(shift.shares, new, atol=0.03)
     own = np.arange(8000), code
     assert np.log(shift.apply(p)[own]).mean() > np.log(p[own]).mean() + 0.05
@@ -75,12 +75,12 @@ def test_estimated_shares_come_near_the_true_ones():
 
 def test_the_shift_is_a_calibrator():
     _, p = shifted(200, OLD, seed=3)
-    shift = am.adjust_prior(
+    shift = am.classes.adjust_prior(
         p, prevalence=[0.2, 0.3, 0.5], reference_prevalence=OLD, classes=NAMES
     )
-    d = am.decide(p, classes=NAMES, calibrator=shift)
-    assert d.expected == am.decide(shift.apply(p), classes=NAMES).expected
-    first = am.calibrate(np.array(NAMES * 2), p[:6], "matrix", classes=NAMES)
+    d = am.classes.decide(p, classes=NAMES, calibrator=shift)
+    assert d.expected == am.classes.decide(shift.apply(p), classes=NAMES).expected
+    first = am.classes.calibrate(np.array(NAMES * 2), p[:6], "matrix", classes=NAMES)
     np.testing.assert_allclose(
         first.then(shift).apply(p), shift.apply(first.apply(p)), rtol=1e-12
     )
@@ -89,27 +89,25 @@ def test_the_shift_is_a_calibrator():
 def test_an_unseen_class_keeps_what_p_says():
     code, p = shifted(400, OLD, seed=4)
     there = code != 2
-    found = am.decide(
-        p, one_label=True, reference=(code[there], p[there]), prior="estimate"
-    )
+    found = am.classes.decide(p, reference=(code[there], p[there]), prior="estimate")
     assert found.expected_counts[2] < 100
 
 
 def test_wrong_input():
     _, p = shifted(10, OLD)
-    good = {"reference_prevalence": OLD, "one_label": True}
+    good = {"reference_prevalence": OLD}
     with pytest.raises(ValueError, match="prevalence sums to"):
-        am.adjust_prior(p, prevalence=[0.3, 0.3, 0.3], **good)
+        am.classes.adjust_prior(p, prevalence=[0.3, 0.3, 0.3], **good)
     with pytest.raises(ValueError, match="one value for each of the 3 classes"):
-        am.adjust_prior(p, reference_prevalence=[0.5, 0.5], one_label=True)
+        am.classes.adjust_prior(p, reference_prevalence=[0.5, 0.5])
     with pytest.raises(ValueError, match="0 for the class 2"):
-        am.adjust_prior(p, reference_prevalence=[0.5, 0.5, 0], one_label=True)
+        am.classes.adjust_prior(p, reference_prevalence=[0.5, 0.5, 0])
     with pytest.raises(ValueError, match='or "estimate"'):
-        am.adjust_prior(p, prevalence="guess", **good)
+        am.classes.adjust_prior(p, prevalence="guess", **good)
     with pytest.raises(ValueError, match="empty"):
-        am.adjust_prior(p[:0], **good)
+        am.classes.adjust_prior(p[:0], **good)
     with pytest.raises(ValueError, match="sums to"):
-        am.adjust_prior(p / 2, **good)
-    sure = am.adjust_prior(p, prevalence=[0.5, 0.5, 0.0], **good)
+        am.classes.adjust_prior(p / 2, **good)
+    sure = am.classes.adjust_prior(p, prevalence=[0.5, 0.5, 0.0], **good)
     with pytest.raises(ValueError, match="3 columns"):
         sure.apply([[0.5, 0.5]])

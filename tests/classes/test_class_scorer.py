@@ -29,8 +29,8 @@ MODEL = LogisticRegression().fit(X[:300], Y[:300])
 )
 def test_it_scores_the_labels_of_decide(metric, how):
     p = MODEL.predict_proba(X[300:])
-    labels = am.decide(p, metric, classes=MODEL.classes_, **how).labels
-    actual = am.evaluate(Y[300:], labels, metric, classes=MODEL.classes_, **how)
+    labels = am.classes.decide(p, metric, classes=MODEL.classes_, **how).labels
+    actual = am.classes.evaluate(Y[300:], labels, metric, classes=MODEL.classes_, **how)
     scorer = am.optimal_scorer(metric, one_label=True, **how)
     assert scorer(MODEL, X[300:], Y[300:]) == float(actual)
     assert clone(scorer)(MODEL, X[300:], Y[300:]) == float(actual)

@@ -64,11 +64,11 @@ def test_decide_and_evaluate_are_those_of_the_package(
     metric = options[1] if "-m" in options else "f1"
     asked = *ASK, "--label", "kind", *options, "--json"
     found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
-    d = am.decide(P, metric, classes=NAMES, **how)
+    d = am.classes.decide(P, metric, classes=NAMES, **how)
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
     assert found["decision"] == plain(d.to_dict())
     assert found["forecast"] == plain(d.forecast().to_dict())
-    real = am.evaluate(Y, d.labels, metric, one_label=True, classes=NAMES, **how)
+    real = am.classes.evaluate(Y, d.labels, metric, classes=NAMES, **how)
     assert found["actual"] == plain(real.to_dict())
     assert found["file"] == "pets.csv"
     assert found["rows"] == 60
@@ -88,7 +88,7 @@ def test_without_columns_of_scores_the_classes_are_those_that_occur(run: Run) ->
     asked = "evaluate", "named.csv", "--one-label", "--decision-column", "z", "--json"
     found = json.loads(run(*asked).out)
     assert found["actual"]["classes"] == ["10", "a", "b", "c"]
-    score = am.evaluate(["b", "a", "10", "c"], ["b", "c", "b", "c"], one_label=True)
+    score = am.classes.evaluate(["b", "a", "10", "c"], ["b", "c", "b", "c"])
     assert found["actual"]["score"] == float(score)
 
 
@@ -104,7 +104,7 @@ def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> Non
     asked = *ASK, "--label", "kind", "--reference", "val.csv", *more, "--json"
     found = json.loads(run("decide", write(), *asked).out)
     reference = np.array(NAMES)[codes], p
-    d = am.decide(P, classes=NAMES, reference=reference, prior=prior)
+    d = am.classes.decide(P, classes=NAMES, reference=reference, prior=prior)
     assert found["decision"] == plain(d.to_dict())
     assert found["notes"] == list(d.notes)
 
@@ -112,7 +112,7 @@ def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> Non
 def test_logits_are_scores_before_a_softmax(run: Run) -> None:
     z = np.round(np.log(P) + 3.0, 3)
     found = json.loads(run("decide", write(p=z), *ASK, "--logits", "--json").out)
-    expected = am.decide(z, classes=NAMES, logits=True).expected
+    expected = am.classes.decide(z, classes=NAMES, logits=True).expected
     assert found["decision"]["expected"] == expected
 
 
@@ -122,18 +122,18 @@ def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
     pq.write_table(pa.table({**columns, "y": y}), "numbers.parquet")
     ended = run("decide", "numbers.parquet", *ASK, "--json", "-o", "o.parquet")
     found = json.loads(ended.out)
-    d = am.decide(P, classes=[2, 10, 1])
+    d = am.classes.decide(P, classes=[2, 10, 1])
     assert found["decision"]["classes"] == [2, 10, 1]
     assert pq.read_table("o.parquet")["decision"].to_pylist() == d.labels.tolist()
-    assert found["actual"]["score"] == am.evaluate(y, d.labels, one_label=True)
+    assert found["actual"]["score"] == am.classes.evaluate(y, d.labels)
 
 
 def test_the_summary_is_for_people(run: Run) -> None:
     ended = run("decide", write(), *ASK, "--label", "kind", "-o", "o.csv")
-    d = am.decide(P, classes=NAMES)
+    d = am.classes.decide(P, classes=NAMES)
     f = d.forecast()
     low, high = f.interval
-    real = am.evaluate(Y, d.labels, one_label=True)
+    real = am.classes.evaluate(Y, d.labels)
     told = " ".join(ended.err.split())
     assert "classes 3, one label per row metric macro f1; a class that is" in told
     assert all(f"{name} {text}" in told for name, text in d.lines())
@@ -171,17 +171,20 @@ def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run: Run) -> N
 def test_forecast_is_that_of_the_package(run: Run) -> None:
     asked = "forecast", write(), *ASK, "--label", "kind", "--json"
     found = json.loads(run(*asked).out)
-    d = am.decide(P, classes=NAMES)
+    d = am.classes.decide(P, classes=NAMES)
     own = plain(d.forecast().to_dict())
     assert found["forecast"] == own
     assert found["source"] == "optimal for macro f1"
-    real = am.evaluate(Y, d.labels, classes=NAMES)
+    real = am.classes.evaluate(Y, d.labels, classes=NAMES)
     assert (found["actual"]["score"], found["notes"]) == (float(real), own["notes"])
     run("decide", "pets.csv", *ASK, "-m", "accuracy", "-o", "o.csv")
     asked = "forecast", "o.csv", *ASK, "--coverage", "0.8", "-m", "mcc", "--group", "g"
     found = json.loads(run(*asked, "--json").out)
-    labels, groups = am.decide(P, "accuracy", classes=NAMES).labels, np.arange(60) % 3
-    own = am.forecast(P, labels, "mcc", 0.8, classes=NAMES, groups=groups)
+    labels, groups = (
+        am.classes.decide(P, "accuracy", classes=NAMES).labels,
+        np.arange(60) % 3,
+    )
+    own = am.classes.forecast(P, labels, "mcc", 0.8, classes=NAMES, groups=groups)
     assert found["forecast"] == plain(own.to_dict())
     assert found["columns"]["decision"] == "decision"
     told = " ".join(run(*asked).out.split())
@@ -202,10 +205,10 @@ def test_an_actual_score_outside_of_the_interval_is_noted(run: Run) -> None:
 def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
     asked = "tune", write(), *ASK, "--label", "kind", "-o", "rule.json"
     found = json.loads(run(*asked, "--json").out)
-    rule = am.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
+    rule = am.classes.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
     assert found["rules"] == [plain(rule.to_dict())]
     assert found["file"] == "pets.csv"
-    kept = am.MultiClassRule.load("rule.json")
+    kept = am.classes.MultiClassRule.load("rule.json")
     assert kept.apply(P).tolist() == rule.apply(P).tolist()
     told = " ".join(run(*asked).out.split())
     assert f"score {rule.score:.4f}" in told
@@ -218,13 +221,13 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     write("val.csv", p, y)
     asked = "calibrate", "val.csv", *ASK, "--label", "kind", "-o", "map.json"
     found = json.loads(run(*asked, "--json").out)
-    assert found["check"] == plain(am.calibration_check(y, p, classes=NAMES).to_dict())
-    own = am.calibrate(y, p, classes=NAMES)
+    assert found["check"] == plain(am.classes.check(y, p, classes=NAMES).to_dict())
+    own = am.classes.calibrate(y, p, classes=NAMES)
     assert am.Calibrator.load("map.json") == own
     told = " ".join(run(*asked).out.split())
     assert "reliable classes 3 of 3 cat yes; forecast" in told
     mapped = "decide", write(), *ASK, "--calibrator", "map.json", "--json"
-    d = am.decide(P, classes=NAMES, calibrator=own)
+    d = am.classes.decide(P, classes=NAMES, calibrator=own)
     assert json.loads(run(*mapped).out)["decision"]["expected"] == d.expected
     hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
     assert hot["check"]["method"] == "temperature"
@@ -233,26 +236,26 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
 def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
     write()
     run("tune", "pets.csv", *ASK, "--label", "kind", "-o", "rule.json")
-    rule = am.MultiClassRule.load("rule.json")
+    rule = am.classes.MultiClassRule.load("rule.json")
     asked = *ASK, "--rule", "rule.json", "--label", "kind"
     ended = run("decide", "pets.csv", *asked, "-o", "o.csv")
     assert ended.code == 0, ended.err
     labels = rule.apply(P)
     assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == labels.tolist()
-    own = am.forecast(P, labels, "f1", classes=NAMES)
+    own = am.classes.forecast(P, labels, "f1", classes=NAMES)
     assert f"forecast {own.mean:.4f}" in " ".join(ended.err.split())
     assert "metric macro f1; a class that is neither" in " ".join(ended.err.split())
     for command in ("decide", "forecast"):
         found = json.loads(run(command, "pets.csv", *asked, "--json").out)
         assert found["forecast"] == plain(own.to_dict())
-        real = am.evaluate(Y, labels, "f1", classes=NAMES)
+        real = am.classes.evaluate(Y, labels, "f1", classes=NAMES)
         assert found["actual"] == plain(real.to_dict())
 
 
 def test_recall_of_every_class_has_a_floor(run: Run) -> None:
     asked = *ASK, "--label", "kind", "--min-recall", "0.3", "--json"
     found = json.loads(run("decide", write(), *asked).out)
-    d = am.decide(P, "f1", classes=NAMES, min_recall=0.3)
+    d = am.classes.decide(P, "f1", classes=NAMES, min_recall=0.3)
     assert found["decision"] == plain(d.to_dict())
 
 
@@ -261,6 +264,6 @@ def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
     ended = run("tune", write(), *asked, "-o", "{metric}.json", "--json")
     assert ended.code == 0, ended.err
     how: Any = {"classes": NAMES, "average": "macro", "random_state": 0}
-    rules = am.tune(Y, P, ["f1", "jaccard"], **how)
+    rules = am.classes.tune(Y, P, ["f1", "jaccard"], **how)
     found = json.loads(ended.out)
     assert found["rules"] == [plain(one.to_dict()) for one in rules.values()]

@@ -175,8 +175,6 @@ def test_equal_costs_are_a_limit_on_the_number():
 def test_bad_budgets_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         am.decide([0.5, 0.6, 0.7], **settings)
-    with pytest.raises(ValueError, match="max_cost cannot be used with one label"):
-        am.decide([[0.5, 0.5]], one_label=True, max_cost=3)
 
 
 def test_long_segments_over_the_budget_are_refused():

@@ -235,7 +235,7 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
     own = clone(inner).fit(X[train], y[train])
     new = own.decision_function(X[batch]) if logits else own.predict_proba(X[batch])
     given = {"reference": (y[train], scores), "logits": logits, "classes": list("abc")}
-    decision, by_hand = fitted.decide(X[batch]), am.decide(new, metric, **given)
+    decision, by_hand = fitted.decide(X[batch]), am.classes.decide(new, metric, **given)
     assert decision.labels.tolist() == by_hand.labels.tolist()
     assert decision.expected == pytest.approx(by_hand.expected, rel=1e-9)
     law = by_hand.forecast()
@@ -243,7 +243,7 @@ def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_score
         found = fitted.forecast(X[batch], labels)
         assert found.mean == pytest.approx(law.mean, rel=1e-9)
         assert found.interval == pytest.approx(law.interval, rel=1e-9)
-    plain = am.forecast(new, fitted.predict(X[batch]), metric, one_label=True, **given)
+    plain = am.classes.forecast(new, fitted.predict(X[batch]), metric, **given)
     assert fitted.forecast(X[batch]).mean == pytest.approx(plain.mean, rel=1e-9)
     kept = fitted.decide(X[batch], max_per_class={"c": 1}) if metric == "f1" else None
     assert kept is None or kept.counts[2] <= 1
@@ -255,7 +255,7 @@ def test_several_classes_without_a_map_or_with_the_temperature():
     for calibration in (None, "temperature"):
         fitted = model(calibration=calibration, zero_division=0.0).fit(X, y)
         p = fitted.predict_proba(X)
-        by_hand = am.decide(p, one_label=True, zero_division=0.0, groups=groups)
+        by_hand = am.classes.decide(p, zero_division=0.0, groups=groups)
         decision = fitted.decide(X, groups=groups)
         assert decision.labels.tolist() == by_hand.labels.tolist()
         assert decision.expected == pytest.approx(by_hand.expected, rel=1e-12)

@@ -125,7 +125,7 @@ HELD_BY = {
         "test_exact_decoding_equals_enumeration": "chances_of_spans",
         "test_a_crfsuite_model_gives_the_marginals_of_crfsuite": "state_scores",
     },
-    "classes": {
+    "weights": {
         "test_a_scan_sees_every_break_point": "add_changes rivals take_over",
         "test_a_climb_ends_where_no_single_weight_helps": "confuse",
     },

@@ -135,12 +135,12 @@ COLUMN = np.array([0, 1, 2, 1])[:, None]
 P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.4, 0.5, 0.1]])
 TWO = np.array([[0], [1], [1], [0]])
 ONE_COLUMN = {
-    "y_true": lambda: am.evaluate(COLUMN, [0, 1, 1, 2], one_label=True),
-    "y_pred": lambda: am.evaluate([0, 1, 1, 2], COLUMN, one_label=True),
-    "classes": lambda: am.evaluate([0, 1], [0, 1], classes=[[0, 1]], one_label=True),
-    "known": lambda: am.decide(P3, one_label=True).forecast(known=COLUMN),
-    "labels": lambda: am.forecast(P3, COLUMN, classes=[0, 1, 2]),
-    "y": lambda: am.calibration_check(COLUMN, P3, one_label=True),
+    "y_true": lambda: am.classes.evaluate(COLUMN, [0, 1, 1, 2]),
+    "y_pred": lambda: am.classes.evaluate([0, 1, 1, 2], COLUMN),
+    "classes": lambda: am.classes.evaluate([0, 1], [0, 1], classes=[[0, 1]]),
+    "known": lambda: am.classes.decide(P3).forecast(known=COLUMN),
+    "labels": lambda: am.classes.forecast(P3, COLUMN, classes=[0, 1, 2]),
+    "y": lambda: am.classes.check(COLUMN, P3),
     "y, tuned": lambda: am.tune(TWO, [0.1, 0.8, 0.6, 0.3]),
     "y, a surface": lambda: am.MetricSurfaceDisplay.from_data(
         np.arange(4.0)[:, None], pd.DataFrame({"y": [0, 1, 1, 0]})
@@ -179,15 +179,15 @@ MASKED = np.ma.masked
             "p has NaN at row 0, column 1",
         ),
         (
-            lambda: am.decide([P3[0], np.ma.array(P3[1], mask=True)], one_label=True),
+            lambda: am.classes.decide([P3[0], np.ma.array(P3[1], mask=True)]),
             "p has NaN at row 1, column 0",
         ),
         (
-            lambda: am.decide([P3[0], MASKED], one_label=True),
+            lambda: am.classes.decide([P3[0], MASKED]),
             "p is ragged: row 1 is missing or masked; drop or fill it first",
         ),
         (
-            lambda: am.decide([P3[0].tolist(), None], one_label=True),
+            lambda: am.classes.decide([P3[0].tolist(), None]),
             "p is ragged: row 1 is missing or masked",
         ),
     ],
@@ -212,5 +212,5 @@ def test_a_masked_label_of_known_rows_is_a_missing_one():
     ],
 )
 def test_names_of_classes_are_shown_the_way_for_classes(call):
-    with pytest.raises(ValueError, match="or call evaluate with one_label=True"):
+    with pytest.raises(ValueError, match=r"or call argmetric\.classes\.evaluate"):
         call()

@@ -60,10 +60,10 @@ def test_both_columns_to_calibrate():
     with pytest.raises(ValueError, match=TWO):
         am.calibrate(BOTH_Y, BOTH)
     # One label per row and a column per class: that is what a temperature takes.
-    assert am.calibrate(Y, BOTH).n_classes == 2
+    assert am.classes.calibrate(Y, BOTH).n_classes == 2
     with pytest.raises(ValueError, match=r"such as p\[:, 1\]"):
         am.tune(None, BOTH)
-    with pytest.raises(ValueError, match=r"p\[:, 1\] for 1"):
+    with pytest.raises(ValueError, match=r"such as p\[:, 1\], or a matrix y"):
         am.tune(Y, BOTH)
 
 

@@ -22,7 +22,7 @@ def rows_of(n, count, seed=0):
 def made():
     code, p = rows_of(500, 3)
     y = np.array(NAMES)[code]
-    d = am.decide(p, classes=NAMES)
+    d = am.classes.decide(p, classes=NAMES)
     return d, y, json.loads(am.report(d, y).render("json"))
 
 
@@ -33,7 +33,7 @@ def table(said, key):
 
 def test_cards_have_expected_most_probable_and_actual_score(made):
     d, y, said = made
-    actual = am.evaluate(y, d.labels, classes=NAMES)
+    actual = am.classes.evaluate(y, d.labels, classes=NAMES)
     values = {card["name"]: card["value"] for card in said["cards"]}
     assert values == {
         "Forecast macro F1": f"{d.forecast().mean:.3f}",
@@ -55,16 +55,16 @@ def test_tables_are_those_of_the_decision(made):
     expected = [[f"{cell:,.1f}" for cell in row] for row in d.expected_confusion]
     assert [row[1:] for row in rows] == expected
     rows = table(said, "confusion-actual")["rows"]
-    actual = am.evaluate(y, d.labels, classes=NAMES).confusion
+    actual = am.classes.evaluate(y, d.labels, classes=NAMES).confusion
     assert [row[1:] for row in rows] == [[f"{x:.0f}" for x in row] for row in actual]
-    check = am.calibration_check(y, d._batch.p, d.metric, classes=NAMES)
+    check = am.classes.check(y, d._batch.p, d.metric, classes=NAMES)
     verdicts = {row[0]: row[1] for row in table(said, "class-check")["rows"]}
     assert all(verdicts[x.name].startswith(x.reliable) for x in check.per_class)
 
 
 def test_many_classes_have_their_most_frequent_confusions():
     _, p = rows_of(400, 40, seed=1)
-    d = am.decide(p, one_label=True)
+    d = am.classes.decide(p)
     said = json.loads(am.report(d).render("json"))
     first = table(said, "confusion-expected")["rows"][0]
     wrong = d.expected_confusion
@@ -83,13 +83,13 @@ def test_all_forms_say_it_and_a_reference_is_checked(made):
         text = report.render(form)
         assert "Expected confusion matrix" in text
         assert "Ways to decide, compared on the reference" in text
-    check = am.calibration_check(code, p, one_label=True, n_bootstrap=5)
+    check = am.classes.check(code, p, n_bootstrap=5)
     assert "Reliable for forecasts?" in am.report(check).render("text")
 
 
 def test_groups_and_other_metrics():
     code, p = rows_of(60, 3, seed=3)
-    d = am.decide(p, "mcc", one_label=True, groups=np.arange(60) % 4)
+    d = am.classes.decide(p, "mcc", groups=np.arange(60) % 4)
     text = am.report(d, code).render("text")
     assert "MCC, mean over 4 groups" in text
     assert "Rows of each class" in text
@@ -105,7 +105,7 @@ def test_the_command_writes_it(run: Run) -> None:
                 "kind", "-o", "o.csv", "--report", "r.json")  # fmt: skip
     assert ended.code == 0
     said = json.loads(Path("r.json").read_text())
-    d = am.decide(p, classes=NAMES)
+    d = am.classes.decide(p, classes=NAMES)
     assert said["cards"][0]["value"] == f"{d.expected:.3f}"
     assert said["names"]["file"] == "rows.csv"
 
@@ -113,6 +113,6 @@ def test_the_command_writes_it(run: Run) -> None:
 def test_a_pickled_decision_has_no_report():
     import pickle
 
-    d = pickle.loads(pickle.dumps(am.decide(rows_of(9, 3)[1], one_label=True)))
+    d = pickle.loads(pickle.dumps(am.classes.decide(rows_of(9, 3)[1])))
     with pytest.raises(ValueError, match="it needs p"):
         am.report(d)

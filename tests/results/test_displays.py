@@ -190,7 +190,7 @@ def test_rules_of_several_labels_and_classes_have_a_bar_each():
     names = [one.get_text() for one in ax.get_yticklabels()]
     assert names == ["0 (p >= 0.5)", "1 (p >= 0.25)"]
     three = [[0.5, 0.3, 0.2], [0.6, 0.4, 0], [0.5, 0.1, 0.4], [0.8, 0.1, 0.1]]
-    classes = am.tune(list("abca"), three, n_bootstrap=0, cv=None)
+    classes = am.classes.tune(list("abca"), three, n_bootstrap=0, cv=None)
     ax = classes.plot()
     assert [one.get_text() for one in ax.get_yticklabels()] == ["a", "b", "c"]
     assert [bar.get_width() for bar in ax.patches] == classes.weights.tolist()

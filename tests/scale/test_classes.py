@@ -51,7 +51,7 @@ def test_labels_and_expected_counts_are_those_of_the_rule_in_memory(
     if kind == "arrow":
         folder = arrow_parts(tmp_path / "arrow", table)
     found = decide_classes(folder, metric, output=tmp_path / "out", **HOW)
-    decision = am.decide(p, metric, classes=NAMES)
+    decision = am.classes.decide(p, metric, classes=NAMES)
     labels = decision.rule.apply(p)
     written = read_back(tmp_path / "out")
     assert written["decision"].to_pylist() == labels.tolist()
@@ -74,7 +74,9 @@ def test_labels_and_expected_counts_are_those_of_the_rule_in_memory(
 def test_a_given_rule_with_a_calibrator_labels_every_row(files, tmp_path, words):
     folder, table, p = files
     y = np.array(table["label"].to_pylist())
-    rule = am.decide(p[:1000], "f1", classes=NAMES, reference=(y[:1000], p[:1000])).rule
+    rule = am.classes.decide(
+        p[:1000], "f1", classes=NAMES, reference=(y[:1000], p[:1000])
+    ).rule
     found = decide_classes(folder, output=tmp_path / "out", rule=rule, **HOW, **words)
     labels = rule.apply(p)
     assert read_back(tmp_path / "out")["decision"].to_pylist() == labels.tolist()
@@ -93,7 +95,7 @@ def test_a_sample_finds_nearly_the_rule_of_all_rows(tmp_path, monkeypatch):
     again = decide_classes(folder, output=tmp_path / "out", **HOW)
     assert found.n_sampled == 5000
     assert found.rule.weights.tolist() == again.rule.weights.tolist()
-    best = am.decide(p, "f1", classes=NAMES)
+    best = am.classes.decide(p, "f1", classes=NAMES)
     assert best.expected - 5e-3 < found.expected <= best.expected + 1e-3
     other = decide_classes(folder, output=tmp_path / "out", random_state=1, **HOW)
     assert found.rule.weights.tolist() != other.rule.weights.tolist()
@@ -106,10 +108,10 @@ def test_the_sample_has_every_row_as_often(tmp_path, monkeypatch):
     folder = write_parts(tmp_path / "in", table, [10, 400])
     monkeypatch.setattr(room, "SAMPLE_ROWS", 300)
     seen = []
-    plain = room.decide_in_memory
+    plain = room.decide
     monkeypatch.setattr(
         room,
-        "decide_in_memory",
+        "decide",
         lambda p, *a, **k: (seen.append(p), plain(p, *a, **k))[1],
     )
     for seed in range(20):
@@ -132,7 +134,7 @@ def test_the_actual_score_is_that_of_memory(files, tmp_path, metric):
     for words in ({}, {"classes": NAMES}, {"classes": [*NAMES, "gone"]}):
         for absent in (0.0, 1.0, float("nan")):
             how = {**words, "zero_division": absent}
-            wanted = am.evaluate(y, z, metric, one_label=True, **how)
+            wanted = am.classes.evaluate(y, z, metric, **how)
             score = evaluate_classes(found.output, metric, n_jobs=2, **how)
             assert score == pytest.approx(wanted, rel=1e-12, nan_ok=True)
             assert score.classes == wanted.classes
@@ -150,7 +152,7 @@ def test_labels_may_be_numbers_or_dictionaries(tmp_path):
             for name, one in (("y", y), ("pred", z))
         }
     )
-    wanted = am.evaluate(y, z, "f1", one_label=True)
+    wanted = am.classes.evaluate(y, z, "f1")
     for folder in (
         write_parts(tmp_path / "whole", whole, [250]),
         write_parts(tmp_path / "coded", coded, [250]),
@@ -172,7 +174,7 @@ def test_a_column_of_ids_is_no_column_of_classes(tmp_path):
 
 def test_a_rule_may_have_a_function_as_calibrator(files, tmp_path):
     folder, _, p = files
-    rule = am.MultiClassRule(NAMES, np.ones(3), am.FBeta(), calibrator=turned)
+    rule = am.classes.MultiClassRule(NAMES, np.ones(3), am.FBeta(), calibrator=turned)
     found = decide_classes(folder, output=tmp_path / "out", rule=rule, **HOW)
     assert found.counts.tolist() == np.bincount(p.argmin(axis=1), minlength=3).tolist()
 
@@ -216,7 +218,7 @@ def test_a_bad_row_is_named_with_its_file(tmp_path, monkeypatch, column, value, 
     folder = write_parts(tmp_path / "in", table, [2000])
     with pytest.raises(DataError, match=f"part-001.parquet: {what}"):
         decide_classes(folder, output=tmp_path / "out", **HOW)
-    rule = am.MultiClassRule(NAMES, np.ones(3), am.FBeta())
+    rule = am.classes.MultiClassRule(NAMES, np.ones(3), am.FBeta())
     with pytest.raises(DataError, match=f"part-001.parquet: {what}"):
         decide_classes(folder, output=tmp_path / "out", rule=rule, **HOW)
     assert not (tmp_path / "out").exists()
@@ -244,10 +246,10 @@ def test_what_cannot_be_is_refused(files, tmp_path):
         decide_classes(folder, scores=["p_ok", "p_ok"], **how)
     with pytest.raises(ValueError, match="quadratic kappa has no rule of weights and"):
         decide_classes(folder, "quadratic_kappa", **HOW, **how)
-    rule = am.MultiClassRule(NAMES[::-1], np.ones(3), am.FBeta())
+    rule = am.classes.MultiClassRule(NAMES[::-1], np.ones(3), am.FBeta())
     with pytest.raises(ValueError, match="rule is for the classes"):
         decide_classes(folder, rule=rule, **HOW, **how)
-    rule = am.MultiClassRule(NAMES, np.ones(3), am.FBeta())
+    rule = am.classes.MultiClassRule(NAMES, np.ones(3), am.FBeta())
     with pytest.raises(ValueError, match="rule has its own calibrator"):
         decide_classes(folder, rule=rule, calibrator=lambda p: p, **HOW, **how)
     with pytest.raises(TypeError, match="rule must be a MultiClassRule"):
@@ -287,7 +289,7 @@ def test_a_run_that_stopped_goes_on(files, tmp_path, monkeypatch):
         decide_classes(folder, output=tmp_path / "out", progress=failing, **HOW)
     assert len(done) == 1
     found = decide_classes(folder, output=tmp_path / "out", resume=True, **HOW)
-    labels = am.decide(p, "f1", classes=NAMES).rule.apply(p)
+    labels = am.classes.decide(p, "f1", classes=NAMES).rule.apply(p)
     assert read_back(found.output)["decision"].to_pylist() == labels.tolist()
 
 

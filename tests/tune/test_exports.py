@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.class_maps import ClassTemperatureMap
 from argmetric._calibrate.maps import PlattMap
+from argmetric.classes import ClassTemperatureMap
 from exported import (
     N_RANDOM,
     RULES,
@@ -194,7 +194,7 @@ def test_what_cannot_be_exported_is_refused():
         mapped = replace(RULES["classes"], calibrator=odd)
         with pytest.raises(ValueError, match=r"matrix map is not the first\. Export "):
             mapped.to_sql()
-    many = am.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
+    many = am.classes.MultiClassRule(tuple(range(101)), np.ones(101), am.FBeta(1.0))
     with pytest.raises(ValueError, match="sqlite has no function for the greatest of"):
         many.to_sql("sqlite")
     assert many.to_sql("postgres").startswith("CASE WHEN")

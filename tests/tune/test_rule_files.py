@@ -50,7 +50,7 @@ def all_rules():
         "strings": tune(np.where(y == 1, "jä", "nein"), p, pos_label="jä"),
         "labels": tune(labels, matrix),
         "micro": tune(labels, matrix, average="micro"),
-        "classes": tune(classes, shares, "mcc"),
+        "classes": am.classes.tune(classes, shares, "mcc"),
         "margins": tune(y, 7 * p - 3),
     }
 
@@ -65,7 +65,7 @@ def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
     rule.save(path)
     for loaded in (
         am.Rule.load(path),
-        am.MultiClassRule.load(str(path)),
+        am.classes.MultiClassRule.load(str(path)),
         am.Rule.from_dict(rule.to_dict()),
         pickle.loads(pickle.dumps(rule)),
         copy.deepcopy(rule),
@@ -270,7 +270,7 @@ def test_copies_cannot_be_changed_either(all_rules):
     with pytest.raises(ValueError, match="read-only"):
         copied.optimal_thresholds[0] = 0
     mine = np.array([1.0, 2.0])
-    am.MultiClassRule((0, 1), mine, am.FBeta(1))
+    am.classes.MultiClassRule((0, 1), mine, am.FBeta(1))
     mine[0] = 3.0  # an array that was handed in stays writable
 
 
@@ -319,7 +319,7 @@ CLASSES = {"classes": ("a", "b"), "weights": [1.0, 2.0], "metric": am.FBeta(1)}
     ],
 )
 def test_a_rule_by_hand_that_contradicts_itself(facts, message):
-    made = am.MultiClassRule if "classes" in facts else am.Rule
+    made = am.classes.MultiClassRule if "classes" in facts else am.Rule
     known = {} if "classes" in facts else {"metric": "f1", "threshold": 0.3}
     with pytest.raises((TypeError, ValueError), match=message):
         made(**known | facts)

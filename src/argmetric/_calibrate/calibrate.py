@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import (
     check_choice,
     check_weight,
-    to_numpy,
 )
 from argmetric._results.discrete import dot
 
@@ -110,8 +109,6 @@ SIMPLE_FIRST: tuple[Method, ...] = (
     "spline",
     "isotonic",
 )
-# Of a matrix of class probabilities with one label per row; the first is the default
-CLASS_METHODS = ("matrix", "temperature")
 N_FOLDS = 5
 ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 
@@ -119,9 +116,8 @@ ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 def calibrate(
     y: Any,
     p: Any,
-    method: Method | Literal["matrix"] | None = None,
+    method: Method | None = None,
     *,
-    classes: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     logits: bool = False,
@@ -133,11 +129,10 @@ def calibrate(
     Parameters
     ----------
     y : array-like
-        Labels: 0/1, booleans, -1/1, or any others with `pos_label`. One label per row
-        where `p` is a matrix of class probabilities.
+        Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
     p : array-like
         Probabilities of the positive class, in the shape of `y`; a matrix gets one map
-        for all its cells. Or a matrix of class probabilities, whose rows sum to 1.
+        for all its cells.
     method : str, optional
         "spline", the default: a smooth curve of the log-odds with a prior centred at
         no change, and separate levels for many scores at 0 or 1. It was the best map on
@@ -148,24 +143,20 @@ def calibrate(
         ties. "identity": no change. "auto": the simplest of these whose out-of-fold
         log-loss is within one standard error of the lowest, and never worse than no
         map.
-
-        A matrix of class probabilities has two methods. "matrix", its default: a slope,
-        a bias for each class and weights between classes, all pulled towards no change
-        (no weights above 60 classes). "temperature": slope only.
-    classes : array-like, optional
-        The class of each column of a matrix of class probabilities; needed where a
-        class does not occur in `y`. By default the names of the columns, where these
-        are the classes, or else the sorted labels.
     sample_weight : array-like, optional
         Weights of the rows.
     pos_label : object, optional
         The label that counts as positive.
     logits : bool, default=False
-        Whether `p` holds log-odds; of class probabilities, scores before the softmax.
+        Whether `p` holds log-odds.
 
     Returns
     -------
     Calibrator
+
+    See Also
+    --------
+    argmetric.classes.calibrate : Maps of class probabilities.
 
     Notes
     -----
@@ -191,45 +182,11 @@ def calibrate(
     "logit p' = 0.643 logit p +1.793"
     """
     if method is not None:
-        check_choice(method, "method", (*METHODS, "matrix"))
+        check_choice(method, "method", METHODS)
     logits = check_flag(logits, "logits")
-    if is_multi_class(y, p):
-        if pos_label is not None:
-            raise ValueError(
-                "pos_label goes with the scores of one class: pass that column alone"
-            )
-        check_class_method(method)
-        return _calibrate_classes(y, p, method, classes, sample_weight, logits=logits)
-    if classes is not None or method == "matrix":
-        what = "classes" if classes is not None else "method='matrix'"
-        raise ValueError(
-            f"{what} goes with one label per row and a matrix p of class probabilities"
-        )
     reference = check_reference(y, p, sample_weight, pos_label, logits=logits)
     warn_of_scale(reference.scores, logits=logits)
     return fit_map(reference, choose_method(reference, method or DEFAULT))
-
-
-def _calibrate_classes(
-    y: Any,
-    p: Any,
-    method: str | None,
-    classes: Any,
-    sample_weight: Any,
-    *,
-    logits: bool,
-) -> Calibrator:
-    from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
-    from argmetric._input.classes import check_class_probabilities, class_codes
-
-    scores = check_class_probabilities(p, logits=logits)
-    if scores.size == 0:
-        raise ValueError("p is empty: there is nothing to calibrate on")
-    warn_of_scale(scores, logits=logits)
-    code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
-    if method == "temperature":
-        return fit_class_temperature(code, scores, sample_weight, logits=logits)
-    return fit_class_matrix(code, scores, sample_weight, logits=logits, classes=names)
 
 
 def calibrate_out_of_fold(
@@ -337,21 +294,3 @@ def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
     margin = 1 / (2 * reference.n)
     p = np.clip(p, margin, 1 - margin)
     return -np.where(reference.y, np.log(p), np.log1p(-p))
-
-
-def is_multi_class(y: Any, p: Any) -> bool:
-    """A matrix of scores with one label per row."""
-    sizes = [
-        len(getattr(values, "shape", ()) or to_numpy(values, name).shape)
-        for name, values in (("y", y), ("p", p))
-    ]
-    return sizes == [1, 2]
-
-
-def check_class_method(method: str | None) -> None:
-    """Refuse a method that takes the scores of one class."""
-    if method not in (None, "auto", *CLASS_METHODS):
-        raise ValueError(
-            f"method={method!r} takes the scores of one class; for a matrix of class "
-            "probabilities there are method='matrix' and method='temperature'"
-        )

@@ -66,6 +66,11 @@ class Calibrator(Saved["Calibrator"]):
     counts: Floats | None = field(default=None, kw_only=True)
 
     _what: ClassVar[str] = "calibrator"
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "class_matrix": "argmetric.classes.ClassMatrixMap",
+        "class_prior_shift": "argmetric.classes.ClassPriorShift",
+        "class_temperature": "argmetric.classes.ClassTemperatureMap",
+    }
     _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
     method: ClassVar[str] = ""
 
@@ -239,13 +244,7 @@ class Calibrator(Saved["Calibrator"]):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         # Any kind may be in a file, and one is known once its module is loaded
-        from argmetric._calibrate import (  # noqa: F401
-            class_maps,
-            class_shares,
-            maps,
-            prior,
-            spline,
-        )
+        from argmetric._calibrate import maps, prior, spline  # noqa: F401
 
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")

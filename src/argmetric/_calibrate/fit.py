@@ -216,7 +216,7 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
             )
         slope = 1 / HOTTEST
     else:
-        slope = _root(falling)
+        slope = root_of(falling)
 
     def information(part: slice) -> float:
         p = expit(slope * x[part])
@@ -229,7 +229,7 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     return TemperatureMap(1 / slope, draws=draws, **_within_reach(reference, draw))
 
 
-def _root(falling: Callable[[float], float]) -> float:
+def root_of(falling: Callable[[float], float]) -> float:
     """Where a falling function of the inverse temperature passes 0."""
     from scipy.optimize import brentq
 

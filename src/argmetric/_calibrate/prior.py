@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import read_scores
 from argmetric._results.discrete import dot
 from argmetric._results.display import Lines
-
-if TYPE_CHECKING:
-    from argmetric._calibrate.class_shares import ClassPriorShift
 
 STEPS = 200
 
@@ -79,39 +76,13 @@ class PriorShift(Calibrator):
         return [("prevalence", shares)]
 
 
-@overload
 def adjust_prior(
     p: Any,
     *,
     prevalence: float | None = None,
     reference_prevalence: float,
     logits: bool = False,
-    one_label: Literal[False] = False,
-    classes: None = None,
-) -> PriorShift: ...
-
-
-@overload
-def adjust_prior(
-    p: Any,
-    *,
-    prevalence: Any = None,
-    reference_prevalence: Any,
-    logits: bool = False,
-    one_label: bool = True,
-    classes: Any = None,
-) -> ClassPriorShift: ...
-
-
-def adjust_prior(
-    p: Any,
-    *,
-    prevalence: Any = None,
-    reference_prevalence: Any,
-    logits: bool = False,
-    one_label: bool = False,
-    classes: Any = None,
-) -> PriorShift | ClassPriorShift:
+) -> PriorShift:
     """Correct calibrated probabilities for a prevalence that has changed.
 
     It is assumed that only the share of positives changed, not what positives and
@@ -128,25 +99,20 @@ def adjust_prior(
     p : array-like
         Probabilities of the rows at hand, calibrated for the old prevalence.
     prevalence : float, optional
-        The share of positives that holds now; by default it is found from `p`. With
-        one label per row the share of every class, as a sequence or a dict, or
-        "estimate", the default.
+        The share of positives that holds now; by default it is found from `p`.
     reference_prevalence : float
-        The share of positives where `p` was calibrated (`Calibrator.prevalence`); with
-        one label per row the share of every class.
+        The share of positives where `p` was calibrated (`Calibrator.prevalence`).
     logits : bool, default=False
-        Whether `p` holds log-odds; of class probabilities, scores before the softmax.
-    one_label : bool, default=False
-        Whether each row has exactly one of several classes, as for `decide`: `p` is
-        then a matrix of class probabilities.
-    classes : sequence, optional
-        The class of each column; implies `one_label=True`.
+        Whether `p` holds log-odds.
 
     Returns
     -------
-    PriorShift, or ClassPriorShift with one label per row
-        `apply` corrects probabilities; `prevalence`, or `shares` of the classes, is
-        what was found.
+    PriorShift
+        `apply` corrects probabilities; `prevalence` is what was found.
+
+    See Also
+    --------
+    argmetric.classes.adjust_prior : Shares of several classes.
 
     Examples
     --------
@@ -157,20 +123,8 @@ def adjust_prior(
     >>> p = [0.9, 0.8, 0.9, 0.1, 0.7, 0.95]
     >>> round(am.adjust_prior(p, reference_prevalence=0.5).prevalence, 3)
     0.899
-    >>> shift = am.adjust_prior([[0.6, 0.3, 0.1]], classes=["a", "b", "c"],
-    ...                         prevalence=[0.2, 0.2, 0.6],
-    ...                         reference_prevalence=[0.5, 0.3, 0.2])
-    >>> shift.apply([[0.6, 0.3, 0.1]]).round(3)
-    array([[0.324, 0.27 , 0.405]])
     """
     logits = check_flag(logits, "logits")
-    several = one_label is not False and check_flag(one_label, "one_label")
-    if several or classes is not None:
-        from argmetric._calibrate.class_shares import adjust_class_prior
-
-        return adjust_class_prior(
-            p, prevalence, reference_prevalence, classes, logits=logits
-        )
     old = check_share(reference_prevalence, "reference_prevalence")
     scores = read_scores(p, "p", logits=logits).ravel()
     warn_of_scale(scores, logits=logits)

@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from argmetric._input.arguments import check_share, shown
-from argmetric._input.label_words import listed
 from argmetric._input.labels import (
     binary_labels,
     distinct,
     label_array,
-    plain_label,
     refuse_missing,
     usual_pair,
 )
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import is_frame_like
+from argmetric._input.types import Floats
+from argmetric._input.validation import is_frame_like, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
@@ -69,81 +67,6 @@ def resolve_reference(
     return FittedReference(found, None)
 
 
-class FittedClassReference(NamedTuple):
-    """A map of class probabilities, and the labelled rows that it was fitted on.
-
-    Passed as `reference=` it is taken as it is. `code` holds the column of the class of
-    each row and `p` its probabilities, or logits; both are None without a reference.
-    """
-
-    calibrator: Calibrator | None
-    code: Integers | None
-    p: Floats | None
-    classes: tuple[Any, ...] | None
-
-
-def resolve_class_reference(
-    calibrator: Any = None,
-    reference: Any = None,
-    classes: Any = None,
-    *,
-    logits: bool = False,
-) -> FittedClassReference:
-    """The map of class probabilities that is meant, with the rows it was fitted on.
-
-    `calibrator`: a map of class probabilities, or a function from such a matrix to
-    another; `reference`: one label per row and the class probabilities, on which a map
-    is fitted; `classes`: the class of each column; `logits`: whether the scores of the
-    reference are those before the softmax.
-    """
-    names = None if classes is None else tuple(map(plain_label, classes))
-    if reference is not None:
-        if calibrator is not None:
-            raise ValueError(
-                "calibrator and reference exclude each other: the reference is what a "
-                "calibrator is fitted on"
-            )
-        if isinstance(reference, FittedClassReference):
-            return reference
-        return _fitted_classes(*check_pair(reference), names, logits)
-    if calibrator is None:
-        return FittedClassReference(None, None, None, names)
-    from argmetric._calibrate.calibrator import Calibrator, FunctionMap
-    from argmetric._calibrate.class_maps import ClassFunctionMap
-
-    found = as_calibrator(calibrator)
-    if isinstance(found, FunctionMap) and not isinstance(calibrator, Calibrator):
-        found = ClassFunctionMap(found.function)
-    if not found.parts[0]._of_classes:
-        raise ValueError(
-            "this calibrator is for the probability of one class: with one label per "
-            "row pass one that calibrate(y, p) made of a matrix of class probabilities"
-        )
-    known = getattr(found.parts[0], "classes", None)
-    if names is not None and known is not None and names != known:
-        raise ValueError(
-            f"the calibrator was fitted to the classes {listed(known)}, not to "
-            f"{listed(names)}: they must be the same, in the same order"
-        )
-    return FittedClassReference(found, None, None, names or known)
-
-
-def _fitted_classes(
-    y: Any, p: Any, names: tuple[Any, ...] | None, logits: bool
-) -> FittedClassReference:
-    from argmetric._calibrate.class_fit import fit_class_matrix
-    from argmetric._input.classes import check_class_probabilities, class_codes
-
-    scores = check_class_probabilities(p, "the p of reference=(y, p)", logits=logits)
-    if scores.size == 0:
-        raise ValueError("the reference is empty: there is nothing to calibrate on")
-    warn_of_scale(scores, logits=logits)
-    given = None if names is None else list(names)
-    code, found = class_codes(y, p, scores, given, several=True, numbered=True)
-    fitted = fit_class_matrix(code, scores, logits=logits, classes=found)
-    return FittedClassReference(fitted, code, scores, found)
-
-
 def as_calibrator(calibrator: Any) -> Calibrator:
     """A calibrator as it is; a function, or an object with `apply`, wrapped."""
     from argmetric._calibrate.calibrator import Calibrator, FunctionMap
@@ -166,16 +89,18 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
     if isinstance(reference, FittedReference):
         return reference
     y, p = check_pair(reference)
-    from argmetric._calibrate.calibrate import DEFAULT, is_multi_class
+    from argmetric._calibrate.calibrate import DEFAULT
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
 
-    labels = binary_labels(y, name=_Y, naming=_as_calibrator)
-    if is_multi_class(labels.positive, p):
+    shape = getattr(p, "shape", ()) or to_numpy(p, "p").shape
+    if len(shape) == 2 and label_array(y, _Y).ndim == 1:
         raise ValueError(
             "the reference has one label per row but a matrix of scores: labels and "
-            "scores must have the same shape"
+            "scores must have the same shape; for one of several classes per row call "
+            "argmetric.classes.decide or argmetric.classes.forecast"
         )
+    labels = binary_labels(y, name=_Y, naming=_as_calibrator)
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
     return FittedReference(fit_map(rows, DEFAULT), rows)

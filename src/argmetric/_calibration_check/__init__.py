@@ -1,27 +1,56 @@
 """Are my probabilities reliable? The check, in units of lost score."""
 
-from argmetric._calibration_check._bins import ReliabilityBins
-from argmetric._calibration_check._check import calibration_check
-from argmetric._calibration_check._class_result import (
-    ClassCalibrationCheck,
-    ClassReliability,
+from argmetric._calibration_check._bins import (
+    Line,
+    ReliabilityBins,
+    calibration_line,
+    reliability_bins,
+    wilson,
 )
+from argmetric._calibration_check._check import MOST_BINS_OR_SAMPLES, calibration_check
 from argmetric._calibration_check._result import (
     CalibrationCheck,
     CalibrationCostDisplay,
 )
-from argmetric._calibration_check._routes import Route, RouteName
-from argmetric._calibration_check._verdicts import marked, reworded
+from argmetric._calibration_check._routes import (
+    MOST_CELLS,
+    Judged,
+    Route,
+    RouteName,
+    best_route,
+    routes_of,
+)
+from argmetric._calibration_check._verdicts import (
+    CHANCE,
+    FEW_ROWS_OF_A_CLASS,
+    CheckedRoutes,
+    Quality,
+    Verdict,
+    marked,
+    reworded,
+)
 
 __all__ = [
+    "CHANCE",
+    "FEW_ROWS_OF_A_CLASS",
+    "MOST_BINS_OR_SAMPLES",
+    "MOST_CELLS",
     "CalibrationCheck",
     "CalibrationCostDisplay",
-    "ClassCalibrationCheck",
-    "ClassReliability",
+    "CheckedRoutes",
+    "Judged",
+    "Line",
+    "Quality",
     "ReliabilityBins",
     "Route",
     "RouteName",
+    "Verdict",
+    "best_route",
     "calibration_check",
+    "calibration_line",
     "marked",
+    "reliability_bins",
     "reworded",
+    "routes_of",
+    "wilson",
 ]

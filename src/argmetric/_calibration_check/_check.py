@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +36,6 @@ from argmetric._input.arguments import (
     check_count,
     check_flag,
     check_seed,
-    refuse_binary_options,
-    refuse_class_options,
 )
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import binary_labels
@@ -47,17 +45,13 @@ from argmetric._input.odds import expit
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import Probabilities, check_choice, check_weight
 from argmetric._results.discrete import dot
-from argmetric.metrics import ClassAverage, MetricLike, get_metric
-
-if TYPE_CHECKING:
-    from argmetric._calibration_check._class_result import ClassCalibrationCheck
+from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
 N_FOLDS = 5
 MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
-@overload
 def calibration_check(
     y: Any,
     p: Any,
@@ -73,50 +67,7 @@ def calibration_check(
     random_state: int | None = 0,
     logits: bool = False,
     zero_division: float | None = None,
-    one_label: Literal[False] = False,
-    classes: None = None,
-) -> CalibrationCheck: ...
-
-
-@overload
-def calibration_check(
-    y: Any,
-    p: Any,
-    metric: MetricLike = "f1",
-    *,
-    one_label: bool = True,
-    classes: Any = None,
-    groups: Any = None,
-    average: ClassAverage | None = None,
-    method: Literal["matrix", "temperature"] | None = None,
-    n_bins: int = 10,
-    n_bootstrap: int = 200,
-    random_state: int | None = 0,
-    logits: bool = False,
-    zero_division: float | None = None,
-    cost: Any = None,
-) -> ClassCalibrationCheck: ...
-
-
-def calibration_check(
-    y: Any,
-    p: Any,
-    metric: MetricLike = "f1",
-    *,
-    groups: Any = None,
-    average: Average | ClassAverage | None = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    method: Method | Literal["matrix"] | None = None,
-    n_bins: int = 10,
-    n_bootstrap: int = 200,
-    random_state: int | None = 0,
-    logits: bool = False,
-    zero_division: float | None = None,
-    one_label: bool = False,
-    classes: Any = None,
-    cost: Any = None,
-) -> CalibrationCheck | ClassCalibrationCheck:
+) -> CalibrationCheck:
     """Check whether probabilities are good enough to decide and to forecast with.
 
     Labels are chosen in four ways, none of them fitted on the rows that it labels:
@@ -143,8 +94,7 @@ def calibration_check(
     pos_label : object, optional
         The label that counts as positive.
     method : str, optional
-        How to recalibrate, as for `calibrate`: by default "spline", and "matrix" with
-        one label per row.
+        How to recalibrate, as for `calibrate`: by default "spline".
     n_bins : int, default=10
         Bins of equal mass for the reliability table.
     n_bootstrap : int, default=200
@@ -155,17 +105,14 @@ def calibration_check(
         Whether `p` holds log-odds.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
-    one_label : bool, default=False
-        Whether each row has exactly one of several classes, as for `decide`: then `p`
-        is a matrix of class probabilities. Tuned weights (up
-        to 30 classes) and the most probable class take the place of the two cuts, and
-        every class has a verdict of its own.
-    classes, cost
-        As for `decide` with one label per row.
 
     Returns
     -------
-    CalibrationCheck, or ClassCalibrationCheck with one label per row
+    CalibrationCheck
+
+    See Also
+    --------
+    argmetric.classes.check : Probabilities of several classes.
 
     Examples
     --------
@@ -182,39 +129,13 @@ def calibration_check(
     ('no', 'recalibrate', 'recalibrated')
     """
     if method is not None:
-        check_choice(method, "method", (*METHODS, "matrix"))
+        check_choice(method, "method", METHODS)
     n_bins = check_count(n_bins, "n_bins", low=2, high=MOST_BINS_OR_SAMPLES)
     n_bootstrap = check_count(
         n_bootstrap, "n_bootstrap", low=2, high=MOST_BINS_OR_SAMPLES
     )
     check_seed(random_state)
     logits = check_flag(logits, "logits")
-    several = one_label is not False and check_flag(one_label, "one_label")
-    if several or classes is not None:
-        refuse_binary_options(
-            sample_weight=sample_weight is not None, pos_label=pos_label is not None
-        )
-        from argmetric._calibration_check._class_check import check_classes
-
-        return check_classes(
-            y,
-            p,
-            metric,
-            classes=classes,
-            groups=groups,
-            average=average,
-            zero_division=zero_division,
-            cost=cost,
-            method=method,
-            n_bins=n_bins,
-            n_bootstrap=n_bootstrap,
-            random_state=random_state,
-            logits=logits,
-        )
-    if cost is not None:
-        refuse_class_options(cost=cost)
-    if method == "matrix":
-        raise ValueError("method='matrix' needs one_label=True and a matrix p")
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"

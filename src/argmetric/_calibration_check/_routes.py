@@ -153,12 +153,6 @@ def _judged(case: Case, table: Floats) -> Floats:
 RouteName = Literal["recalibrate", "decide", "tune", "half", "weights", "most_probable"]
 # The first is best where nothing else is known; another one has to show it.
 ROUTES: tuple[RouteName, ...] = ("recalibrate", "decide", "tune", "half")
-CLASS_ROUTES: tuple[RouteName, ...] = (
-    "recalibrate",
-    "decide",
-    "weights",
-    "most_probable",
-)
 TUNED: tuple[RouteName, ...] = ("tune", "weights")
 IN_WORDS: dict[RouteName, str] = {
     "recalibrate": "decide, recalibrated",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
     from argmetric._decide._evaluate import ActualScore as ActualScore
     from argmetric._decide._evaluate import evaluate as evaluate
+    from argmetric._decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._decide._one import decide_items as decide_items
     from argmetric._decide._one import tie_note as tie_note
     from argmetric._decide._plot import ExpectedMetricDisplay as ExpectedMetricDisplay
@@ -27,7 +28,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_decide": ("NeverDefinedError", "decide", "refuse_never_defined"),
-        "_evaluate": ("ActualScore", "evaluate"),
+        "_evaluate": ("ActualScore", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
         "_plot": ("ExpectedMetricDisplay",),
         "_question": (

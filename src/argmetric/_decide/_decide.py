@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,26 +27,14 @@ from argmetric._expected import Tables
 from argmetric._input.arguments import (
     as_flags,
     check_choice,
-    check_flag,
     check_jobs,
     is_tensor,
-    refuse_binary_options,
-    refuse_class_options,
     refuse_for_tensors,
 )
 from argmetric._input.layout import Average, lay_out
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.segments import Method
-from argmetric.metrics import (
-    ClassAverage,
-    Metric,
-    MetricLike,
-    get_metric,
-    require_defined,
-)
-
-if TYPE_CHECKING:
-    from argmetric._classes import ClassDecision
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 
 class NeverDefinedError(ValueError):
@@ -75,7 +63,6 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
-@overload
 def decide(
     p: Any,
     metric: MetricLike = "f1",
@@ -96,76 +83,7 @@ def decide(
     method: Method = "auto",
     check: bool = True,
     n_jobs: int | None = None,
-) -> Decision: ...
-
-
-@overload
-def decide(
-    p: Any,
-    metric: MetricLike = "f1",
-    *,
-    one_label: Literal[True],
-    classes: Any = None,
-    groups: Any = None,
-    average: ClassAverage | None = None,
-    zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    prior: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    certificate: bool = False,
-) -> ClassDecision: ...
-
-
-@overload
-def decide(
-    p: Any,
-    metric: MetricLike = "f1",
-    *,
-    classes: Any,
-    one_label: bool = False,
-    groups: Any = None,
-    average: ClassAverage | None = None,
-    zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    prior: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    certificate: bool = False,
-) -> ClassDecision: ...
-
-
-def decide(
-    p: Any,
-    metric: MetricLike = "f1",
-    *,
-    groups: Any = None,
-    average: Average | ClassAverage | None = None,
-    zero_division: float | None = None,
-    min_positives: int = 0,
-    max_positives: int | None = None,
-    min_precision: float | None = None,
-    min_recall: Any = None,
-    prior: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    method: Method = "auto",
-    check: bool = True,
-    n_jobs: int | None = None,
-    one_label: bool = False,
-    classes: Any = None,
-    cost: Any = None,
-    max_cost: float | None = None,
-    max_per_class: Any = None,
-    certificate: bool = False,
-) -> Decision | ClassDecision:
+) -> Decision:
     """Choose the labels with the highest expected metric.
 
     The labels are assumed to be independent with the given probabilities. The expected
@@ -184,11 +102,9 @@ def decide(
         positives, actual positives, size.
     groups : array-like, optional
         Group of each row (order, query, document), of any kind and in any order.
-    average : {"groups", "pooled", "samples", "macro", "micro", "weighted"}, optional
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: the mean over groups, or all rows pooled. For a matrix: the mean
-        over rows, the mean over columns, or all cells together. With one label per
-        row: every class weighs the same ("macro", the default), or as many rows as it
-        has ("weighted").
+        over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
         out: the expectation is over the outcomes in which the metric is defined.
@@ -197,6 +113,15 @@ def decide(
     min_precision, min_recall : float, optional
         Lower limits for the expected precision (an empty prediction meets it) and for
         the expected recall given that there is a positive, in each segment.
+    cost : array-like, optional
+        The cost of each row that is predicted positive, such as its tokens; goes with
+        `max_cost`.
+    max_cost : float, optional
+        The largest total cost of the predicted positives, in each segment. The labels
+        are the best ones within it for segments of up to 12 rows, or where only a few
+        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
+        may have 2,000 rows, or 500 where the metric is not linear in the true
+        positives; for those metrics, such as "jaccard", the bound is wide.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" estimates the share by comparing the scores
@@ -219,39 +144,14 @@ def decide(
         Refuse a metric for which the best decision need not be a top-k set.
     n_jobs : int, optional
         Threads for groups: None is 1, -1 all cores. Results do not depend on it.
-    one_label : bool, default=False
-        Whether each row has exactly one of several classes: `p` is then a matrix with
-        one column per class whose rows sum to 1, and every row gets one class. The
-        metric is that of several classes: "f1", "jaccard", "precision" and "recall" are
-        averaged over the classes; "balanced_accuracy", "gmean", "mcc", "kappa",
-        "quadratic_kappa" (for classes in order) and "accuracy" have forms of their own;
-        a function gets the table of counts, true classes in its rows. `zero_division`
-        is what a class counts that is neither true nor predicted: nan, the default
-        here and in scikit-learn, leaves it out. `min_recall` and `max_per_class` are
-        one value, one for each class, or a dict by class; `prior` is a share for each
-        class, or "estimate".
-    classes : sequence, optional
-        The class of each column; implies `one_label=True`. By default the names of a
-        frame's columns, or 0, 1, 2 and so on.
-    cost : array-like, optional
-        The cost of each row that is predicted positive, such as its tokens; goes with
-        `max_cost`. With one label per row, in place of a metric: a matrix with the cost
-        of a true class (row) that is predicted as another (column). The score is then
-        the negative mean cost.
-    max_cost : float, optional
-        The largest total cost of the predicted positives, in each segment. The labels
-        are the best ones within it for segments of up to 12 rows, or where only a few
-        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
-        may have 2,000 rows, or 500 where the metric is not linear in the true
-        positives; for those metrics, such as "jaccard", the bound is wide.
-    max_per_class : int, sequence or dict, optional
-        With one label per row: the largest number of rows of a class, in each group.
-    certificate : bool, default=False
-        With one label per row: compute `upper_bound`, which no labels can exceed.
 
     Returns
     -------
-    Decision, or ClassDecision with one label per row
+    Decision
+
+    See Also
+    --------
+    argmetric.classes.decide : One of several classes for each row.
 
     Examples
     --------
@@ -268,47 +168,11 @@ def decide(
     ...               average="groups", zero_division=1.0)
     >>> d.labels
     array([1, 0, 0, 0])
-
-    One of several classes per row:
-
-    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
-    >>> am.decide(p, "f1", classes=["a", "b", "c"]).labels
-    array(['a', 'a', 'a', 'b'], dtype='<U1')
     """
-    several = one_label is not False and check_flag(one_label, "one_label")
-    if several or classes is not None:
-        refuse_binary_options(
-            min_positives=min_positives != 0,
-            max_positives=max_positives is not None,
-            min_precision=min_precision is not None,
-            method=method != "auto",
-            n_jobs=n_jobs is not None,
-            max_cost=max_cost is not None,
-        )
-        from argmetric._classes import decide_classes
-
-        return decide_classes(
-            p,
-            metric,
-            classes=classes,
-            groups=groups,
-            average=average,
-            zero_division=zero_division,
-            cost=cost,
-            max_per_class=max_per_class,
-            min_recall=min_recall,
-            prior=prior,
-            logits=logits,
-            calibrator=calibrator,
-            reference=reference,
-            certificate=certificate,
-        )
-    if max_per_class is not None:
-        refuse_class_options(max_per_class=max_per_class)
     if cost is not None and max_cost is None:
         raise ValueError(
-            "cost needs max_cost, the budget of each segment, or one_label=True with a "
-            "matrix of class probabilities"
+            "cost needs max_cost, the budget of each segment; a matrix of the costs of "
+            "classes goes with argmetric.classes.decide"
         )
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
@@ -338,7 +202,7 @@ def decide(
     logits, check = as_flags(logits=logits, check=check)
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
-    layout = lay_out(p, groups=groups, average=average, logits=logits)  # type: ignore[arg-type]
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
     if prior is not None:
         prior = check_prior(prior, with_reference=reference is not None)
     fitted = resolve_reference(calibrator, reference, logits=logits)

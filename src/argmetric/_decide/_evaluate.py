@@ -10,10 +10,7 @@ import numpy as np
 
 from argmetric._decide._groups import mean_defined
 from argmetric._input.arguments import (
-    check_flag,
     is_tensor,
-    refuse_binary_options,
-    refuse_class_options,
     refuse_for_tensors,
 )
 from argmetric._input.labels import (
@@ -35,7 +32,6 @@ from argmetric._results.display import (
 )
 from argmetric._results.pictures import draw_counts, drawing
 from argmetric.metrics import (
-    ClassAverage,
     Metric,
     MetricLike,
     get_metric,
@@ -144,13 +140,10 @@ def evaluate(
     metric: MetricLike = "f1",
     *,
     groups: Any = None,
-    average: Average | ClassAverage | None = None,
+    average: Average | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
     forecast: Any = None,
-    one_label: bool = False,
-    classes: Any = None,
-    cost: Any = None,
 ) -> float:
     """Return the actual score of labels against the truth, averaged as in `decide`.
 
@@ -172,17 +165,15 @@ def evaluate(
     forecast : Forecast, optional
         A forecast for the same labels: warn if its interval does not contain the
         score.
-    one_label : bool, default=False
-        Whether each row has one of several classes, as for `decide`. Without `classes`
-        all labels that occur are the classes.
-    classes, cost
-        As for `decide` with one label per row.
 
     Returns
     -------
-    ActualScore, or ActualClassScore with one label per row
-        A float with `interval`, `plot()` and `to_dict()`, and with `counts` or
-        `confusion`.
+    ActualScore
+        A float with `counts`, `interval`, `plot()` and `to_dict()`.
+
+    See Also
+    --------
+    argmetric.classes.evaluate : Labels of several classes.
 
     Examples
     --------
@@ -196,30 +187,7 @@ def evaluate(
     0.14 to 0.91
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
-    >>> am.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"], "accuracy",
-    ...             one_label=True)
-    0.75
     """
-    several = one_label is not False and check_flag(one_label, "one_label")
-    if several or classes is not None:
-        refuse_binary_options(pos_label=pos_label is not None)
-        from argmetric._classes import evaluate_classes
-
-        actual_score = evaluate_classes(
-            y_true,
-            y_pred,
-            metric,
-            classes=classes,
-            groups=groups,
-            average=average,
-            zero_division=zero_division,
-            cost=cost,
-        )
-        if forecast is not None:
-            _warn_of_surprise(forecast, float(actual_score))
-        return actual_score
-    if cost is not None:
-        refuse_class_options(cost=cost)
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
@@ -244,7 +212,7 @@ def evaluate(
             "gives it a value"
         )
     if forecast is not None:
-        _warn_of_surprise(forecast, score)
+        warn_of_surprise(forecast, score)
     found = ActualScore(score)
     found.metric, found.average, found.coverage = metric, average, COVERAGE
     tp, k, t, n = (int(part.sum()) for part in counts)
@@ -261,7 +229,7 @@ def evaluate(
     return found
 
 
-def _warn_of_surprise(forecast: Any, score: float) -> None:
+def warn_of_surprise(forecast: Any, score: float) -> None:
     if not hasattr(forecast, "surprise"):
         raise TypeError(
             f"forecast must be what forecast() gave, not {type(forecast).__name__}"

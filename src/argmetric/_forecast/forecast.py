@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from argmetric._input.arguments import (
     check_number,
     check_share,
     is_tensor,
-    refuse_binary_options,
-    refuse_class_options,
     refuse_for_tensors,
 )
 from argmetric._input.labels import read_together
@@ -38,21 +36,13 @@ from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import is_sparse
 from argmetric._results.discrete import central_interval
-from argmetric.metrics import (
-    ClassAverage,
-    Metric,
-    MetricLike,
-    get_metric,
-    require_defined,
-)
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
     from argmetric._calibrate.resolve import PriorShare
-    from argmetric._classes import ClassForecast
 
 
-@overload
 def forecast(
     p: Any,
     labels: Any,
@@ -69,71 +59,7 @@ def forecast(
     calibrator: Any = None,
     reference: Any = None,
     pos_label: Any = None,
-) -> Forecast: ...
-
-
-@overload
-def forecast(
-    p: Any,
-    labels: Any,
-    metric: MetricLike = "f1",
-    coverage: float = 0.9,
-    *,
-    one_label: Literal[True],
-    classes: Any = None,
-    groups: Any = None,
-    average: ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
-    zero_division: float | None = None,
-    cost: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-) -> ClassForecast: ...
-
-
-@overload
-def forecast(
-    p: Any,
-    labels: Any,
-    metric: MetricLike = "f1",
-    coverage: float = 0.9,
-    *,
-    classes: Any,
-    one_label: bool = False,
-    groups: Any = None,
-    average: ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
-    zero_division: float | None = None,
-    cost: Any = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-) -> ClassForecast: ...
-
-
-def forecast(
-    p: Any,
-    labels: Any,
-    metric: MetricLike = "f1",
-    coverage: float = 0.9,
-    *,
-    groups: Any = None,
-    average: Average | ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
-    overdispersion: float = 0.0,
-    zero_division: float | None = None,
-    logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    pos_label: Any = None,
-    one_label: bool = False,
-    classes: Any = None,
-    cost: Any = None,
-) -> Forecast | ClassForecast:
+) -> Forecast:
     """Forecast the score of given labels before the true labels are known.
 
     Parameters
@@ -175,16 +101,14 @@ def forecast(
         Recalibrate `p` first, as for `decide`.
     pos_label : object, optional
         The one of `labels` and `known` that counts as positive.
-    one_label : bool, default=False
-        Whether each row has exactly one of several classes, as for `decide`. True
-        classes are then drawn from `p`; with a reference the interval includes the
-        uncertainty of the map.
-    classes, cost
-        As for `decide` with one label per row.
 
     Returns
     -------
-    Forecast, or ClassForecast with one label per row
+    Forecast
+
+    See Also
+    --------
+    argmetric.classes.forecast : Labels of several classes.
 
     Examples
     --------
@@ -192,39 +116,7 @@ def forecast(
     >>> f = am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0])
     >>> round(f.mean, 3), [round(x, 3) for x in f.interval]
     (0.768, [0.5, 1.0])
-
-    One of several classes per row:
-
-    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
-    >>> f = am.forecast(p, ["a", "a", "a", "b"], "f1", classes=["a", "b", "c"])
-    >>> round(f.mean, 3)
-    0.433
     """
-    several = one_label is not False and check_flag(one_label, "one_label")
-    if several or classes is not None:
-        refuse_binary_options(
-            overdispersion=overdispersion != 0.0, pos_label=pos_label is not None
-        )
-        from argmetric._classes import forecast_classes
-
-        return forecast_classes(
-            p,
-            labels,
-            metric,
-            coverage,
-            classes=classes,
-            groups=groups,
-            average=average,
-            known=known,
-            prior=prior,
-            zero_division=zero_division,
-            cost=cost,
-            logits=logits,
-            calibrator=calibrator,
-            reference=reference,
-        )
-    if cost is not None:
-        refuse_class_options(cost=cost)
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
             known=known is not None,
@@ -254,7 +146,7 @@ def forecast(
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
-    layout = lay_out(p, groups=groups, average=average, logits=logits)  # type: ignore[arg-type]
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
     fitted = resolve_reference(calibrator, reference, logits=logits)
     if fitted.calibrator is None:
         zeros = layout.sparse

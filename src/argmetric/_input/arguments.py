@@ -261,26 +261,6 @@ def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
     return old_value
 
 
-def refuse_binary_options(**given: bool) -> None:
-    """Refuse what was set but goes with positives and negatives only."""
-    names = [name for name, is_set in given.items() if is_set]
-    if names:
-        raise ValueError(
-            f"{' and '.join(names)} cannot be used with one label per row and several "
-            "classes"
-        )
-
-
-def refuse_class_options(**given: Any) -> None:
-    """Refuse what goes with one label per row and several classes only."""
-    names = [name for name, value in given.items() if value is not None]
-    if names:
-        raise ValueError(
-            f"{' and '.join(names)} needs one_label=True: a matrix of class "
-            "probabilities, one label per row"
-        )
-
-
 def is_tensor(values: object) -> bool:
     """Whether this is a tensor of torch, or an array of the array API but not numpy."""
     if isinstance(values, np.ndarray | list | np.generic):

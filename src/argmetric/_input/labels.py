@@ -29,6 +29,11 @@ from argmetric._input.validation import is_missing, place, to_numpy
 
 # Pairs whose second label is the positive one, whoever wrote them.
 USUAL_PAIRS = ((0, 1), (-1, 1))
+# What takes one label per row beside a matrix, by what the labels are called
+OF_SEVERAL_CLASSES = {
+    "y": "argmetric.classes.calibrate or argmetric.classes.check",
+    "labels": "argmetric.classes.forecast",
+}
 
 
 @dataclass(frozen=True)
@@ -289,8 +294,12 @@ def _shaped(
     array: AnyArray, name: str, shape: tuple[int, ...] | None, other: str
 ) -> AnyArray:
     if shape is not None and array.shape != shape:
+        hint = ""
+        if array.shape == shape[:1] and name in OF_SEVERAL_CLASSES:
+            verbs = OF_SEVERAL_CLASSES[name]
+            hint = f"; for one of several classes per row call {verbs}"
         raise ValueError(
-            f"{name} has shape {array.shape} but {other} has shape {shape}"
+            f"{name} has shape {array.shape} but {other} has shape {shape}{hint}"
         )
     return array
 

@@ -19,6 +19,7 @@ from argmetric._input.types import Floats
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
 ROUNDING = 1e-6
+SUM_TOLERANCE = 1e-3  # by which a row of class probabilities may miss 1
 ONE_BITS = np.float64(1.0).view(np.uint64)
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
 MOST_APART = 1e100  # the heaviest row and the lightest; weights are squared

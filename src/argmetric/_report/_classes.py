@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from argmetric import _calibration_check as checks
+from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
-from argmetric._calibration_check import ClassCalibrationCheck, marked
-from argmetric._classes import ClassDecision, codes_of, evaluate_classes
+from argmetric._calibration_check import marked, reworded
 from argmetric._input.types import Floats
 from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
 from argmetric._report._figures import count, number, percent, scores, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title
+from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
 SHOWN = 30  # classes in a table
 WHOLE = 6  # classes up to which a confusion matrix is shown whole
@@ -52,9 +52,9 @@ def report_class_decision(
     on, notes, classes = "the reference", list(decision.notes), decision.classes
     if y is not None:
         codes_of(y, classes, len(decision.labels), "y")  # names y where wrong
-        actual = evaluate_classes(y, decision.labels, metric, **how)
+        actual = verbs.evaluate(y, decision.labels, metric, **how)
         plain = np.array(classes)[batch.p.argmax(axis=1)]
-        of_plain = number(float(evaluate_classes(y, plain, metric, **how)))
+        of_plain = number(float(verbs.evaluate(y, plain, metric, **how)))
         side = "outside" if forecast.surprise(float(actual)) else "inside"
         below = f"{side} the {wide} of the forecast; the most probable class has "
         cards.append(Card(f"Actual {title}", number(float(actual)), below + of_plain))
@@ -67,7 +67,7 @@ def report_class_decision(
         how["groups"] = batch.groups if y is not None else None
         try:
             truth, p = check_pair(checked)
-            check = checks.calibration_check(truth, p, metric, one_label=True, **how)
+            check = verbs.check(truth, p, metric, **how)
             again = batch.calibrator is not None and y is not None
             sections += _verdicts(check, on, again=again)
         except ValueError as error:
@@ -181,7 +181,7 @@ def _verdicts(
     `told`: the advice stands on the cards; `again`: p went through a map already.
     """
     newer = ("recalibrate on newer labelled rows", "tune weights")
-    advice = checks.reworded(check.advice, *newer) if again else check.advice
+    advice = reworded(check.advice, *newer) if again else check.advice
     rows: list[Row] = []
     for one in check.worst[:SHOWN]:
         fault = f", {one.fault}" if one.fault else ""

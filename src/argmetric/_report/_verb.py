@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argmetric._calibration_check import CalibrationCheck, ClassCalibrationCheck
-from argmetric._classes import ClassDecision
+from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
@@ -15,6 +14,7 @@ from argmetric._report._decision import report_decision
 from argmetric._report._monitor import report_monitoring
 from argmetric._report._report import Report
 from argmetric._tune import Rule
+from argmetric.classes import ClassCalibrationCheck, ClassDecision
 
 _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     Decision: (report_decision, ("y", "pos_label", "coverage", "reference")),

@@ -6,6 +6,7 @@ JSON has no infinities and no nan: they are text, "inf", "-inf" and "nan".
 from __future__ import annotations
 
 import codecs
+import importlib
 import json
 import math
 import os
@@ -211,11 +212,13 @@ class Saved(Result, Generic[Kept]):
 
     The class that names it in `_what` is the head of a family, and each class below it
     with a `kind` of its own is one of its kinds. `fields` and `_from_plain` are a
-    kind's own; `_kind_of` is the family's.
+    kind's own; `_kind_of` is the family's. `_elsewhere` names the class of each kind
+    that a room above defines: it is loaded when a file holds that kind.
     """
 
     _nan: ClassVar[str | None] = "nan"
     _what: ClassVar[str] = ""
+    _elsewhere: ClassVar[dict[str, str]] = {}
     kind: ClassVar[str] = ""
     _kinds: ClassVar[dict[str, Any]]
 
@@ -246,8 +249,11 @@ class Saved(Result, Generic[Kept]):
             What `to_dict` gave.
         """
         kind = cls._kind_of(values)
+        if kind in cls._elsewhere:
+            room, _, name = cls._elsewhere[kind].rpartition(".")
+            getattr(importlib.import_module(room), name)  # registers itself
         if kind not in cls._kinds:
-            known = ", ".join(sorted(cls._kinds))
+            known = ", ".join(sorted({*cls._kinds, *cls._elsewhere}))
             raise ValueError(f"no {cls._what} of the kind {kind!r}; known are {known}")
         try:
             return cls._kinds[kind]._from_plain(values)  # type: ignore[no-any-return]

@@ -1,43 +1,74 @@
 """Which threshold, given labelled rows?"""
 
+from argmetric._tune import _files as files
 from argmetric._tune._binary import (
+    FEW_ROWS,
     Group,
     Settings,
     best_threshold,
     can_hold_the_best,
     tune_cuts,
+    within_range,
 )
-from argmetric._tune._checks import Cost, one_metric
+from argmetric._tune._checks import (
+    LOGITS,
+    Cost,
+    check_p,
+    check_row_weight,
+    one_metric,
+    refuse_same_names,
+)
+from argmetric._tune._export import LEAST_EXPONENT, STEP, ClassLogits, PortableRule
 from argmetric._tune._limits import RuleLimits, check_tune_limits
-from argmetric._tune._matrix import MultiLabelRule, tuned_class_labels
-from argmetric._tune._multiclass import MultiClassRule
+from argmetric._tune._matrix import MultiLabelRule
 from argmetric._tune._plot import LabelledDisplay, ThresholdDisplay
-from argmetric._tune._rule import Rule
-from argmetric._tune._scan import Cuts, count_cuts, curve_of, sort_rows
+from argmetric._tune._rule import Rule, SavedRule
+from argmetric._tune._scan import Cuts, count_cuts, curve_of, means, sort_rows
 from argmetric._tune._tune import check_settings, tune
-from argmetric._tune._uncertainty import Choice
+from argmetric._tune._uncertainty import (
+    N_DRAWS,
+    Choice,
+    mean_worth,
+    new_tables,
+    quantiles,
+)
 
 __all__ = [
+    "FEW_ROWS",
+    "LEAST_EXPONENT",
+    "LOGITS",
+    "N_DRAWS",
+    "STEP",
     "Choice",
+    "ClassLogits",
     "Cost",
     "Cuts",
     "Group",
     "LabelledDisplay",
-    "MultiClassRule",
     "MultiLabelRule",
+    "PortableRule",
     "Rule",
     "RuleLimits",
+    "SavedRule",
     "Settings",
     "ThresholdDisplay",
     "best_threshold",
     "can_hold_the_best",
+    "check_p",
+    "check_row_weight",
     "check_settings",
     "check_tune_limits",
     "count_cuts",
     "curve_of",
+    "files",
+    "mean_worth",
+    "means",
+    "new_tables",
     "one_metric",
+    "quantiles",
+    "refuse_same_names",
     "sort_rows",
     "tune",
     "tune_cuts",
-    "tuned_class_labels",
+    "within_range",
 ]

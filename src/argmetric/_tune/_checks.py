@@ -48,7 +48,8 @@ def one_metric(
     else:
         if np.array(cost, dtype=object).shape != (2,):
             raise ValueError(
-                f"cost must be a dict, or the pair (fp, fn), not {shown(cost)}"
+                f"cost must be a dict, or the pair (fp, fn), not {shown(cost)}; a "
+                "matrix of the costs of classes goes with argmetric.classes.tune"
             )
         known = dict(zip(names, cost, strict=False))
     costs = {name: check_number(x, f"the {name} of cost") for name, x in known.items()}

@@ -16,15 +16,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from argmetric._input.arguments import check_choice, check_texts, shown
-from argmetric._input.validation import ONE_BITS, ROUNDING
+from argmetric._input.types import Floats
+from argmetric._input.validation import ONE_BITS, ROUNDING, SUM_TOLERANCE
 from argmetric._results.display import Result
 from argmetric._results.saving import plain
-from argmetric._tune._export_classes import ClassLogits
 
 SCHEMA = "argmetric exported rule 2"  # docs/_static/rule.schema.json
 POINTS = 1024  # probabilities that a round of the search for a cut looks at
 UNIT = (-ROUNDING, 1.0 + ROUNDING)  # what `apply` takes for probabilities
 REAL = (-math.inf, math.inf)
+STEP = 2.0**-24  # of the values of classes that are compared
+SUMS = (1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)  # of rows that `apply` takes
+LEAST_SUM = 0.5  # no row that `apply` takes is near: others are not divided by 0
+LEAST_EXPONENT = -60.0  # e to this power is below STEP, and underflows nowhere
 
 SqlDialect = Literal["duckdb", "postgres", "sqlite", "spark"]
 
@@ -36,6 +40,21 @@ class RawCut(NamedTuple):
     operator: str
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class ClassLogits:
+    """Logits of weighted classes: x·matrix + biases, + lump where x is at the floor.
+
+    x = log max(p / sum p, 2^-53). With a `temperature` other than 1, x becomes
+    log softmax(x / temperature). x of `floor` or less count as `floor`.
+    """
+
+    temperature: float  # of p, before all else
+    floor: float | None  # A logarithm
+    lump: float  # added to the logit of a class at the floor
+    matrix: Floats  # A row for each x, a column for each logit
+    biases: Floats  # one for each class, the logarithm of its weight included
 
 
 @dataclass(frozen=True)

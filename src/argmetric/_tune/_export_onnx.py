@@ -8,13 +8,14 @@ import numpy as np
 
 from argmetric._input.arguments import install, shown
 from argmetric._input.odds import NEAREST
-from argmetric._tune._export import UNIT, PortableRule
-from argmetric._tune._export_classes import (
+from argmetric._tune._export import (
     LEAST_EXPONENT,
     LEAST_SUM,
     STEP,
     SUMS,
+    UNIT,
     ClassLogits,
+    PortableRule,
 )
 
 OPSET = 18  # of a graph of its own
@@ -121,7 +122,7 @@ class _Nodes:
         return self.add("Gather", labels, place, name="label"), valid
 
     def values(self, rule: PortableRule, logits: ClassLogits, p: str) -> str:
-        """What `ClassLogits.values` gives for rows that sum to 1."""
+        """What `class_values` gives for rows that sum to 1."""
         x = self.add("Log", self.add("Max", p, self.constant(NEAREST)))
         if logits.temperature != 1.0:
             x = self.add("Div", x, self.constant(logits.temperature))

@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 
 from argmetric._input.odds import NEAREST
-from argmetric._tune._export import UNIT, PortableRule, RawCut
-from argmetric._tune._export_classes import LEAST_EXPONENT, STEP, SUMS, ClassLogits
+from argmetric._tune._export import (
+    LEAST_EXPONENT,
+    STEP,
+    SUMS,
+    UNIT,
+    ClassLogits,
+    PortableRule,
+    RawCut,
+)
 
 _CUT = """\
 def {name}(p):

@@ -9,13 +9,15 @@ import numpy as np
 
 from argmetric._input.odds import NEAREST
 from argmetric._input.validation import ONE_BITS
-from argmetric._tune._export import UNIT, PortableRule, RawCut
-from argmetric._tune._export_classes import (
+from argmetric._tune._export import (
     LEAST_EXPONENT,
     LEAST_SUM,
     STEP,
     SUMS,
+    UNIT,
     ClassLogits,
+    PortableRule,
+    RawCut,
 )
 
 
@@ -191,7 +193,7 @@ def _first_greatest(rule: PortableRule, dialect: Dialect, values: list[str]) -> 
 def _of_logits(
     rule: PortableRule, logits: ClassLogits, dialect: Dialect, p: list[str]
 ) -> str:
-    """What `ClassLogits.values` chooses, step by step; NULL for a wrong sum."""
+    """What `class_values` chooses, step by step; NULL for a wrong sum."""
     number, most = dialect.number, dialect.greatest
     names = [f"argmetric_{i}" for i in range(len(p))]
     x = [dialect.row + name for name in names]

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._input.arguments import shown
-from argmetric._input.classes import class_codes
 from argmetric._input.labels import (
     binary_labels,
     clear_labels,
@@ -18,10 +16,9 @@ from argmetric._input.labels import (
 )
 from argmetric._input.layout import column_names
 from argmetric._input.likely_slips import refuse_two_classes
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import (
     check_choice,
-    check_scores,
     is_sparse,
     same_kind,
     to_floats,
@@ -29,17 +26,9 @@ from argmetric._input.validation import (
 from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._tune._checks import LOGITS
 from argmetric._tune._export import PortableRule
-from argmetric._tune._limits import objective_of
-from argmetric._tune._multiclass import (
-    ClassRows,
-    MultiClassRule,
-    labels_by_folds,
-    tune_classes,
-)
 from argmetric._tune._rule import Rule, SavedRule
-from argmetric.metrics import CustomMetric, Metric, MetricLike, get_metric
+from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form
 
@@ -210,66 +199,20 @@ def tune_matrix(
     groups: Any,
     pos_label: Any,
     average: Any,
-    classes: Any,
-    calibrator: Any,
-    zero_division: float | None,
-) -> list[MultiLabelRule] | list[MultiClassRule]:
-    """A rule per label where y is a matrix; weights of classes where it is not."""
-    for name, value in (("groups", groups), ("pos_label", pos_label)):
-        if value is not None:
-            raise ValueError(
-                f"{name} goes with one column of scores, not with a matrix"
-            )
-    two_dimensional = is_sparse(y) or label_array(y).ndim == 2
-    if two_dimensional:
-        if classes is not None:
-            raise ValueError(
-                "classes goes with one label per row, not with a matrix of labels"
-            )
-        return _tune_labels(
-            y, p, scores, weight, metrics, settings, average, calibrator
-        )
-    if not (average is None or average in ("macro", "weighted")):
-        raise ValueError(
-            f"average={shown(average)}: classes are averaged by 'macro' or 'weighted'"
-        )
-    if settings.limits.given or settings.choice != "best":
-        what = ", ".join(settings.limits.given) or "choice='one_se'"
-        raise ValueError(f"{what} is not there for several classes")
-    true, classes = class_codes(y, p, scores, classes, several=True)
-    if len(classes) == 2 and average is None:
-        raise ValueError(
-            f"y has two classes and p two columns: pass the column of the positive "
-            f"class, p[:, 1] for {classes[1]!r}; or average='macro' to weigh both alike"
-        )
-    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if zero_division is None:  # absent classes are left out, as by `decide`
-        metrics = [metric.with_zero_division(math.nan) for metric in metrics]
-    rules = [
-        tune_classes(
-            scores,
-            true,
-            classes,
-            weight,
-            metric,
-            settings,
-            by_support=average == "weighted",
-        )
-        for metric in metrics
-    ]
-    return [replace(rule, calibrator=calibrator) for rule in rules]
-
-
-def _tune_labels(
-    y: Any,
-    p: Any,
-    scores: Floats,
-    weight: Floats | None,
-    metrics: list[Metric],
-    settings: Settings,
-    average: Any,
     calibrator: Any,
 ) -> list[MultiLabelRule]:
+    """A rule for each column of labels, or one for all cells."""
+    for option, value in (("groups", groups), ("pos_label", pos_label)):
+        if value is not None:
+            raise ValueError(
+                f"{option} goes with one column of scores, not with a matrix"
+            )
+    if not is_sparse(y) and label_array(y).ndim == 1:
+        way_out = "the column of the positive class, such as p[:, 1], or a matrix y"
+        raise ValueError(
+            f"y has one label per row and p {scores.shape[1]} columns: pass {way_out}; "
+            "for one of several classes per row call argmetric.classes.tune"
+        )
     average = "macro" if average is None else average
     check_choice(average, "average", ("macro", "micro", "samples"))
     refuse_two_classes(scores, "p")
@@ -317,28 +260,3 @@ def _refuse_other_order(of_y: Any, of_p: Any) -> None:
             f"column {first} of y is {labels[first]!r} but that of p is "
             f"{scores[first]!r}: bring them into the same order, as by y[p.columns]"
         )
-
-
-def tuned_class_labels(
-    code: Integers,
-    p: Floats,
-    metric: MetricLike,
-    fold: Integers,
-    *,
-    average: str | None = None,
-    zero_division: float | None = None,
-) -> Integers | None:
-    """Column of each row's class, by weights that were tuned on the other folds.
-
-    Classes that are absent are left out of the mean by default. None for a metric that
-    has no weights: quadratic kappa, and functions of the table of counts.
-    """
-    absent = math.nan if zero_division is None else zero_division
-    if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
-        return None
-    found = get_metric(metric, zero_division=absent)
-    if isinstance(found, CustomMetric):
-        return None
-    objective = objective_of(found, by_support=average == "weighted")
-    rows = ClassRows(p, code, None, objective, 1.0)
-    return labels_by_folds(rows, fold, np.random.default_rng(0))

@@ -57,6 +57,9 @@ class SavedRule(Exported, Saved[Any]):
     """
 
     _what: ClassVar[str] = "rule"
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "multiclass": "argmetric.classes.MultiClassRule"
+    }
 
     def _header(self) -> list[Field]:
         head = {"file": NAME, "format": FORMAT, "kind": self.kind}

@@ -27,14 +27,13 @@ from argmetric._tune._checks import (
 )
 from argmetric._tune._limits import RuleLimits, check_tune_limits
 from argmetric._tune._matrix import MultiLabelRule
-from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
-Tuned = Rule | MultiClassRule | MultiLabelRule
-RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples", "weighted"]
+Tuned = Rule | MultiLabelRule
+RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
 def tune(
@@ -53,7 +52,6 @@ def tune(
     calibrator: Any = None,
     choice: Choice = "best",
     average: RuleAverage | None = None,
-    classes: Any = None,
     n_bootstrap: int = 200,
     coverage: float = 0.9,
     cv: int | None = 5,
@@ -68,14 +66,12 @@ def tune(
     ----------
     y : array-like or None
         One label per row: 0/1, booleans, or two values of any kind with `pos_label`.
-        A 0/1 matrix for several labels; one of K classes with a matrix of scores.
-        None: the scores are treated as true probabilities, and the threshold is the
-        best one for their population (linear-fractional metrics).
+        A 0/1 matrix for several labels. None: the scores are treated as true
+        probabilities, and the threshold is the best one for their population
+        (linear-fractional metrics).
     p : array-like
         Scores, the larger the more positive; they need not be probabilities. A
-        matrix has one column per label, or per class: in the order of `classes`, else
-        by the names of a frame's columns where the labels are among them, else in
-        sorted order.
+        matrix has one column per label.
     metric : str, Metric, callable, or a list of them, default="f1"
         What to optimise; a list gives a dict of rules over one sort.
     sample_weight : array-like, optional
@@ -93,9 +89,7 @@ def tune(
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own; with nan such cuts are left out. With
-        one label per row: what a class without true and predicted rows counts, by
-        default nothing (it is left out).
+        Value of 0/0, by default the metric's own; with nan such cuts are left out.
     pos_label : object, optional
         The positive class; not needed for 0/1, -1/1 and booleans.
     calibrator : Calibrator or callable, optional
@@ -105,14 +99,10 @@ def tune(
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
         and costs 0.4 to 1.6 points of F1, MCC or G-mean on unseen rows (ten real sets):
         choose it only where a positive is expensive.
-    average : {"groups", "pooled", "macro", "micro", "samples", "weighted"}, optional
+    average : {"groups", "pooled", "macro", "micro", "samples"}, optional
         With groups: their mean (default), or all rows as one with whole groups
         resampled. For a matrix: a rule per label ("macro", default), or one threshold
-        for all cells ("micro"), or for the mean over rows ("samples"). With one label
-        per row: every class weighs the same ("macro"), or as its rows ("weighted").
-    classes : sequence, optional
-        The class of each column of `p`, for one label per row and several classes.
-        Not all of them need to occur in `y`.
+        for all cells ("micro"), or for the mean over rows ("samples").
     n_bootstrap : int, default=200
         Samples behind the interval of the threshold; 0 leaves both intervals out. More
         than 4,096 rows are resampled in bins of neighbouring scores.
@@ -125,7 +115,11 @@ def tune(
 
     Returns
     -------
-    Rule, MultiLabelRule, MultiClassRule, or a dict of them by name of the metric
+    Rule, MultiLabelRule, or a dict of them by name of the metric
+
+    See Also
+    --------
+    argmetric.classes.tune : Weights of several classes, one label per row.
 
     Examples
     --------
@@ -173,11 +167,6 @@ def tune(
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
         require_defined(one, scores.shape[0])
-    if classes is not None and (y is None or scores.ndim == 1):
-        raise ValueError(
-            "classes names the columns of p where each row has one of several classes: "
-            "leave it out, or pass labels and a matrix"
-        )
     if y is None:
         from argmetric._tune._population import tune_population
 
@@ -219,9 +208,7 @@ def tune(
             groups=groups,
             pos_label=pos_label,
             average=average,
-            classes=classes,
             calibrator=calibrator,
-            zero_division=zero_division,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]

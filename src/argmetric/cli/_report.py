@@ -36,8 +36,7 @@ def surprises(forecast: Any, real: float | None) -> list[str]:
     if said is None:
         return []
     said = said.replace("calibration_check(y, p)", "argmetric calibrate")
-    call = "calibration_check(y, p, one_label=True)"
-    return [said.replace(call, "argmetric calibrate --one-label")]
+    return [said.replace("classes.check(y, p)", "argmetric calibrate --one-label")]
 
 
 def as_flags(notes: Iterable[str]) -> list[str]:

@@ -17,19 +17,23 @@ from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._calibration_check import CalibrationCheck, calibration_check
 from argmetric._decide import decide
 from argmetric._input.arguments import shown
-from argmetric._input.classes import check_class_probabilities
 from argmetric._input.groups import check_groups
 from argmetric._input.responses import class_number
 from argmetric._input.types import AnyArray, Floats
 from argmetric._input.validation import Probabilities, check_choice, check_scores
 from argmetric._tune import tune
+from argmetric.classes import (
+    check_class_probabilities,
+    fit_class_matrix,
+    fit_class_temperature,
+)
+from argmetric.classes import tune as tune_classes
 from argmetric.estimators._folds import HeldOut, Problem
 from argmetric.estimators._rows import check_rows, check_weights, code_classes
 from argmetric.metrics import Metric, get_metric
@@ -331,5 +335,6 @@ def _fit_classes(
         )
     y = problem.y[held_out.rows]
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
-    rule = tune(y, checked, metric, sample_weight=weight, random_state=seed)
+    how = {"sample_weight": weight, "random_state": seed}
+    rule = tune_classes(y, checked, metric, **how)
     return Fitted(calibrator, rule, "tune", None, batch_map)

@@ -9,7 +9,6 @@ from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._classes import ClassDecision
 from argmetric._decide import Decision, decide
 from argmetric._forecast.forecast import forecast
 from argmetric._input.features import check_features
@@ -19,6 +18,9 @@ from argmetric._input.layout import Average
 from argmetric._input.responses import estimator_labels, is_second
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_weight, is_frame_like
+from argmetric.classes import ClassDecision
+from argmetric.classes import decide as decide_classes
+from argmetric.classes import forecast as forecast_classes
 from argmetric.metrics import CustomMetric, Metric
 
 
@@ -145,7 +147,8 @@ class BatchDecisions:
         groups, average
             As for `argmetric.decide`; by default the classifier's `average`.
         **options
-            Further options of `argmetric.decide`. The classifier's minimums and
+            Further options of `argmetric.decide`, or with more than two classes of
+            `argmetric.classes.decide`. The classifier's minimums and
             `zero_division` apply unless given here. A budget counts rows of this
             batch; pass it here as ``max_positives``.
 
@@ -159,7 +162,7 @@ class BatchDecisions:
         if self._positive is None:
             scores, how = self._class_scores(X, "decide")
             how |= {"groups": groups, "average": average}
-            return decide(scores, self.metric, **how | options)
+            return decide_classes(scores, self.metric, **how | options)
         scores, how = self._positive_scores(X, "decide")
         given = {
             "zero_division": self.zero_division,
@@ -200,7 +203,7 @@ class BatchDecisions:
                 labels = self.predict(X)
             scores, how = self._class_scores(X, "forecast")
             how |= {"groups": groups, **options}
-            return forecast(scores, labels, self.metric, **how)
+            return forecast_classes(scores, labels, self.metric, **how)
         scores, how = self._positive_scores(X, "forecast")
         if labels is None:
             chosen = self.rule_.applies(scores)
@@ -232,7 +235,6 @@ class BatchDecisions:
             )
         scores, logits = self._scores(X)
         return scores, {
-            "one_label": True,
             "classes": self.classes_.tolist(),
             "zero_division": self.zero_division,
             "calibrator": self._batch_map,

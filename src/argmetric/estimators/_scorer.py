@@ -8,13 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from argmetric._decide import decide, evaluate
-from argmetric._input.arguments import (
-    check_flag,
-    check_label,
-    refuse_binary_options,
-    refuse_class_options,
-)
+from argmetric._input.arguments import check_flag, check_label
 from argmetric._input.labels import one_per_row
 from argmetric._input.responses import (
     class_number,
@@ -29,7 +23,8 @@ from argmetric._input.validation import (
     check_weight,
     to_numpy,
 )
-from argmetric._tune import check_tune_limits, count_cuts, curve_of, sort_rows, tune
+from argmetric._tune import check_tune_limits, count_cuts, curve_of, sort_rows
+from argmetric.classes import decide, evaluate, tune
 from argmetric.metrics import ClassAverage, MetricLike, get_class_metric, get_metric
 
 
@@ -116,13 +111,19 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
 
     def _decided(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
         """The actual score of the labels that `decide` gives the batch."""
-        refuse_binary_options(
-            pos_label=self.pos_label is not None,
-            min_precision=self.min_precision is not None,
-            min_recall=self.min_recall is not None,
-            max_positives=self.max_positives is not None,
-            sample_weight=sample_weight is not None,
-        )
+        given = {
+            "pos_label": self.pos_label,
+            "min_precision": self.min_precision,
+            "min_recall": self.min_recall,
+            "max_positives": self.max_positives,
+            "sample_weight": sample_weight,
+        }
+        names = [name for name, value in given.items() if value is not None]
+        if names:
+            raise ValueError(
+                f"{' and '.join(names)} cannot be used with one label per row and "
+                "several classes"
+            )
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(
                 "one_label=True needs class probabilities, but "
@@ -159,7 +160,7 @@ def optimal_scorer(
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
         its mean over the classes at the best weights, or with `one_label=True` the
-        score of the labels of `decide`.
+        score of the labels of `argmetric.classes.decide`.
     pos_label : int, float, bool or str, optional
         The positive one of two classes; not needed for 0/1, -1/1 and booleans.
     min_precision, min_recall : float, optional
@@ -169,11 +170,11 @@ def optimal_scorer(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     one_label : bool, default=False
-        Whether batches will be decided with `decide(..., one_label=True)`: the score
+        Whether batches will be decided with `argmetric.classes.decide`: the score
         is then the actual score of these labels. It sees no label before it scores, so
         it is not optimistic; models need `predict_proba`.
     average : {"macro", "weighted"}, optional
-        As for `decide` with one label per row.
+        As for `argmetric.classes.decide`.
 
     Returns
     -------
@@ -197,7 +198,11 @@ def optimal_scorer(
             metric, average=average, zero_division=zero_division, n_classes=2
         )
     else:
-        refuse_class_options(average=average)
+        if average is not None:
+            raise ValueError(
+                "average needs one_label=True: a matrix of class probabilities, one "
+                "label per row"
+            )
         get_metric(metric, zero_division=zero_division)
     return OptimalScorer(
         metric,

@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric import __version__
-from argmetric._calibrate.resolve import resolve_class_reference
-from argmetric._classes import (
-    ActualClassScore,
-    codes_of,
-    expected_table,
-    score_of_counts,
-    sorted_classes,
-)
-from argmetric._classes import (
-    decide_classes as decide_in_memory,
-)
 from argmetric._files import DataError
 from argmetric._input.arguments import (
     as_flags,
     check_seed,
     shown,
 )
-from argmetric._input.classes import check_class_probabilities, given_classes
 from argmetric._input.label_words import clipped, listed, no_label
 from argmetric._input.labels import label_array, plain_label
 from argmetric._input.types import Floats, Integers
 from argmetric._results.saving import plain
-from argmetric._tune import MultiClassRule
+from argmetric.classes import (
+    ActualClassScore,
+    MultiClassRule,
+    check_class_probabilities,
+    codes_of,
+    decide,
+    expected_table,
+    given_classes,
+    resolve_map,
+    score_of_counts,
+    sorted_classes,
+)
 from argmetric.metrics import MetricLike, get_class_metric
 from argmetric.scale._buckets import LEAST_ROWS, written_again
 from argmetric.scale._columns import WantedColumns, as_floats, plain_labels
@@ -81,25 +80,25 @@ def decide_classes(
 ) -> ScaledClassDecision:
     """Choose one of several classes for every row.
 
-    A random sample of at most 200,000 rows is decided as by `argmetric.decide` with
-    `one_label=True`. The rule of that decision, the largest weight·p + offset, labels
-    all rows in one pass. The output has the same files, rows, order and columns, as
-    Parquet, plus the labels. It appears when it is complete. The files were opened
-    with `scores`, the columns of probabilities.
+    A random sample of at most 200,000 rows is decided as by `argmetric.classes.decide`.
+    The rule of that decision, the largest weight·p + offset, labels all rows in one
+    pass. The output has the same files, rows, order and columns, as Parquet, plus the
+    labels. It appears when it is complete. The files were opened with `scores`, the
+    columns of probabilities.
 
     Parameters
     ----------
     metric, average, zero_division
-        See `argmetric.decide`; a metric whose decisions are such a rule.
+        See `argmetric.classes.decide`; a metric whose decisions are such a rule.
     output : str or path
         The folder to write. One of an earlier run is replaced.
     classes : array-like, optional
         The class of each of the columns `scores`; by default their names.
     calibrator, reference : optional
-        See `argmetric.decide`; the reference is in memory.
+        See `argmetric.classes.decide`; the reference is in memory.
     rule : MultiClassRule, optional
-        The rule to apply, such as `ClassDecision.rule` or that of `argmetric.tune`; by
-        default it is found on the sample.
+        The rule to apply, such as `ClassDecision.rule` or that of
+        `argmetric.classes.tune`; by default it is found on the sample.
     random_state : int, default=0
         Seed of the sample, which is smaller where memory is short.
     resume : bool, default=False
@@ -124,7 +123,7 @@ def decide_classes(
     of_metric = get_class_metric(metric, n_classes=len(names), **words)
     if rule is not None:
         _refuse_rule(rule, names, calibrator, reference)
-    found = resolve_class_reference(calibrator, reference, names).calibrator
+    found, _ = resolve_map(calibrator, reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, added=added)
@@ -133,7 +132,7 @@ def decide_classes(
         if rule is None:
             p = _sample(run, random_state)
             kept: dict[str, Any] = {"classes": names, "calibrator": found}
-            rule = decide_in_memory(p, metric, **words, **kept).rule
+            rule = decide(p, metric, **words, **kept).rule
             sampled = p.shape[0]
         if rule is None:
             raise ValueError(
@@ -325,7 +324,7 @@ def evaluate_classes(
 ) -> ActualClassScore:
     """Actual score of a column of classes.
 
-    The score is that of `argmetric.evaluate` with `one_label=True` on all rows at once.
+    The score is that of `argmetric.classes.evaluate` on all rows at once.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from argmetric._results.display import (
     part_text,
 )
 from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
-from argmetric._tune import MultiClassRule
+from argmetric.classes import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
 
 

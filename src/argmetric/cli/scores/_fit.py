@@ -305,9 +305,10 @@ def _fitted(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
             how |= {"method": o.method or DEFAULT, "sample_weight": weights}
         calibrator = rows.call("calibrate", rows.y, rows.checked, **how)
         how["random_state"], metric = o.seed, rows.metric
+        verb = "calibration_check"
         if rows.way == "classes":
-            how, metric = how | _averaged(o), o.metric or "f1"
-        check = rows.call("calibration_check", rows.y, rows.checked, metric, **how)
+            how, metric, verb = how | _averaged(o), o.metric or "f1", "check"
+        check = rows.call(verb, rows.y, rows.checked, metric, **how)
     rows.metric = check.metric
     return rows, calibrator, check
 

@@ -18,10 +18,9 @@ import numpy as np
 
 import argmetric as am
 from argmetric import _files as files
-from argmetric._input.classes import SUM_TOLERANCE
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
-from argmetric._input.validation import Probabilities
+from argmetric._input.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _judge
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
@@ -113,7 +112,8 @@ class Rows:
 
     def call(self, verb: str, *columns: Any, **options: Any) -> Any:
         """Call a verb of the package, which takes what it knows of these rows."""
-        function, name = getattr(am, verb), "calibrator"
+        module = am.classes if self.way == "classes" else am
+        function, name = getattr(module, verb), "calibrator"
         if self.reference is not None:
             name = "reference"
         how = {**self.how, "logits": self.logits, name: getattr(self, name)}
@@ -133,8 +133,7 @@ class Rows:
         """Return the score of a decision against the labels, None without labels."""
         if self.y is None:
             return None
-        how = {"one_label": True} if self.way == "classes" else {}
-        return self.call("evaluate", self.y, labels, self.metric, **how)
+        return self.call("evaluate", self.y, labels, self.metric)
 
     def described(self) -> dict[str, Any]:
         """Which rows, and the columns used, as plain values."""

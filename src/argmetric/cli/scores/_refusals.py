@@ -29,7 +29,7 @@ classes: labels
     true classes
     # a row has one label
 classes: pos_label score threshold reference_score overdispersion min_positives
-    max_positives min_precision tune:min_recall no_label cost_fp known tune:group
+    max_positives min_precision tune:min_recall no_label cost_fp known tune:group jobs
     tune:choice tune:report forecast:report calibrate:weight map
     = --one-label does not support {{}}: leave one out
     # no class is positive, there is no single cut, or the functions do not take it

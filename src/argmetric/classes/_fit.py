@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate.class_maps import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
-    log_softmax,
-    tempered,
-)
-from argmetric._calibrate.fit import HOTTEST, _root
+from argmetric._calibrate.fit import HOTTEST, root_of
 from argmetric._calibrate.logistic import rounded, row_blocks
 from argmetric._calibrate.reference import row_count
 from argmetric._input.odds import NEAREST
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_weight
 from argmetric._results.discrete import dot
+from argmetric.classes._maps import (
+    ClassMatrixMap,
+    ClassTemperatureMap,
+    log_softmax,
+    tempered,
+)
 
 # Standard deviations and precisions of the normal prior, centred at no change. They
 # were chosen by held-out log-loss and macro-F1 on real models.
@@ -86,7 +86,7 @@ def fit_class_temperature(
         p = np.exp(log_softmax(inverse * z))
         return dot(w, wanted - (p * z).sum(axis=1))
 
-    return ClassTemperatureMap(1 / _root(falling), n_classes, n=n)
+    return ClassTemperatureMap(1 / root_of(falling), n_classes, n=n)
 
 
 _WRONG_ORDER = (

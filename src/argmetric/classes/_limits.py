@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._classes._climb import Rows, most_probable, sums_of
 from argmetric._input.arguments import shown
-from argmetric._input.classes import of_each_class
 from argmetric._input.types import Floats, Integers
+from argmetric.classes._climb import Rows, most_probable, sums_of
+from argmetric.classes._input import of_each_class
 
 LARGE = 4000  # rows of a group whose prices are first found on every 16th row
 NEAR = 1e-9  # of a sum of gains: a bound so near to it is met
@@ -59,18 +59,10 @@ def best_within(
     """Labels of the highest sum of gains within the limits, and a bound on it.
 
     With budgets alone they are the best, at any size. With floors they are the best of
-    small groups, and near the bound of large ones; each group has its bound.
-
-    Parameters
-    ----------
-    rows : Rows
-        Probabilities and limits.
-    classes : tuple
-        The class of each column, for messages.
-    gains : ndarray of shape (rows, classes)
-        What each class of each row brings.
+    small groups, and near the bound of large ones; each group has its bound. `gains`
+    are what each class (column) of each row brings.
     """
-    from argmetric._classes.kernels import limits
+    from argmetric.classes.kernels import limits
 
     gains = np.ascontiguousarray(gains)
     labels = np.empty(rows.p.shape[0], dtype=np.int64)
@@ -179,7 +171,7 @@ def _sums(p: Floats) -> tuple[Any, Any, Any]:
 
 def _sampled_prices(gains: Floats, most: Floats) -> Floats:
     """Prices at which fewer and fewer left-out rows overfill no class."""
-    from argmetric._classes.kernels.transport import fill_classes
+    from argmetric.classes.kernels.transport import fill_classes
 
     price, n = np.zeros(most.size), gains.shape[0]
     steps = [step for step in (4096, 256, 16) if n // step >= LARGE // 16]

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibration_check._routes import Route, RouteName
-from argmetric._calibration_check._verdicts import (
+from argmetric._calibration_check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,
     CheckedRoutes,
     Quality,
+    Route,
+    RouteName,
     Verdict,
 )
 from argmetric._results.display import (

@@ -1,71 +1,122 @@
-"""calibration_check for one label per row: routes, forecast, and every class."""
+"""check: are the probabilities of classes reliable, and what does it cost?"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate.calibrate import check_class_method, deal
-from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
-from argmetric._calibrate.class_maps import ClassMap, log_softmax
+from argmetric._calibrate.calibrate import deal
 from argmetric._calibrate.reference import Reference
-from argmetric._calibration_check._bins import (
-    Line,
-    calibration_line,
-    reliability_bins,
-    wilson,
-)
-from argmetric._calibration_check._class_result import (
-    ClassCalibrationCheck,
-    ClassReliability,
-)
-from argmetric._calibration_check._routes import (
-    CLASS_ROUTES,
+from argmetric._calibration_check import (
+    FEW_ROWS_OF_A_CLASS,
+    MOST_BINS_OR_SAMPLES,
     MOST_CELLS,
     Judged,
+    Line,
+    Quality,
     RouteName,
     best_route,
+    calibration_line,
+    reliability_bins,
     routes_of,
+    wilson,
 )
-from argmetric._calibration_check._verdicts import FEW_ROWS_OF_A_CLASS, Quality
-from argmetric._classes import (
-    ClassBatch,
-    decide_batch,
-    forecast_batch,
-    group_scores,
-    most_probable,
-    read_batch,
+from argmetric._input.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_seed,
 )
-from argmetric._input.classes import check_class_probabilities, class_codes
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Integers
-from argmetric._tune import tuned_class_labels
-from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+from argmetric.classes._calibrate import METHODS
+from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
+from argmetric.classes._climb import most_probable
+from argmetric.classes._decide import decide_batch
+from argmetric.classes._evaluate import group_scores
+from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
+from argmetric.classes._forecast import forecast_batch
+from argmetric.classes._input import check_class_probabilities, class_codes
+from argmetric.classes._maps import ClassMap, log_softmax
+from argmetric.classes._prepare import ClassBatch, read_batch
+from argmetric.classes._tune import tuned_class_labels
+from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
 N_FOLDS = 5
 MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 
 
-def check_classes(
+def check(
     y: Any,
     p: Any,
-    metric: MetricLike,
+    metric: MetricLike = "f1",
     *,
     classes: Any = None,
     groups: Any = None,
-    average: Any = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
     cost: Any = None,
-    method: Any = None,
+    method: Literal["matrix", "temperature"] | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
     random_state: int | None = 0,
     logits: bool = False,
 ) -> ClassCalibrationCheck:
-    """Check class probabilities; parameters as for `calibration_check`."""
-    check_class_method(method)
+    """Check whether class probabilities are good enough to decide and to forecast with.
+
+    Labels are chosen in four ways, none of them fitted on the rows that it labels:
+    `decide` with `p` as it is, `decide` with `p` recalibrated, weights of `tune` (up to
+    30 classes), and the most probable class. All are scored on `y` with the metric
+    itself. Every class has a verdict of its own.
+
+    Parameters
+    ----------
+    y : array-like
+        The class of each row.
+    p : array-like or frame
+        Class probabilities from a model that was not trained on `y`.
+    metric : str, Metric or callable, default="f1"
+        The metric that scores the labels, as for `decide`.
+    classes, groups, average, zero_division, cost
+        As for `decide`. Folds and bootstrap samples keep groups whole.
+    method : {"matrix", "temperature"}, optional
+        How to recalibrate, as for `calibrate`.
+    n_bins : int, default=10
+        Bins of equal mass for the calibration error.
+    n_bootstrap : int, default=200
+        Samples drawn for the standard errors of the scores, the labels held fixed.
+    random_state : int, optional
+        Seed of folds and samples.
+    logits : bool, default=False
+        Whether `p` holds scores before the softmax.
+
+    Returns
+    -------
+    ClassCalibrationCheck
+
+    See Also
+    --------
+    argmetric.calibration_check : Probabilities of positives.
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 1, 1], 2_000)
+    >>> y = (rng.random((2_000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    >>> am.classes.check(y, p).fit_to_decide
+    'yes'
+    """
+    if method is not None:
+        check_choice(method, "method", METHODS)
+    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST_BINS_OR_SAMPLES)
+    n_bootstrap = check_count(
+        n_bootstrap, "n_bootstrap", low=2, high=MOST_BINS_OR_SAMPLES
+    )
+    check_seed(random_state)
+    logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     if scores.shape[0] == 0:
         raise ValueError("p is empty: there is nothing to check")
@@ -98,7 +149,7 @@ def check_classes(
         "weights": tuned,
         "most_probable": most_probable(plain_p),
     }
-    labels = {name: one for name in CLASS_ROUTES if (one := given[name]) is not None}
+    labels = {name: one for name, one in given.items() if one is not None}
     routes, rng = tuple(labels), np.random.default_rng(random_state)
     judged = judge_classes(
         found, code, [*labels.values()], len(names), coded, n_bootstrap, rng

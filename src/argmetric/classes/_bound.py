@@ -17,13 +17,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from argmetric._classes._climb import (
+from argmetric._input.types import Floats, Integers
+from argmetric.classes._climb import (
     Rows,
     exact_form,
     nodes,
     sums_of,
 )
-from argmetric._input.types import Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
     ClassGain,
@@ -92,7 +92,7 @@ def _recall_parts(p: Floats, mu: float) -> Floats:
     The product falls as e^(-μ(1-s)): up to μ = 100, 64 nodes of Gauss and Legendre give
     the integral to 1e-12, above 8 of Laguerre to 1e-7.
     """
-    from argmetric._classes.kernels.bound import weights_at
+    from argmetric.classes.kernels.bound import weights_at
 
     if mu > 100.0:
         return _weights(p, 0.0, 1.0, 0.0, 1.0, mu)
@@ -205,7 +205,7 @@ def _weights(
     p: Floats, k: float, a: float, b_k: float, b_t: float, mu: float
 ) -> Floats:
     """a·p_i·E[1/(b_k·k + b_t·(1 + T_-i))] of every row, T_-i the other true rows."""
-    from argmetric._classes.kernels.bound import weights_at
+    from argmetric.classes.kernels.bound import weights_at
 
     found = np.empty(p.size)
     weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)

@@ -1,29 +1,34 @@
-"""Shares of classes that are known or estimated, and probabilities that have them."""
+"""Maps of class probabilities to labels, and to shares that are known or estimated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._calibrate.class_maps import (
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._input.arguments import check_choice, check_flag, shown
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.types import Floats
+from argmetric._results.display import Lines
+from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
+from argmetric.classes._input import (
+    check_class_probabilities,
+    check_shares,
+    class_codes,
+    class_names,
+)
+from argmetric.classes._maps import (
     SHOWN,
     ClassMap,
     check_class_columns,
     finite_array,
     log_softmax,
 )
-from argmetric._input.arguments import shown
-from argmetric._input.classes import (
-    check_class_probabilities,
-    check_shares,
-    class_names,
-)
-from argmetric._input.types import Floats
-from argmetric._results.display import Lines
 
-ROUNDS = 2000
+METHODS = ("matrix", "temperature")
+ROUNDS = 2000  # most of them, of estimated shares
 SETTLED = 1e-10  # change of a share at which rounds end
 
 
@@ -75,20 +80,11 @@ def estimated_shares(p: Floats, reference: Floats) -> Floats:
 class ClassPriorShift(ClassMap):
     """Rows proportional to p times π'/π of each class, Bayes' rule for new shares π'.
 
-    Attributes
-    ----------
-    shares : ndarray
-        The share π' of each class that holds now.
-    reference_shares : ndarray
-        The share π of each class where the probabilities were calibrated.
-    classes : tuple or None
-        Names of the columns.
-    n : int
-        Unlabelled rows that the shares were found on; 0 where they were known.
+    `n` is the number of unlabelled rows that π' was found on; 0 where it was known.
     """
 
-    shares: Floats
-    reference_shares: Floats
+    shares: Floats  # π', which holds now
+    reference_shares: Floats  # π, where the probabilities were calibrated
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "class_prior_shift"
@@ -130,10 +126,109 @@ class ClassPriorShift(ClassMap):
         return [("shares", ", ".join(words) + more), ("new shares", how)]
 
 
-def adjust_class_prior(
-    p: Any, prevalence: Any, reference_prevalence: Any, classes: Any, *, logits: bool
+def calibrate(
+    y: Any,
+    p: Any,
+    method: Literal["matrix", "temperature"] | None = None,
+    *,
+    classes: Any = None,
+    sample_weight: Any = None,
+    logits: bool = False,
+) -> Calibrator:
+    """Fit a map that recalibrates class probabilities, on labelled rows.
+
+    The model that gave the scores must not have been trained on these rows.
+
+    Parameters
+    ----------
+    y : array-like
+        The class of each row.
+    p : array-like or frame
+        Class probabilities, one column per class; rows sum to 1.
+    method : {"matrix", "temperature"}, optional
+        "matrix", the default: a slope, a bias for each class and weights between
+        classes, all pulled towards no change (no weights above 60 classes).
+        "temperature": slope only.
+    classes : sequence, optional
+        The class of each column; needed where a class does not occur in `y`. By default
+        the names of the columns, where these are the classes, or else the sorted
+        labels.
+    sample_weight : array-like, optional
+        Weights of the rows.
+    logits : bool, default=False
+        Whether `p` holds scores before the softmax.
+
+    Returns
+    -------
+    Calibrator
+        Its `draws` are other maps that fit these labels; that of a matrix has the
+        `shares` of the classes among them.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = ["ant", "bee", "cow", "bee", "cow", "cow"]
+    >>> P = [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.2, 0.4, 0.4]] * 2
+    >>> am.classes.calibrate(y, P).apply([[0.5, 0.3, 0.2]]).round(2)
+    array([[0.37, 0.31, 0.33]])
+    >>> len(am.classes.calibrate(y, P).alternatives)
+    16
+    """
+    if method is not None:
+        check_choice(method, "method", METHODS)
+    logits = check_flag(logits, "logits")
+    scores = check_class_probabilities(p, logits=logits)
+    if scores.size == 0:
+        raise ValueError("p is empty: there is nothing to calibrate on")
+    warn_of_scale(scores, logits=logits)
+    code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
+    if method == "temperature":
+        return fit_class_temperature(code, scores, sample_weight, logits=logits)
+    return fit_class_matrix(code, scores, sample_weight, logits=logits, classes=names)
+
+
+def adjust_prior(
+    p: Any,
+    *,
+    prevalence: Any = None,
+    reference_prevalence: Any,
+    classes: Any = None,
+    logits: bool = False,
 ) -> ClassPriorShift:
-    """The shift of class probabilities; parameters as for `adjust_prior`."""
+    """Correct calibrated class probabilities for shares that have changed.
+
+    It is assumed that only the shares of the classes changed, not what their rows look
+    like. `prior=` of `decide` and `forecast` does something else: it moves the
+    probabilities until the mean of the given rows equals the shares.
+
+    Parameters
+    ----------
+    p : array-like or frame
+        Class probabilities of the rows at hand, calibrated for the old shares.
+    prevalence : sequence, dict or "estimate", optional
+        The share of every class that holds now; by default the shares that make `p`
+        most likely, by the EM iteration of Saerens et al. (2002).
+    reference_prevalence : sequence or dict
+        The share of every class where `p` was calibrated.
+    classes : sequence, optional
+        The class of each column, as for `decide`.
+    logits : bool, default=False
+        Whether `p` holds scores before the softmax.
+
+    Returns
+    -------
+    Calibrator
+        `apply` corrects probabilities; `shares` is what was found.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> shift = am.classes.adjust_prior([[0.6, 0.3, 0.1]], prevalence=[0.2, 0.2, 0.6],
+    ...                                 reference_prevalence=[0.5, 0.3, 0.2])
+    >>> shift.apply([[0.6, 0.3, 0.1]]).round(3)
+    array([[0.324, 0.27 , 0.405]])
+    """
+    logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     names = class_names(p, scores.shape[1], classes)
     old = check_shares(reference_prevalence, names, "reference_prevalence")

@@ -1,4 +1,4 @@
-"""forecast for one label per row: the law of the score of given labels.
+"""forecast: the law of the score of given classes.
 
 Where p was recalibrated on a reference the law is mixed over maps, with an allowance
 for their form. A G-mean is 0 if one class has no hit, so that its allowance is made
@@ -13,16 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._classes._climb import Rows
-from argmetric._classes._laws import (
-    drawn_law,
-    drawn_scores,
-    exact_law,
-    law_over_maps,
-    weighed,
-)
-from argmetric._classes._prepare import ClassBatch, codes_of, read_call
-from argmetric._classes._values import expected_metric
 from argmetric._expected import plan
 from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
@@ -36,7 +26,18 @@ from argmetric._results.display import (
     metric_title,
 )
 from argmetric._results.pictures import draw_law, drawing
-from argmetric.metrics import ClassGMean, ClassMetric, MetricLike
+from argmetric.classes._climb import Rows
+from argmetric.classes._input import codes_of
+from argmetric.classes._laws import (
+    drawn_law,
+    drawn_scores,
+    exact_law,
+    law_over_maps,
+    weighed,
+)
+from argmetric.classes._prepare import ClassBatch, read_call
+from argmetric.classes._values import expected_metric
+from argmetric.metrics import ClassAverage, ClassGMean, ClassMetric, MetricLike
 
 DRAWS = 1000  # of a G-mean, over all maps
 ALLOWANCE = 0.02  # standard deviation for the form of a fitted map, found by coverage
@@ -100,7 +101,7 @@ class ClassForecast(Result, ScoreLaw):
     mean_error: float = 0.0
     n_draws: int = 0
 
-    _check: ClassVar[str] = "calibration_check(y, p, one_label=True)"
+    _check: ClassVar[str] = "classes.check(y, p)"
 
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)
@@ -137,17 +138,70 @@ class ClassForecast(Result, ScoreLaw):
         return ax
 
 
-def forecast_classes(
+def forecast(
     p: Any,
     labels: Any,
-    metric: MetricLike,
-    coverage: float,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
     *,
+    classes: Any = None,
+    groups: Any = None,
+    average: ClassAverage | None = None,
     known: Any = None,
-    **how: Any,
+    prior: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
 ) -> ClassForecast:
-    """Forecast labels; parameters as for `forecast` with `one_label=True`."""
-    batch, found = read_call(p, metric, **how)
+    """Forecast the score of given classes before the true ones are known.
+
+    True classes are drawn from `p`; with a reference the interval includes the
+    uncertainty of the map.
+
+    Parameters
+    ----------
+    p : array-like or frame
+        Class probabilities, one column per class; rows sum to 1.
+    labels : array-like
+        The class of each row, however it was chosen.
+    metric : str, Metric or callable, default="f1"
+        The metric that scores the labels, as for `decide`.
+    coverage : float, default=0.9
+        Probability that the interval contains the score.
+    classes, groups, average, zero_division, cost
+        As for `decide`.
+    known : array-like, optional
+        True classes that have arrived already; nan or None for the others.
+    prior, logits, calibrator, reference
+        As for `decide`.
+
+    Returns
+    -------
+    ClassForecast
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
+    >>> f = am.classes.forecast(p, ["a", "a", "a", "b"], "f1", classes=["a", "b", "c"])
+    >>> round(f.mean, 3)
+    0.433
+    """
+    batch, found = read_call(
+        p,
+        metric,
+        classes=classes,
+        groups=groups,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        prior=prior,
+        logits=logits,
+        calibrator=calibrator,
+        reference=reference,
+    )
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 

@@ -15,7 +15,6 @@ from argmetric._calibrate.calibrator import (
 )
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.maps import check_temperature
-from argmetric._input.classes import check_class_probabilities, given_classes
 from argmetric._input.labels import plain_label
 from argmetric._input.odds import NEAREST
 from argmetric._input.types import Booleans, Floats
@@ -28,6 +27,7 @@ from argmetric._results.pictures import (
     draw_map,
     drawing,
 )
+from argmetric.classes._input import check_class_probabilities, given_classes
 
 SHOWN = 4  # classes whose biases are printed
 
@@ -104,17 +104,7 @@ class ClassTemperatureMap(ClassMap):
         return f"p' = softmax(log p / {self.temperature:.4g}), {self.n_classes} classes"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what becomes of one class where the others share the rest evenly.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw what becomes of one class where the others share the rest evenly."""
 
         def of_one_class(p: Floats) -> Floats:
             rest = self.n_classes - 1
@@ -132,49 +122,19 @@ class ClassMatrixMap(ClassMap):
     of `floor` and less count as `floor`, and `lump` is added to their logits: the many
     zeros of a forest or a vote of neighbours are not certain. Scores that are far too
     sure, such as those of naive Bayes, are taken to the power of 1 / `temperature`
-    first, so that `floor` does not wipe out what their small ones tell.
-
-    Attributes
-    ----------
-    slope : float
-        Of log p; 1 changes nothing.
-    biases : ndarray
-        One per class; 0 changes nothing.
-    matrix : ndarray or None
-        A row for the class that is looked at, a column for the class that it speaks
-        for; 0 changes nothing. None where there are too many classes to fit it.
-    centre : ndarray or None
-        Mean of log p in the reference, for each class; None without a matrix.
-    lump : float
-        Added to the logit of a class whose probability is `floor` or less.
-    floor : float or None
-        Smallest probability that is told apart from 0; None: fitted to logits.
-    shares : ndarray or None
-        Share of each class in the reference.
-    classes : tuple or None
-        Names of the columns.
-    temperature : float
-        Of the probabilities before all else; 1 changes nothing.
-
-    Examples
-    --------
-    >>> import argmetric as am
-    >>> y = ["ant", "bee", "cow", "bee", "cow", "cow"]
-    >>> P = [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.2, 0.4, 0.4]] * 2
-    >>> found = am.calibrate(y, P)
-    >>> found.apply([[0.5, 0.3, 0.2]]).round(2)
-    array([[0.37, 0.31, 0.33]])
-    >>> len(found.alternatives)
-    16
+    first, so that `floor` does not wipe out what their small ones tell. A slope and a
+    temperature of 1, and biases and a matrix of 0, change nothing.
     """
 
     slope: float
-    biases: Floats
+    biases: Floats  # one per class
+    # a row for the class that is looked at, a column for the class that it speaks for;
+    # None where there are too many classes to fit it
     matrix: Floats | None = None
-    centre: Floats | None = None
+    centre: Floats | None = None  # means of log p in the reference, with a matrix
     lump: float = 0.0
-    floor: float | None = None
-    shares: Floats | None = field(default=None, kw_only=True)
+    floor: float | None = None  # None: fitted to logits
+    shares: Floats | None = field(default=None, kw_only=True)  # of the reference
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
     temperature: float = field(default=1.0, kw_only=True)
 
@@ -276,17 +236,7 @@ class ClassMatrixMap(ClassMap):
         return [*super()._source(), ("biases", ", ".join(words) + more)]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the matrix; the biases where there is none, or too many classes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the matrix; the biases where there is none, or too many classes."""
         names, count = list(map(str, self.names)), self.n_classes
         if self.matrix is None or count > MOST_BARS:
             labels = {"xlabel": "Bias", "title": self.method}
@@ -313,13 +263,7 @@ def finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassFunctionMap(ClassMap, FunctionMap):
-    """A function of the user's own, from a matrix of class probabilities to another.
-
-    Attributes
-    ----------
-    function : callable
-        Takes and gives a matrix whose rows sum to 1.
-    """
+    """A function of the user's own, from a matrix of class probabilities to another."""
 
     def _map(self, x: Floats) -> Floats:
         with np.errstate(divide="ignore"):

@@ -34,6 +34,8 @@ LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
 DRAWN_FROM = 40  # seed of the truths that labels are compared on
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
+MOVES = 50  # most rounds for a function of one's own
+STEP = 1e-4  # of its slope, as a share of the rows
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Sums(NamedTuple):
 
 
 def sums_of(rows: Rows, labels: Integers) -> Sums:
-    from argmetric._classes.kernels import climb
+    from argmetric.classes.kernels import climb
 
     shape = rows.n_groups, rows.p.shape[1]
     sums = Sums(*(np.empty(shape) for _ in range(4)))
@@ -95,21 +97,12 @@ def gains_of(rows: Rows, metric: ClassGain) -> Floats:
 def decide_rows(
     rows: Rows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
-    """The best labels found, as numbers of columns.
+    """The best labels found, as numbers of columns: of every group by itself.
 
-    Parameters
-    ----------
-    rows : Rows
-        Probabilities, groups and limits.
-    metric : ClassMetric
-        What is maximised, in every group by itself.
-    start : ndarray, optional
-        Labels within the limits to begin with; by default the most probable classes.
+    `start` holds labels within the limits; by default the most probable classes.
     """
     if isinstance(metric, ClassFunction):
-        from argmetric._classes._own import decide_own
-
-        return decide_own(rows, metric)
+        return _decide_own(rows, metric)
     if isinstance(metric, ClassAgreement):
         return _decide_agreement(rows, metric)
     if isinstance(metric, ClassGain):
@@ -130,7 +123,7 @@ def decide_gmean(rows: Rows) -> tuple[Integers, Floats]:
     Also the weight of each class in every group: the labels are near to the classes of
     the largest weight·p.
     """
-    from argmetric._classes.kernels.gmean import decide_groups
+    from argmetric.classes.kernels.gmean import decide_groups
 
     labels = np.empty(rows.p.shape[0], dtype=np.int64)
     weights = np.empty((rows.n_groups, rows.p.shape[1]))
@@ -142,7 +135,7 @@ def decide_gmean(rows: Rows) -> tuple[Integers, Floats]:
 
 def score_gmean(rows: Rows, labels: Integers) -> Floats:
     """Mean G-mean of every group over the truths that `decide_gmean` draws."""
-    from argmetric._classes.kernels.gmean import score_groups
+    from argmetric.classes.kernels.gmean import score_groups
 
     scores = np.empty(rows.n_groups)
     score_groups(rows.p, rows.starts, labels, DRAWN_FROM, scores)
@@ -263,7 +256,7 @@ def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValue
             k > 0.0, metric.a * h / np.where(below > 0, below, 1.0), 0.0
         )
     if exact_form(metric):
-        from argmetric._classes.kernels.exact import exact_values
+        from argmetric.classes.kernels.exact import exact_values
 
         exact_values(
             rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,
@@ -283,7 +276,7 @@ def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValue
 
 def shares_of_mean(absent: Floats) -> Floats:
     """What the value of a class weighs in the mean over those that are there."""
-    from argmetric._classes.kernels import climb
+    from argmetric.classes.kernels import climb
 
     if not absent.any():
         return np.full_like(absent, 1.0 / absent.shape[1])
@@ -297,7 +290,7 @@ def _climb_rows(
     rows: Rows, metric: ClassMetric, labels: Integers, worth: Floats | None
 ) -> None:
     """Improve labels in place; an absent class of a group counts its `worth`."""
-    from argmetric._classes.kernels import climb, exact
+    from argmetric.classes.kernels import climb, exact
 
     mu, none, h, k = sums_of(rows, labels)
     few = int(RARE_MOVES * labels.size)
@@ -356,3 +349,64 @@ def _decide_agreement(rows: Rows, metric: ClassAgreement) -> Integers:
         ratio = np.minimum(found, ratio)
         labels = most_probable(ratio[group, None] * chance[group] - wrong)
     return labels
+
+
+def expected_table(p: Floats, labels: Integers) -> Floats:
+    """Expected counts by true class (rows) and predicted class (columns)."""
+    chosen = np.zeros_like(p)
+    chosen[np.arange(labels.size), labels] = 1.0
+    return np.asarray(p.T @ chosen)
+
+
+def _decide_own(rows: Rows, metric: ClassFunction) -> Integers:
+    """Labels for a function of the table of counts that a user wrote.
+
+    It is taken of the expected table M, M_ab = Σ p_ia over the rows given b. Its slopes
+    at M say what moving a row is worth to first order; of the rows that gain, as many
+    move as the function itself finds best.
+    """
+    labels = np.empty(rows.p.shape[0], dtype=np.int64)
+    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
+        labels[first:last] = _decide_one(rows.p[first:last], metric)
+    return labels
+
+
+def _decide_one(p: Floats, metric: ClassFunction) -> Integers:
+    labels = p.argmax(axis=1)
+    table = expected_table(p, labels)
+    value = metric.defined(table)
+    for _ in range(MOVES):
+        gains = p @ slopes_of(metric, table)
+        rows = np.arange(labels.size)
+        target = gains.argmax(axis=1)
+        rise = gains[rows, target] - gains[rows, labels]
+        movers = np.flatnonzero((target != labels) & (rise > 0.0))
+        movers = movers[np.argsort(-rise[movers], kind="stable")]
+        best, tried = None, movers.size
+        while tried:
+            moved = labels.copy()
+            moved[movers[:tried]] = target[movers[:tried]]
+            found = expected_table(p, moved)
+            score = float(metric.score(found))
+            if score > value + 1e-12:
+                best, table, value = moved, found, score
+            elif best is not None:
+                break
+            tried //= 2
+        if best is None:
+            break
+        labels = best
+    return np.asarray(labels, dtype=np.int64)
+
+
+def slopes_of(metric: ClassFunction, table: Floats) -> Floats:
+    """Central differences of the metric in every cell of the table."""
+    step = STEP * max(float(table.sum()), 1.0)
+    count = table.size
+    moves = np.zeros((count, count))
+    np.fill_diagonal(moves, step)
+    moves = moves.reshape(count, *table.shape)
+    above = metric.score(table + moves)
+    below = metric.score(np.maximum(table - moves, 0.0))
+    width = step + np.minimum(step, table.ravel())
+    return np.nan_to_num((above - below) / width).reshape(table.shape)

@@ -12,16 +12,16 @@ from argmetric._input.arguments import check_items, check_number, shown
 from argmetric._input.label_words import listed, one_class
 from argmetric._input.labels import (
     label_array,
+    missing_labels,
     one_per_row,
     plain_label,
     refuse_missing,
 )
 from argmetric._input.layout import column_names
 from argmetric._input.sparse import is_sparse
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_length, read_scores
+from argmetric._input.types import AnyArray, Floats, Integers
+from argmetric._input.validation import SUM_TOLERANCE, check_length, read_scores
 
-SUM_TOLERANCE = 1e-3  # by which a row of probabilities may miss 1
 SUM_ROUNDING = 1e-14  # sums this close to 1 are left as they are
 
 
@@ -36,21 +36,10 @@ def class_codes(
 ) -> tuple[Integers, tuple[Any, ...]]:
     """Number of the column of every label, and the labels of the columns.
 
-    Parameters
-    ----------
-    y : array-like
-        One label per row.
-    p : array-like or frame
-        What the user gave; the columns of a frame may have the names of classes.
-    scores : ndarray
-        The matrix of `p`, one column per class.
-    given : array-like, optional
-        The class of each column; without it the names of the columns count, and
-        without these the order of the sorted labels.
-    several : bool, default=False
-        Whether y must have two classes or more.
-    numbered : bool, default=False
-        Whether whole numbers from 0 that do not cover all columns number the columns.
+    `scores` is the matrix of `p`, and `given` the class of each column; without it the
+    names of a frame's columns count, and without these the order of the sorted labels.
+    With `several` y must have two classes or more; with `numbered` whole numbers from 0
+    that do not cover all columns number the columns.
     """
     array = one_per_row(label_array(y), "y")
     refuse_missing(array, "y")
@@ -137,18 +126,8 @@ def check_class_probabilities(
     """Class probabilities whose rows sum to 1, or an error that says what to do.
 
     A row that misses 1 by at most 0.001 is divided by its sum. With `logits` the
-    scores before the softmax come back as they are; they must be finite.
-
-    Parameters
-    ----------
-    scores : array-like
-        One row per item, one column per class.
-    name : str, default="p"
-        What messages call it.
-    logits : bool, default=False
-        Whether they are scores before the softmax.
-    first : int, default=0
-        The row of a file at which an array begins, for messages.
+    scores before the softmax come back as they are; they must be finite. `first` is the
+    row of a file at which the array begins, for messages.
     """
     if is_sparse(scores):
         raise TypeError(f"{name} must be dense: pass {name}.toarray()")
@@ -204,16 +183,7 @@ def of_each_class(
 ) -> Floats:
     """One number per class: from a number, a sequence, or a dict by class.
 
-    Parameters
-    ----------
-    value : number, sequence, mapping or None
-        What the user gave.
-    classes : tuple
-        The class of each column.
-    name : str
-        What messages call it.
-    otherwise : float
-        For classes that are not named.
+    `otherwise` is that of classes that the dict does not name.
     """
     count = len(classes)
     if value is None:
@@ -256,3 +226,49 @@ def check_shares(value: Any, classes: tuple[Any, ...], name: str) -> Floats:
             "class"
         )
     return shares
+
+
+def codes_of(
+    labels: Any, classes: tuple[Any, ...], n: int, name: str, *, partial: bool = False
+) -> Integers:
+    """The column of every label; -1 for a missing one where `partial`."""
+    array = one_per_row(label_array(labels, name), name)
+    check_length(array, name, n)
+    missing = missing_labels(array)
+    if missing.any() and not partial:
+        raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
+    place = {one: i for i, one in enumerate(classes)}
+    found, code = _distinct(array[~missing])
+    columns: list[int] = []
+    for value in found:
+        label = plain_label(value)
+        if isinstance(label, float) and label.is_integer() and label not in place:
+            label = int(label)
+        if label not in place:
+            row = int(np.flatnonzero(~missing)[np.argmax(code == len(columns))])
+            raise ValueError(
+                f"{name} has the label {shown(label)} in row {row}, which is not among "
+                f"the classes ({listed(classes)})"
+            )
+        columns.append(place[label])
+    result = np.full(n, -1, dtype=np.int64)
+    if columns:
+        result[~missing] = np.array(columns, dtype=np.int64)[code]
+    return result
+
+
+def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
+    """Labels of any kinds, each once, and the number of each row's."""
+    if array.dtype.kind != "O":
+        values, code = np.unique(array, return_inverse=True)
+        return values.tolist(), np.asarray(code, dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    rows = [numbers.setdefault(plain_label(one), len(numbers)) for one in array]
+    return list(numbers), np.array(rows, dtype=np.int64)
+
+
+def named(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:
+    """Labels in the user's names."""
+    if len({type(one) for one in classes}) == 1:
+        return np.array(classes)[codes]
+    return np.fromiter(classes, dtype=object, count=len(classes))[codes]

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._classes._climb import Rows
-from argmetric._classes._own import expected_table, slopes_of
 from argmetric._expected import plan
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.discrete import central_interval, distinct, dot
+from argmetric.classes._climb import Rows, expected_table, slopes_of
 from argmetric.metrics import ClassAgreement, ClassFunction, ClassGain, ClassMetric
 
 FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
@@ -80,8 +79,8 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
 
     Laws of many rows are made block by block and summed pair by pair.
     """
-    from argmetric._classes.kernels.means import TOLERANCE, count_law
     from argmetric._jit.laws import PAD
+    from argmetric.classes.kernels.means import TOLERANCE, count_law
 
     laws = []
     for first in range(0, chance.size, BLOCK):
@@ -101,7 +100,7 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
 
 def _summed_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None:
     """The law by all truths; None where there are too many."""
-    from argmetric._classes.kernels.draws import all_tables
+    from argmetric.classes.kernels.draws import all_tables
 
     count = rows.p.shape[1]
     possible = np.count_nonzero(rows.p, axis=1).astype(np.float64)
@@ -227,7 +226,7 @@ def _expected_scores(
     rows: Rows, metric: ClassMetric, labels: Integers, factors: Floats
 ) -> Floats:
     """The metric of the expected counts at every level: the mean over groups."""
-    from argmetric._classes.kernels.draws import add_expected
+    from argmetric.classes.kernels.draws import add_expected
 
     found = []
     for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
@@ -249,7 +248,7 @@ def drawn_scores(
 
     With factors for several levels the draws are shared out among these.
     """
-    from argmetric._classes.kernels.draws import draw_tables
+    from argmetric.classes.kernels.draws import draw_tables
 
     count = rows.p.shape[1]
     if factors is None:
@@ -289,7 +288,7 @@ def _draw_counts(
     Counts are whole, and those of a label add up to its rows: the largest makes up for
     the rest. Levels differ in their means alone.
     """
-    from argmetric._classes.kernels.draws import add_expected, draw_tables
+    from argmetric.classes.kernels.draws import add_expected, draw_tables
 
     levels, each, count, _ = tables.shape
     means = np.zeros((levels, count, count))

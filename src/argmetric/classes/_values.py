@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._classes._climb import (
+from argmetric._expected import plan
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric.classes._climb import (
     Rows,
     decide_gmean,
     exact_form,
+    expected_table,
     gains_of,
     group_values,
     score_gmean,
     sums_of,
 )
-from argmetric._classes._own import expected_table
-from argmetric._expected import plan
-from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
     ClassCorrelation,
@@ -95,7 +95,7 @@ def _expected_ratio(
     rows: Rows, metric: ClassRatio, labels: Integers, roughly: bool
 ) -> Expected:
     """By the laws of counts; a group that is too large for them by quadrature."""
-    from argmetric._classes.kernels.means import ratio_means
+    from argmetric.classes.kernels.means import ratio_means
 
     shape = rows.n_groups, rows.p.shape[1]
     mean, value = np.empty(shape[0]), np.empty(shape)
@@ -129,7 +129,7 @@ def groups_that_score_less(
     rows: Rows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
     """Groups in which labels score less than others on all truths, or on drawn ones."""
-    from argmetric._classes.kernels.compare import truths_of_both
+    from argmetric.classes.kernels.compare import truths_of_both
 
     count = rows.p.shape[1]
     less = np.logical_or.reduceat(one != other, rows.starts[:-1])

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from argmetric._classes.kernels.transport import fill_classes
 from argmetric._jit import inner, kernel
+from argmetric.classes.kernels.transport import fill_classes
 
 ROUNDS = 40  # of bonuses, one class after the other
 EAGER = 10  # rounds after which a row more than needed is asked for

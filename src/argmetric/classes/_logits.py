@@ -8,65 +8,48 @@ digits; of equal values the first class wins.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.class_maps import (
+from argmetric._input.odds import NEAREST
+from argmetric._input.types import Floats
+from argmetric._tune import LEAST_EXPONENT, STEP, ClassLogits
+from argmetric.classes._calibrate import ClassPriorShift
+from argmetric.classes._input import check_class_probabilities
+from argmetric.classes._maps import (
     ClassMatrixMap,
     ClassTemperatureMap,
     log_softmax,
 )
-from argmetric._calibrate.class_shares import ClassPriorShift
-from argmetric._input.classes import SUM_TOLERANCE, check_class_probabilities
-from argmetric._input.odds import NEAREST
-from argmetric._input.types import Floats
-
-STEP = 2.0**-24  # of the values that are compared
-SUMS = (1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)  # of rows that `apply` takes
-LEAST_SUM = 0.5  # no row that `apply` takes is near: others are not divided by 0
-LEAST_EXPONENT = -60.0  # e to this power is below STEP, and underflows nowhere
 
 
-@dataclass(frozen=True)
-class ClassLogits:
-    """Logits of weighted classes: x·matrix + biases, + lump where x is at the floor.
+def class_values(
+    logits: ClassLogits, p: Floats, weights: Floats, offsets: Floats
+) -> Floats:
+    """What `apply` compares; rows that do not sum to 1 are refused.
 
-    x = log max(p / sum p, 2^-53). With a `temperature` other than 1, x becomes
-    log softmax(x / temperature). x of `floor` or less count as `floor`.
+    Without offsets the logits y, in steps. With offsets b and weights w, in steps,
+
+        a_i + b_i·Σ_j a_j / w_j,   a_i = exp(y_i - max y),
+
+    which is weight·p + offset times a factor that all classes share.
     """
-
-    temperature: float  # of p, before all else
-    floor: float | None  # A logarithm
-    lump: float  # added to the logit of a class at the floor
-    matrix: Floats  # A row for each x, a column for each logit
-    biases: Floats  # one for each class, the logarithm of its weight included
-
-    def values(self, p: Floats, weights: Floats, offsets: Floats) -> Floats:
-        """What `apply` compares; rows that do not sum to 1 are refused.
-
-        Without offsets the logits y, in steps. With offsets b and weights w, in steps,
-
-            a_i + b_i·Σ_j a_j / w_j,   a_i = exp(y_i - max y),
-
-        which is weight·p + offset times a factor that all classes share.
-        """
-        x = np.log(np.maximum(check_class_probabilities(p), NEAREST))
-        if self.temperature != 1.0:
-            x = log_softmax(x / self.temperature)
-        is_low = None
-        if self.floor is not None:
-            is_low = x <= self.floor
-            x = np.maximum(x, self.floor)
-        y = np.asarray(x @ self.matrix + self.biases)
-        if is_low is not None and self.lump:
-            np.add(y, self.lump, out=y, where=is_low)
-        if offsets.any():
-            a = np.exp(np.maximum(y - y.max(axis=1, keepdims=True), LEAST_EXPONENT))
-            y = a + offsets * (a / weights).sum(axis=1, keepdims=True)
-        return np.asarray(np.floor(y / STEP + 0.5))
+    x = np.log(np.maximum(check_class_probabilities(p), NEAREST))
+    if logits.temperature != 1.0:
+        x = log_softmax(x / logits.temperature)
+    is_low = None
+    if logits.floor is not None:
+        is_low = x <= logits.floor
+        x = np.maximum(x, logits.floor)
+    y = np.asarray(x @ logits.matrix + logits.biases)
+    if is_low is not None and logits.lump:
+        np.add(y, logits.lump, out=y, where=is_low)
+    if offsets.any():
+        a = np.exp(np.maximum(y - y.max(axis=1, keepdims=True), LEAST_EXPONENT))
+        y = a + offsets * (a / weights).sum(axis=1, keepdims=True)
+    return np.asarray(np.floor(y / STEP + 0.5))
 
 
 def class_logits(calibrator: Any, weights: Floats) -> ClassLogits | None:

@@ -15,14 +15,13 @@ from scipy.optimize import approx_fprime, minimize
 import argmetric as am
 import strategies as nasty
 from argmetric._calibrate.calibrator import ChainedMap
-from argmetric._calibrate.class_fit import (
+from argmetric._input.odds import NEAREST
+from argmetric.classes import ClassMatrixMap, ClassTemperatureMap
+from argmetric.classes._fit import (
     MOST_CLASSES_WITH_MATRIX,
     fit_class_matrix,
     matrix_loss,
 )
-from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
-from argmetric._calibrate.resolve import resolve_class_reference
-from argmetric._input.odds import NEAREST
 from calibrated import softmax
 
 
@@ -82,7 +81,7 @@ def test_the_fit_is_the_optimum_of_the_plain_formula(votes, weighted):
     y, p = table(60, 3, votes=votes)
     weight = np.random.default_rng(1).integers(0, 4, y.size).astype(float)
     w = weight if weighted else np.ones(y.size)
-    fitted = am.calibrate(y, p, sample_weight=weight if weighted else None)
+    fitted = am.classes.calibrate(y, p, sample_weight=weight if weighted else None)
     used = w > 0
     y, p, w = y[used], p[used], w[used]
     floor = plain_floor(p, w.sum())
@@ -104,13 +103,13 @@ def test_scores_that_are_far_too_sure_get_a_temperature_first():
     y, p = table(1200, 4, seed=5)
     p = softmax(np.log(p) / 4)
     sure = softmax(16 * np.log(p))
-    plain = am.calibrate(y[:300], p[:300])
-    fitted = am.calibrate(y[:300], sure[:300])
+    plain = am.classes.calibrate(y[:300], p[:300])
+    fitted = am.classes.calibrate(y[:300], sure[:300])
     assert plain.temperature == 1.0
     assert fitted.temperature in (4.0, 8.0, 16.0)
     # the same map, fitted to scores that were cooled by hand
     cool = softmax(np.log(sure) / fitted.temperature)
-    by_hand = am.calibrate(y[:300], cool[:300])
+    by_hand = am.classes.calibrate(y[:300], cool[:300])
     assert by_hand.temperature == 1.0
     np.testing.assert_allclose(fitted.apply(sure), by_hand.apply(cool), rtol=1e-4)
     logs = np.log(sure)
@@ -158,7 +157,7 @@ def test_loss_gradient_and_curvature_against_differences(logits):
 def test_many_classes_have_no_matrix_and_the_right_gradient():
     for count in (MOST_CLASSES_WITH_MATRIX, MOST_CLASSES_WITH_MATRIX + 1):
         y, p = table(400, count, seed=5)
-        fitted = am.calibrate(y, p, classes=range(count))
+        fitted = am.classes.calibrate(y, p, classes=range(count))
         with_matrix = count == MOST_CLASSES_WITH_MATRIX
         assert (fitted.matrix is not None) == with_matrix
         assert ("without a matrix" in fitted.formula) == (not with_matrix)
@@ -182,7 +181,7 @@ def parameters_alone(fitted):
 
 def test_rows_in_blocks_are_rows_at_once():
     y, p = table(20_000, 3, seed=6)
-    fitted = am.calibrate(y, p)
+    fitted = am.classes.calibrate(y, p)
     arguments = parameters(fitted), fitted.floor, fitted.centre
     rows = np.r_[0:3, 8190:8195, 19_998:20_000]
     np.testing.assert_allclose(
@@ -197,7 +196,7 @@ def test_rows_in_blocks_are_rows_at_once():
 
 def test_draws_have_the_curvature_of_the_loss():
     y, p = table(400, 3, votes=15)
-    fitted = am.calibrate(y, p)
+    fitted = am.classes.calibrate(y, p)
     loss, _ = matrix_loss(y, p, np.ones(y.size), logits=False)
     theta = parameters(fitted)
     root = np.linalg.cholesky(loss.curvature(theta, with_matrix=True)).T
@@ -220,8 +219,8 @@ def test_better_than_a_temperature_on_new_rows():
     def loss(q):
         return -np.log(q[np.arange(3_000), y[new]]).mean()
 
-    matrix = am.calibrate(y[kept], p[kept])
-    temperature = am.calibrate(y[kept], p[kept], "temperature")
+    matrix = am.classes.calibrate(y[kept], p[kept])
+    temperature = am.classes.calibrate(y[kept], p[kept], "temperature")
     assert isinstance(matrix, ClassMatrixMap)
     assert isinstance(temperature, ClassTemperatureMap)
     none, one, two = (loss(q) for q in (p[new], temperature(p[new]), matrix(p[new])))
@@ -231,7 +230,7 @@ def test_better_than_a_temperature_on_new_rows():
 def test_logits_are_taken_through_the_softmax():
     y, p = table(300, 4)
     shift = np.random.default_rng(0).normal(0, 30, (300, 1))
-    fitted = am.calibrate(y, np.log(p) + shift, logits=True)
+    fitted = am.classes.calibrate(y, np.log(p) + shift, logits=True)
     assert fitted.floor is None
     assert fitted.lump == 0.0
     by_scores = fitted.apply(np.log(p) - shift, logits=True)
@@ -239,7 +238,7 @@ def test_logits_are_taken_through_the_softmax():
     np.testing.assert_allclose(np.exp(fitted.apply_logits(np.log(p))), by_scores)
     far = fitted.apply_logits([[-900.0, 0.0, 0.0, 0.0]])
     assert np.isfinite(far).all()
-    plain = am.calibrate(y, p)  # probabilities may be given as logits too
+    plain = am.classes.calibrate(y, p)  # probabilities may be given as logits too
     np.testing.assert_allclose(
         plain.apply(np.log(p) + shift, logits=True), plain.apply(p), rtol=1e-9
     )
@@ -249,23 +248,23 @@ def test_classes_by_name_and_classes_that_do_not_occur():
     y, p = table(200, 4)
     names = np.array(["fox", "ant", "cow", "bee"])
     kept = y != 3
-    fitted = am.calibrate(names[y[kept]], p[kept], classes=names)
+    fitted = am.classes.calibrate(names[y[kept]], p[kept], classes=names)
     assert fitted.classes == tuple(names)
     assert fitted.shares[3] == 0.0
     assert fitted.apply(p)[:, 3].min() > 0.0
     assert fitted.apply(p)[:, 3].mean() < p[:, 3].mean()
     frame = pd.DataFrame(p[kept], columns=names)
-    assert am.calibrate(names[y[kept]], frame) == fitted
+    assert am.classes.calibrate(names[y[kept]], frame) == fitted
     with pytest.raises(ValueError, match="pass classes="):
-        am.calibrate(names[y[kept]], p[kept])
-    numbers = am.calibrate(y[kept], p[kept])  # numbers of columns
+        am.classes.calibrate(names[y[kept]], p[kept])
+    numbers = am.classes.calibrate(y[kept], p[kept])  # numbers of columns
     assert numbers.classes == (0, 1, 2, 3)
     np.testing.assert_array_equal(numbers.matrix, fitted.matrix)
     order = np.argsort(names)
-    by_alphabet = am.calibrate(names[y], p[:, order])
+    by_alphabet = am.classes.calibrate(names[y], p[:, order])
     assert by_alphabet.classes == tuple(names[order])
     with pytest.raises(ValueError, match="which is not among classes"):
-        am.calibrate(names[y], p, classes=["fox", "ant", "cow", "owl"])
+        am.classes.calibrate(names[y], p, classes=["fox", "ant", "cow", "owl"])
 
 
 def test_two_classes_of_two_columns():
@@ -273,7 +272,7 @@ def test_two_classes_of_two_columns():
     p = rng.beta(1, 2, 500)
     y = rng.random(500) < p**1.5
     both = np.column_stack([1 - p, p])
-    fitted = am.calibrate(y, both)
+    fitted = am.classes.calibrate(y, both)
     assert fitted.classes == (False, True)
     # As the binary map, up to their different curves
     binary = am.calibrate(y, p, "platt").apply(p)
@@ -282,16 +281,18 @@ def test_two_classes_of_two_columns():
 
 def test_weights_count_rows_and_scaled_weights_do_not_drown_in_the_prior():
     y, p = table(120, 3)
-    twice = am.calibrate(np.tile(y, 2), np.tile(p, (2, 1)))
-    weighted = am.calibrate(y, p, sample_weight=np.full(120, 2.0))
+    twice = am.classes.calibrate(np.tile(y, 2), np.tile(p, (2, 1)))
+    weighted = am.classes.calibrate(y, p, sample_weight=np.full(120, 2.0))
     np.testing.assert_allclose(weighted.matrix, twice.matrix, atol=1e-4)
-    tiny = am.calibrate(y, p, sample_weight=np.full(120, 1e-9))
-    np.testing.assert_allclose(tiny.matrix, am.calibrate(y, p).matrix, atol=1e-6)
+    tiny = am.classes.calibrate(y, p, sample_weight=np.full(120, 1e-9))
+    np.testing.assert_allclose(
+        tiny.matrix, am.classes.calibrate(y, p).matrix, atol=1e-6
+    )
 
 
 def test_files_names_and_pictures(tmp_path):
     y, p = table(100, 5, votes=9)
-    fitted = am.calibrate(np.array(list("abcde"))[y], p)
+    fitted = am.classes.calibrate(np.array(list("abcde"))[y], p)
     fitted.save(tmp_path / "map.json")
     loaded = am.Calibrator.load(tmp_path / "map.json")
     assert loaded == fitted == pickle.loads(pickle.dumps(fitted))
@@ -317,13 +318,16 @@ def test_files_names_and_pictures(tmp_path):
     ax = fitted.plot()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list("abcde")
     np.testing.assert_array_equal(ax.images[0].get_array(), fitted.matrix)
-    assert am.calibrate(y, p, "temperature").plot().get_xlabel() == "p as given"
+    assert am.classes.calibrate(y, p, "temperature").plot().get_xlabel() == "p as given"
     plt.close("all")
 
 
 def test_chains_of_class_maps():
     y, p = table(100, 3)
-    first, second = am.calibrate(y, p), am.calibrate(y, p, "temperature")
+    first, second = (
+        am.classes.calibrate(y, p),
+        am.classes.calibrate(y, p, "temperature"),
+    )
     both = first.then(second)
     assert isinstance(both, ChainedMap)
     np.testing.assert_allclose(both.apply(p), second.apply(first.apply(p)))
@@ -341,30 +345,30 @@ def test_what_is_taken_as_calibrator_and_reference_of_classes():
     y, p = table(100, 3)
     names = ("c", "a", "b")
     labels = np.array(names)[y]
-    found = resolve_class_reference(None, (labels, p), names)
-    assert found.calibrator == am.calibrate(labels, p, classes=names)
-    np.testing.assert_array_equal(found.code, y)
-    assert (found.p is p, found.classes) == (True, names)
-    assert resolve_class_reference(None, found) is found
-    given = resolve_class_reference(found.calibrator)
-    assert (given.calibrator, given.classes) == (found.calibrator, names)
-    assert resolve_class_reference() == (None, None, None, None)
-    own = resolve_class_reference(lambda q: q[:, ::-1]).calibrator
-    np.testing.assert_array_equal(own.apply(p), p[:, ::-1])
-    with pytest.raises(ValueError, match="shape"):
-        resolve_class_reference(lambda q: q[:, 0]).calibrator.apply(p)
+    fitted = am.classes.calibrate(labels, p, classes=names)
+
+    def decided(calibrator=None, reference=None, classes=names):
+        how = {"calibrator": calibrator, "reference": reference, "classes": classes}
+        return am.classes.decide(p, "accuracy", **how)
+
+    found = decided(None, (labels, p))
+    assert found.rule.calibrator == fitted
+    assert found.labels.tolist() == decided(fitted).labels.tolist()
+    own = decided(lambda q: q[:, ::-1])
+    np.testing.assert_array_equal(own.codes, p[:, ::-1].argmax(axis=1))
     binary = am.calibrate([0, 1], [0.1, 0.9])
     for arguments, message in (
+        ((lambda q: q[:, 0],), "shape"),
         ((binary,), "for the probability of one class"),
         ((binary, (y, p)), "exclude each other"),
-        ((found.calibrator, None, "abc"), "fitted to the classes 'c', 'a', 'b'"),
-        ((None, (y, p / 2)), "sums to 0.5 in row 0"),
-        ((None, (labels, p), "abx"), "not among classes"),
+        ((fitted, None, list("abc")), "fitted to the classes 'c', 'a', 'b'"),
+        ((None, (labels, p / 2)), "sums to 0.5 in row 0"),
+        ((None, (labels, p), list("abx")), "not among classes"),
     ):
         with pytest.raises(ValueError, match=message):
-            resolve_class_reference(*arguments)
+            decided(*arguments)
     with pytest.raises(TypeError, match="must be a pair"):
-        resolve_class_reference(None, (y, p, p))
+        decided(None, (y, p, p))
 
 
 @st.composite

@@ -16,19 +16,25 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores, to_floats
 from argmetric._results.display import COUNT, INTERVAL, Field
 from argmetric._results.pictures import bars_size, draw_bars, drawing
-from argmetric._tune import _files
-from argmetric._tune._binary import FEW_ROWS, Settings, within_range
-from argmetric._tune._export import PortableRule
-from argmetric._tune._export_classes import class_logits, exported_logits
-from argmetric._tune._files import FrozenDict, calibrated, current_versions, read_only
-from argmetric._tune._limits import (
+from argmetric._tune import (
+    FEW_ROWS,
+    N_DRAWS,
+    PortableRule,
+    SavedRule,
+    Settings,
+    files,
+    mean_worth,
+    new_tables,
+    quantiles,
+    within_range,
+)
+from argmetric.classes._logits import class_logits, class_values, exported_logits
+from argmetric.classes._objectives import (
     ClassObjective,
     confusion,
     objective_of,
     score_confusion,
 )
-from argmetric._tune._rule import SavedRule
-from argmetric._tune._uncertainty import N_DRAWS, mean_worth, new_tables, quantiles
 from argmetric.metrics import ClassMetric, Metric
 
 SHOWN = 8  # classes in the printed form
@@ -64,7 +70,7 @@ class MultiClassRule(SavedRule):
     >>> y = ["a", "b", "c", "a", "b", "a", "a"]
     >>> p = [[.5, .3, .2], [.6, .4, 0], [.5, .1, .4], [.8, .1, .1],
     ...      [.4, .5, .1], [.9, .1, 0], [.6, .3, .1]]
-    >>> rule = am.tune(y, p, "f1", n_bootstrap=0, cv=None)
+    >>> rule = am.classes.tune(y, p, "f1", n_bootstrap=0, cv=None)
     >>> round(rule.argmax_score, 4), round(rule.score, 4)
     (0.4889, 1.0)
     >>> rule.apply([[0.5, 0.1, 0.4]])
@@ -85,11 +91,11 @@ class MultiClassRule(SavedRule):
     coverage: float = 0.9
     calibrator: Any = None
     notes: tuple[str, ...] = ()
-    versions: dict[str, str] = field(default_factory=current_versions)
+    versions: dict[str, str] = field(default_factory=files.current_versions)
     offsets: Floats | None = None
 
     def __post_init__(self) -> None:
-        weights = read_only(self.weights)
+        weights = files.read_only(self.weights)
         offsets = np.zeros(weights.shape) if self.offsets is None else self.offsets
         classes = tuple(map(plain_label, self.classes))
         if weights.shape != (len(classes),):
@@ -98,9 +104,10 @@ class MultiClassRule(SavedRule):
             raise ValueError("weights must be positive finite numbers")
         if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
             raise ValueError("offsets must be finite numbers, one for each class")
-        known = {"weights": weights, "offsets": read_only(offsets), "classes": classes}
-        known |= {"notes": tuple(self.notes), "versions": FrozenDict(self.versions)}
-        for name, value in (known | _files.checked_facts(self)).items():
+        known = {"weights": weights, "classes": classes, "notes": tuple(self.notes)}
+        known["offsets"] = files.read_only(offsets)
+        known["versions"] = files.FrozenDict(self.versions)
+        for name, value in (known | files.checked_facts(self)).items():
             object.__setattr__(self, name, value)
 
     def predicts(self, p: Any) -> npt.NDArray[np.int64]:
@@ -124,9 +131,11 @@ class MultiClassRule(SavedRule):
         if self.calibrator is not None:
             logits = class_logits(self.calibrator, self.weights)
             if logits is not None:
-                values = logits.values(scores, self.weights, self.offsets)
+                values = class_values(logits, scores, self.weights, self.offsets)
                 return np.asarray(np.argmax(values, axis=1))
-            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
+            scores = to_floats(
+                files.calibrated(self.calibrator, scores), "calibrated p"
+            )
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
     def apply(self, p: Any) -> Any:
@@ -154,7 +163,7 @@ class MultiClassRule(SavedRule):
         offsets = self._named(self.offsets, "+.4g") if self._plus else None
         return [
             *self._header(),
-            Field("metric", lambda: _files.saved_metric(self.metric)),
+            Field("metric", lambda: files.saved_metric(self.metric)),
             *self._keys("classes", "weights", "offsets"),
             Field("score", self.score, "score", score),
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
@@ -165,7 +174,7 @@ class MultiClassRule(SavedRule):
             Field(words="offsets", text=offsets),
             self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),
-            Field("calibrator", lambda: _files.saved_calibrator(self.calibrator)),
+            Field("calibrator", lambda: files.saved_calibrator(self.calibrator)),
         ]
 
     def _named(self, values: Any, digits: str) -> str:
@@ -175,20 +184,20 @@ class MultiClassRule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
-        number = _files.number
+        number = files.number
         return cls(
             classes=tuple(values["classes"]),
             weights=np.array([number(x) for x in values["weights"]]),
-            offsets=_files.loaded_offsets(values.get("offsets")),
-            metric=_files.loaded_metric(values["metric"]),
+            offsets=files.loaded_offsets(values.get("offsets")),
+            metric=files.loaded_metric(values["metric"]),
             score=number(values["score"]),
             argmax_score=number(values["argmax_score"]),
             optimism=number(values["optimism"]),
             out_of_fold_score=number(values["out_of_fold_score"]),
-            score_interval=_files.interval(values["score_interval"]),
-            n=_files.count(values["n"]),
+            score_interval=files.interval(values["score_interval"]),
+            n=files.count(values["n"]),
             coverage=number(values["coverage"]),
-            calibrator=_files.loaded_calibrator(values["calibrator"]),
+            calibrator=files.loaded_calibrator(values["calibrator"]),
             notes=tuple(values["notes"]),
             versions=values["versions"],
         )
@@ -268,7 +277,7 @@ class ClassRows:
 
     def gain(self, weights: Floats) -> float:
         """Score to be maximised; -inf where it is undefined."""
-        from argmetric._tune.kernels.classes import confuse
+        from argmetric.classes.kernels.weights import confuse
 
         table = np.zeros((self.classes, self.classes))
         confuse(self.p, weights, self.true, self.weights, table)
@@ -303,7 +312,7 @@ class Scan:
 
 def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     """Scores of all predictions that weight j alone can make."""
-    from argmetric._tune.kernels import classes as kernels
+    from argmetric.classes.kernels import weights as kernels
 
     size, weight = rows.true.size, rows.weights
     rival, turning = np.empty((2, size), dtype=np.int64)

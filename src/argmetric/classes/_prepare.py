@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._classes._climb import Rows
+from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+from argmetric._calibrate.resolve import as_calibrator, check_pair
 from argmetric._input.arguments import check_flag, shown
-from argmetric._input.classes import (
-    check_class_probabilities,
-    check_shares,
-    class_names,
-)
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.label_words import listed
-from argmetric._input.labels import (
-    label_array,
-    missing_labels,
-    one_per_row,
-    plain_label,
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.types import Floats, Integers
+from argmetric.classes._calibrate import at_shares, estimated_shares
+from argmetric.classes._climb import Rows
+from argmetric.classes._fit import fit_class_matrix
+from argmetric.classes._input import (
+    check_class_probabilities,
+    check_shares,
+    class_codes,
+    class_names,
 )
-from argmetric._input.types import AnyArray, Floats, Integers
-from argmetric._input.validation import check_length
+from argmetric.classes._maps import ClassFunctionMap, log_softmax
 from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 
 
@@ -83,7 +83,7 @@ def read_batch(
 ) -> ClassBatch:
     """Check class probabilities and bring them to what is known of them.
 
-    Parameters are those of `decide` with `one_label=True`.
+    Parameters are those of `decide`.
     """
     logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
@@ -91,19 +91,15 @@ def read_batch(
     coded = None if groups is None else code_groups(groups, scores.shape[0])
     if calibrator is None and reference is None:
         if logits:
-            from argmetric._calibrate.class_maps import log_softmax
-
             scores = np.exp(log_softmax(scores))
         if prior is None:
             return ClassBatch(scores, names, coded)
         moved, note = _at_shares(scores, prior, names, None)
         return ClassBatch(moved, names, coded, notes=(note,))
-    from argmetric._calibrate.resolve import resolve_class_reference
-
-    fitted = resolve_class_reference(calibrator, reference, names, logits=logits)
-    found, shares = fitted.calibrator, None
-    if fitted.code is not None:
-        shares = np.bincount(fitted.code, minlength=len(names)) / fitted.code.size
+    found, code = resolve_map(calibrator, reference, names, logits=logits)
+    shares = None
+    if code is not None:
+        shares = np.bincount(code, minlength=len(names)) / code.size
     notes = ["p was recalibrated first"]
     mapped = _mapped(found, scores, logits)
     if prior is None:
@@ -119,6 +115,44 @@ def read_batch(
             return _at_shares(_mapped(one, scores, logits), prior, names, shares)[0]
 
     return ClassBatch(mapped, names, coded, found, tuple(notes), through)
+
+
+def resolve_map(
+    calibrator: Any, reference: Any, names: tuple[Any, ...], *, logits: bool = False
+) -> tuple[Calibrator | None, Integers | None]:
+    """The map that is meant, and the columns of the labels that it was fitted on."""
+    if reference is not None:
+        if calibrator is not None:
+            raise ValueError(
+                "calibrator and reference exclude each other: the reference is what a "
+                "calibrator is fitted on"
+            )
+        y, p = check_pair(reference)
+        name = "the p of reference=(y, p)"
+        scores = check_class_probabilities(p, name, logits=logits)
+        if scores.size == 0:
+            raise ValueError("the reference is empty: there is nothing to calibrate on")
+        warn_of_scale(scores, logits=logits)
+        given = list(names)
+        code, known = class_codes(y, p, scores, given, several=True, numbered=True)
+        return fit_class_matrix(code, scores, logits=logits, classes=known), code
+    if calibrator is None:
+        return None, None
+    found = as_calibrator(calibrator)
+    if isinstance(found, FunctionMap) and not isinstance(calibrator, Calibrator):
+        found = ClassFunctionMap(found.function)
+    if not found.parts[0]._of_classes:
+        raise ValueError(
+            "this calibrator is for the probability of one class: with several classes "
+            "pass one that argmetric.classes.calibrate(y, p) made"
+        )
+    of_map = getattr(found.parts[0], "classes", None)
+    if of_map is not None and names != of_map:
+        raise ValueError(
+            f"the calibrator was fitted to the classes {listed(of_map)}, not to "
+            f"{listed(names)}: they must be the same, in the same order"
+        )
+    return found, None
 
 
 def read_call(
@@ -146,8 +180,6 @@ def _at_shares(
     p: Floats, prior: Any, names: tuple[Any, ...], reference: Floats | None
 ) -> tuple[Floats, str]:
     """Probabilities whose classes have the shares that are known or estimated."""
-    from argmetric._calibrate.class_shares import at_shares, estimated_shares
-
     if isinstance(prior, str):
         if prior != "estimate":
             raise ValueError(
@@ -171,49 +203,3 @@ def _at_shares(
 
 def _mapped(found: Any, scores: Floats, logits: bool) -> Floats:
     return check_class_probabilities(found.apply(scores, logits=logits), "calibrated p")
-
-
-def codes_of(
-    labels: Any, classes: tuple[Any, ...], n: int, name: str, *, partial: bool = False
-) -> Integers:
-    """The column of every label; -1 for a missing one where `partial`."""
-    array = one_per_row(label_array(labels, name), name)
-    check_length(array, name, n)
-    missing = missing_labels(array)
-    if missing.any() and not partial:
-        raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
-    place = {one: i for i, one in enumerate(classes)}
-    found, code = _distinct(array[~missing])
-    columns: list[int] = []
-    for value in found:
-        label = plain_label(value)
-        if isinstance(label, float) and label.is_integer() and label not in place:
-            label = int(label)
-        if label not in place:
-            row = int(np.flatnonzero(~missing)[np.argmax(code == len(columns))])
-            raise ValueError(
-                f"{name} has the label {shown(label)} in row {row}, which is not among "
-                f"the classes ({listed(classes)})"
-            )
-        columns.append(place[label])
-    result = np.full(n, -1, dtype=np.int64)
-    if columns:
-        result[~missing] = np.array(columns, dtype=np.int64)[code]
-    return result
-
-
-def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
-    """Labels of any kinds, each once, and the number of each row's."""
-    if array.dtype.kind != "O":
-        values, code = np.unique(array, return_inverse=True)
-        return values.tolist(), np.asarray(code, dtype=np.int64)
-    numbers: dict[Any, int] = {}
-    rows = [numbers.setdefault(plain_label(one), len(numbers)) for one in array]
-    return list(numbers), np.array(rows, dtype=np.int64)
-
-
-def named(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:
-    """Labels in the user's names."""
-    if len({type(one) for one in classes}) == 1:
-        return np.array(classes)[codes]
-    return np.fromiter(classes, dtype=object, count=len(classes))[codes]

@@ -1,4 +1,4 @@
-"""decide for one label per row: which class should every row get?"""
+"""decide: which class should every row get?"""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._classes._bound import upper_bound
-from argmetric._classes._climb import (
+from argmetric._input.arguments import check_flag
+from argmetric._input.types import Integers
+from argmetric._input.validation import same_kind
+from argmetric.classes._bound import upper_bound
+from argmetric.classes._climb import (
     Rows,
     decide_rows,
     gains_of,
     most_probable,
     sums_of,
 )
-from argmetric._classes._limits import best_within, keeps_limits, with_limits
-from argmetric._classes._prepare import ClassBatch, named, read_call
-from argmetric._classes._result import ClassDecision
-from argmetric._classes._values import expected_metric, groups_that_score_less, rule_of
-from argmetric._input.arguments import check_flag
-from argmetric._input.types import Integers
-from argmetric._input.validation import same_kind
+from argmetric.classes._input import named
+from argmetric.classes._limits import best_within, keeps_limits, with_limits
+from argmetric.classes._prepare import ClassBatch, read_call
+from argmetric.classes._result import ClassDecision
+from argmetric.classes._values import expected_metric, groups_that_score_less, rule_of
 from argmetric.metrics import (
     ClassAgreement,
+    ClassAverage,
     ClassFunction,
     ClassGain,
     ClassMetric,
@@ -31,27 +33,99 @@ from argmetric.metrics import (
 )
 
 
-def decide_classes(
+def decide(
     p: Any,
-    metric: MetricLike,
+    metric: MetricLike = "f1",
     *,
+    classes: Any = None,
+    groups: Any = None,
+    average: ClassAverage | None = None,
+    zero_division: float | None = None,
+    cost: Any = None,
     max_per_class: Any = None,
     min_recall: Any = None,
+    prior: Any = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
     certificate: bool = False,
-    **how: Any,
 ) -> ClassDecision:
-    """Choose one class per row; parameters as for `decide` with `one_label=True`."""
-    batch, found = read_call(p, metric, **how)
+    """Choose one of several classes for each row, with the highest expected metric.
+
+    Parameters
+    ----------
+    p : array-like or frame
+        Class probabilities, one column per class; rows sum to 1.
+    metric : str, Metric or callable, default="f1"
+        "f1", "jaccard", "precision" and "recall" are averaged over the classes;
+        "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa" (for classes in
+        order) and "accuracy" have forms of their own; a function gets the table of
+        counts, true classes in its rows.
+    classes : sequence, optional
+        The class of each column; by default the names of a frame's columns, or 0, 1, 2
+        and so on.
+    groups : array-like, optional
+        Group of each row: the mean of the metric over groups is maximised.
+    average : {"macro", "weighted"}, optional
+        Every class weighs the same, the default, or as many rows as it has.
+    zero_division : {0.0, 1.0, nan}, optional
+        What a class counts that is neither true nor predicted: nan, the default here
+        and in scikit-learn, leaves it out.
+    cost : array-like, optional
+        In place of a metric: a matrix with the cost of a true class (row) that is
+        predicted as another (column). The score is then the negative mean cost.
+    max_per_class : int, sequence or dict, optional
+        The largest number of rows of a class, in each group: one value, one for each
+        class, or a dict by class.
+    min_recall : float, sequence or dict, optional
+        The least expected recall of a class, in each group.
+    prior : sequence, dict or "estimate", optional
+        The current share of every class. "estimate" finds the shares by comparing `p`
+        with the probabilities of `reference`.
+    logits : bool, default=False
+        Whether `p` holds scores before the softmax.
+    calibrator : Calibrator or callable, optional
+        Applied to `p` first: the result of `calibrate` or `adjust_prior`, or a function
+        from such a matrix to another.
+    reference : pair (y, p), optional
+        Labelled rows that the model was not trained on: the class of each row, and the
+        probabilities. `p` is recalibrated as by `calibrate(y, p)`.
+    certificate : bool, default=False
+        Compute `upper_bound`, which no labels can exceed.
+
+    Returns
+    -------
+    ClassDecision
+
+    See Also
+    --------
+    argmetric.decide : Which rows are positive.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
+    >>> am.classes.decide(p, "f1", classes=["a", "b", "c"]).labels
+    array(['a', 'a', 'a', 'b'], dtype='<U1')
+    """
+    batch, found = read_call(
+        p,
+        metric,
+        classes=classes,
+        groups=groups,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        prior=prior,
+        logits=logits,
+        calibrator=calibrator,
+        reference=reference,
+    )
     certificate = check_flag(certificate, "certificate")
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     decision = decide_batch(batch, found, limits, certificate=certificate)
-    object.__setattr__(decision, "labels", same_row_kind(p, decision.labels))
+    object.__setattr__(decision, "labels", same_kind(p)(decision.labels))
     return decision
-
-
-def same_row_kind(p: Any, labels: Any) -> Any:
-    """Labels as a series where p is a frame."""
-    return same_kind(p)(labels)
 
 
 def decide_batch(
@@ -68,7 +142,9 @@ def decide_batch(
     given = {name: value for name, value in limits.items() if value is not None}
     labels, bound = _no_worse(rows, metric, decide_rows(rows, metric)), math.nan
     if given:
-        _refuse_limits(metric, given)
+        if isinstance(metric, ClassAgreement | ClassFunction):
+            limited = " and ".join(given)
+            raise ValueError(f"{limited} cannot be kept for {metric.name}")
         rows = with_limits(rows, batch.classes, **given)
         if not keeps_limits(rows, labels):
             labels, bound = _within(rows, batch.classes, metric, labels)
@@ -76,7 +152,9 @@ def decide_batch(
                 labels = _no_worse(rows, metric, labels)
     if certificate and math.isnan(bound):
         bound = upper_bound(rows, metric, labels)
-    return _told(batch, rows, metric, labels, bound if certificate else math.nan, given)
+    return _decision_of(
+        batch, rows, metric, labels, bound if certificate else math.nan, given
+    )
 
 
 def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
@@ -111,13 +189,7 @@ def _within(
     return decide_rows(rows, metric, start), math.nan
 
 
-def _refuse_limits(metric: ClassMetric, given: dict[str, Any]) -> None:
-    named_limits = " and ".join(given)
-    if isinstance(metric, ClassAgreement | ClassFunction):
-        raise ValueError(f"{named_limits} cannot be kept for {metric.name}")
-
-
-def _told(
+def _decision_of(
     batch: ClassBatch,
     rows: Rows,
     metric: ClassMetric,

@@ -1,4 +1,4 @@
-"""Class weights and rules per label against brute force over all break points."""
+"""Weights of classes against brute force over all break points."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import math
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
 import argmetric as am
-from argmetric import tune
-from argmetric._tune._limits import objective_of
-from argmetric._tune._multiclass import ClassRows, climb, scan_class
+from argmetric.classes import tune
+from argmetric.classes._objectives import objective_of
+from argmetric.classes._weights import ClassRows, climb, scan_class
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 INF, NAN = math.inf, math.nan
@@ -325,13 +323,6 @@ def test_classes_that_do_not_fit(classes, message):
         tune(NAMES[y], p, classes=classes)
 
 
-def test_classes_are_about_one_label_of_several():
-    y, p = sample()
-    for labels, scores in ((y > 0, p[:, 1]), (None, p[:, 1]), (np.eye(4)[y], p)):
-        with pytest.raises(ValueError, match="classes"):
-            tune(labels, scores, classes=NAMES)
-
-
 def test_several_metrics_and_a_calibrator():
     y, p = sample(400)
     both = tune(y, p, ["f1", "mcc"], calibrator=np.sqrt, **QUICK)
@@ -345,27 +336,14 @@ def test_several_metrics_and_a_calibrator():
     ("y", "p", "options", "message"),
     [
         ([0, 0], [[0.1, 0.9]] * 2, {}, "one class only: every label is 0"),
-        (
-            [0, 1],
-            [[0.1, 0.9]] * 2,
-            {},
-            r"pass the column of the positive class, p\[:, 1",
-        ),
+        ([0, 1], [0.1, 0.9], {}, r"one column per class; argmetric\.tune takes"),
+        ([[0, 1]] * 2, [[0.1, 0.9]] * 2, {}, "y"),
         ([0, 1, 2], [[0.1, 0.9]] * 3, {}, "p has 2 columns but y has 3 classes"),
         ([0, 1, 2], [[0.1, 0.9, 0]] * 2, {}, "y has 3 rows but p has 2"),
         ([0, 1, 2], [[0.1, 0.9, -1]] * 3, {}, "p is -1 at row 0, column 2"),
         ([0, 1, 2], [[0.1, NAN, 0]] * 3, {}, "p has NaN at row 0, column 1"),
         ([0, 1, NAN], [[0.1, 0.2, 0]] * 3, {}, "y has no label at row 2"),
-        (
-            [0, 1, 2],
-            [[0.1, 0.9, 0]] * 3,
-            {"min_recall": 0.5},
-            "min_recall is not there",
-        ),
-        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"choice": "one_se"}, "'one_se' is not there"),
-        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"average": "micro"}, "averaged by 'macro'"),
-        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"groups": [0, 1, 2]}, "groups goes with one"),
-        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"pos_label": 1}, "pos_label goes with one"),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"average": "micro"}, "average"),
     ],
 )
 def test_bad_input_for_classes(y, p, options, message):
@@ -385,10 +363,10 @@ def test_bad_input_for_apply():
     with pytest.raises(ValueError, match="NaN at row 0"):
         rule.apply([[0.1, 0.9, NAN, 0]])
     with pytest.raises(ValueError, match="positive finite"):
-        am.MultiClassRule((0, 1), [1.0, 0.0], am.FBeta(1))
+        am.classes.MultiClassRule((0, 1), [1.0, 0.0], am.FBeta(1))
     with pytest.raises(ValueError, match="2 classes but weights"):
-        am.MultiClassRule((0, 1), [1.0], am.FBeta(1))
-    mixed = am.MultiClassRule((0, "b"), [1.0, 2.0], am.FBeta(1))
+        am.classes.MultiClassRule((0, 1), [1.0], am.FBeta(1))
+    mixed = am.classes.MultiClassRule((0, "b"), [1.0, 2.0], am.FBeta(1))
     assert mixed.apply([[0.5, 0.4], [0.9, 0.1]]).tolist() == ["b", 0]
 
 
@@ -402,101 +380,3 @@ def test_two_classes_weighed_alike_equal_a_threshold():
         for t in [*np.unique(p[:, 1]), 2.0]
     )
     assert rule.score == pytest.approx(best, rel=1e-12)
-
-
-# ------------------------------------------------------------------ several labels
-
-
-def label_table(n=120, seed=0):
-    rng = np.random.default_rng(seed)
-    p = np.round(rng.random((n, 3)), 2)
-    return (rng.random((n, 3)) < p**2).astype(int), p
-
-
-def test_one_rule_per_label_equals_single_columns():
-    y, p = label_table()
-    rule = tune(y, p, "mcc")
-    for j, one in enumerate(rule.rules):
-        assert one == tune(y[:, j], p[:, j], "mcc")
-    expected = np.stack(
-        [one.apply(p[:, j]) for j, one in enumerate(rule.rules)], axis=1
-    )
-    np.testing.assert_array_equal(rule.apply(p), expected)
-    assert rule.score == pytest.approx(am.evaluate(y, expected, "mcc", average="macro"))
-
-
-def test_micro_is_one_threshold_for_all_cells():
-    y, p = label_table()
-    rule = tune(y, p, average="micro")
-    flat = tune(y.ravel(), p.ravel(), **QUICK)
-    assert len(set(rule.thresholds)) == 1
-    assert (rule.rules[0].threshold, rule.score) == (flat.threshold, flat.score)
-    np.testing.assert_array_equal(rule.apply(p), (p >= flat.threshold).astype(int))
-    assert rule.score == pytest.approx(am.evaluate(y, rule.apply(p), average="micro"))
-
-
-def test_samples_is_the_best_mean_over_rows():
-    y, p = label_table()
-    rule = tune(y, p, average="samples", zero_division=1.0)
-    scores = [
-        am.evaluate(y, (p >= t).astype(int), average="samples", zero_division=1.0)
-        for t in [*np.unique(p), 2.0]
-    ]
-    assert rule.score == pytest.approx(max(scores), rel=1e-12)
-    own = am.evaluate(y, rule.apply(p), average="samples", zero_division=1.0)
-    assert own == pytest.approx(rule.score, rel=1e-12)
-
-
-def test_frames_keep_their_names_and_kind():
-    y, p = label_table()
-    names = ["a", "b", "c"]
-    frame = pd.DataFrame(p, columns=names)
-    rule = tune(pd.DataFrame(y, columns=names), frame, **QUICK)
-    assert rule.names == ("a", "b", "c")
-    shown = rule.apply(frame)
-    assert list(shown.columns) == names
-    np.testing.assert_array_equal(shown, rule.apply(p))
-    polars = rule.apply(pl.DataFrame(p, schema=names))
-    np.testing.assert_array_equal(polars.to_numpy(), rule.apply(p))
-    assert tune(sparse.csr_matrix(y), p, **QUICK).rules == rule.rules
-
-
-def test_columns_in_another_order_are_refused():
-    y = pd.DataFrame({"b": [1, 0, 1, 0], "a": [0, 1, 1, 0]})
-    p = pd.DataFrame({"a": [0.2, 0.8, 0.6, 0.1], "b": [0.9, 0.1, 0.7, 0.3]})
-    with pytest.raises(ValueError, match="column 0 of y is 'b' but that of p is 'a'"):
-        tune(y, p)
-    assert tune(y[p.columns], p).score == 1.0
-    other = y.rename(columns={"a": "first", "b": "second"})  # names that say nothing
-    assert tune(other, p).names == ("a", "b")
-
-
-def test_a_label_of_one_class_is_named():
-    y, p = label_table()
-    y[:, 1] = 0
-    with pytest.raises(ValueError, match="column 1 of y has one class only"):
-        tune(y, p)
-    with pytest.raises(ValueError, match="column 'b' of y has one class only"):
-        tune(y, pd.DataFrame(p, columns=["a", "b", "c"]))
-
-
-def test_bad_input_for_labels():
-    y, p = label_table()
-    rule = tune(y, p, **QUICK)
-    with pytest.raises(ValueError, match="p must have 3 columns"):
-        rule.apply(p[:, :2])
-    with pytest.raises(ValueError, match="y has shape"):
-        tune(y[:, :2], p)
-    with pytest.raises(ValueError, match="pass y == 2 or y == 1"):
-        tune(y + 1, p)
-    with pytest.raises(ValueError, match="average must be one of"):
-        tune(y, p, average="groups")
-    with pytest.raises(ValueError, match="3 rules and 2 names"):
-        am.MultiLabelRule(rule.rules, (0, 1))
-
-
-def test_many_labels_fit_one_screen():
-    y, p = label_table()
-    rule = tune(np.tile(y, 5), np.tile(p, 5), **QUICK)
-    assert "7 more labels" in repr(rule)
-    assert len(repr(rule).splitlines()) < 14

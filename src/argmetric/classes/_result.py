@@ -1,4 +1,4 @@
-"""What `decide` gives back for one label per row."""
+"""What `decide` gives back: one class for every row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._classes._own import expected_table
-from argmetric._classes._prepare import ClassBatch
-from argmetric._classes._values import rule_of
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._results.display import (
     SCORE,
@@ -23,6 +20,9 @@ from argmetric._results.display import (
     metric_title,
 )
 from argmetric._results.pictures import bars_size, drawing
+from argmetric.classes._climb import expected_table
+from argmetric.classes._prepare import ClassBatch
+from argmetric.classes._values import rule_of
 from argmetric.metrics import ClassGMean, ClassMetric
 
 SHOWN = 8  # classes in the printed form
@@ -74,7 +74,7 @@ class ClassDecision(Result):
     --------
     >>> import argmetric as am
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
-    >>> d = am.decide(p, "f1", classes=["a", "b", "c"])
+    >>> d = am.classes.decide(p, "f1", classes=["a", "b", "c"])
     >>> d.labels
     array(['a', 'a', 'a', 'b'], dtype='<U1')
     >>> round(d.expected, 3), round(d.most_probable, 3)
@@ -122,7 +122,7 @@ class ClassDecision(Result):
         found = rule_of(batch.rows(), self.metric, batch.grouped(self.codes))
         if found is None:
             return None
-        from argmetric._tune import MultiClassRule
+        from argmetric.classes._weights import MultiClassRule
 
         scale = float(found.weights.mean())
         return MultiClassRule(
@@ -160,12 +160,12 @@ class ClassDecision(Result):
         -------
         ClassForecast
         """
-        from argmetric._classes._forecast import forecast_batch
+        from argmetric.classes._forecast import forecast_batch
 
         if self._batch is None:
             raise ValueError(
                 "a decision that was pickled has no forecast: it needs p again, as "
-                "argmetric.forecast(p, labels, one_label=True) takes it"
+                "argmetric.classes.forecast(p, labels) takes it"
             )
         return forecast_batch(
             self._batch, self.codes, self.metric, coverage, known, random_state

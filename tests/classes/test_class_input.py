@@ -7,32 +7,40 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from argmetric._input.classes import check_class_probabilities, class_codes
+import argmetric as am
 from argmetric._input.validation import Probabilities
 
-P = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+P = np.array([[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
 
 
-def test_labels_find_their_columns():
-    codes, classes = class_codes(list("cab"), P, P)
-    assert (codes.tolist(), classes) == ([2, 0, 1], ("a", "b", "c"))
-    codes, classes = class_codes(list("bab"), P, P, list("cab"))
-    assert (codes.tolist(), classes) == ([2, 1, 2], ("c", "a", "b"))
-    frame = pd.DataFrame(P, columns=list("cab"))
-    codes, classes = class_codes(list("bbb"), frame, P)
-    assert (codes.tolist(), classes) == ([2, 2, 2], ("c", "a", "b"))
-    codes, classes = class_codes(np.array([2.0, 0.0, 2.0]), P, P, range(3))
-    assert (codes.tolist(), classes) == ([2, 0, 2], (0, 1, 2))
+@pytest.mark.parametrize(
+    ("y", "classes", "names", "right"),
+    [  # the largest p of a row is in columns 2, 0, 1
+        ("cab", None, "abc", 3),
+        ("bab", "cab", "cab", 1),
+        ("bca", "cab", "cab", 3),
+        ([2.0, 0.0, 2.0], range(3), (0, 1, 2), 2),
+    ],
+)
+def test_labels_find_their_columns(y, classes, names, right):
+    how = {"n_bootstrap": 0, "cv": None}
+    found = am.classes.tune(list(y), P, "accuracy", classes=classes, **how)
+    assert found.classes == tuple(names)
+    assert found.argmax_score == pytest.approx(right / 3)
+    if classes is not None and isinstance(classes, str):
+        frame = pd.DataFrame(P, columns=list(classes))
+        assert am.classes.tune(list(y), frame, "accuracy", **how) == found
 
 
 def test_whole_numbers_number_the_columns_where_they_may():
-    codes, classes = class_codes([2, 0, 2], P, P, numbered=True)
-    assert (codes.tolist(), classes) == ([2, 0, 2], (0, 1, 2))
+    found = am.classes.calibrate([2, 0, 2], P)
+    assert found.classes == (0, 1, 2)
+    np.testing.assert_allclose(found.shares, [1 / 3, 0, 2 / 3])
     for y in ([0, 3, 3], [-1, 0, 0], [0.5, 0.0, 0.0]):
         with pytest.raises(ValueError, match="pass classes="):
-            class_codes(y, P, P, numbered=True)
+            am.classes.calibrate(y, P)
     with pytest.raises(ValueError, match="p has 3 columns but y has 2 classes"):
-        class_codes([2, 0, 2], P, P)
+        am.classes.tune([2, 0, 2], P)
 
 
 @pytest.mark.parametrize(
@@ -48,29 +56,28 @@ def test_whole_numbers_number_the_columns_where_they_may():
 )
 def test_labels_that_do_not_fit(y, given, message):
     with pytest.raises(ValueError, match=message):
-        class_codes(list(y), P, P, list(given), several=True)
+        am.classes.calibrate(list(y), P, classes=list(given))
 
 
 def test_columns_named_in_another_order_than_classes():
     frame = pd.DataFrame(P, columns=list("cab"))
     with pytest.raises(ValueError, match=r"column 0 of p is 'c' but classes has 'a'"):
-        class_codes(list("abc"), frame, P, list("abc"))
-    assert class_codes(list("abc"), frame, P, list("cab"))[0].tolist() == [1, 2, 0]
+        am.classes.calibrate(list("abc"), frame, classes=list("abc"))
+    found = am.classes.calibrate(list("bca"), frame, classes=list("cab"))
+    assert found == am.classes.calibrate(list("bca"), P, classes=list("cab"))
 
 
-def test_rows_that_sum_to_one_are_left_as_they_are():
-    assert check_class_probabilities(P) is P
-    assert check_class_probabilities(Probabilities(P)) is P
-    assert check_class_probabilities(P.tolist()).tolist() == P.tolist()
-    short = check_class_probabilities((P / 3 * 3).astype(np.float32))
-    assert short.dtype == np.float64
-    np.testing.assert_allclose(short.sum(axis=1), 1.0, rtol=1e-15)
+def test_rows_that_miss_one_by_little_are_divided_by_their_sum():
+    whole = am.classes.decide(P)
     near = P * np.array([[1.0009], [0.9991], [1.0]])
     given = near.copy()
-    np.testing.assert_allclose(check_class_probabilities(near), P, rtol=1e-15)
+    for p in (Probabilities(P), P.tolist(), P.astype(np.float32), near):
+        found = am.classes.decide(p)
+        assert found.expected == pytest.approx(whole.expected, rel=1e-6)
     np.testing.assert_array_equal(near, given)
-    z = np.array([[-3.0, 9.0], [0.5, 0.5]])
-    assert check_class_probabilities(z, logits=True) is z
+    z = np.log(P) + np.array([[3.0], [-2.0], [0.0]])
+    found = am.classes.decide(z, logits=True)
+    assert found.expected == pytest.approx(whole.expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +93,13 @@ def test_rows_that_sum_to_one_are_left_as_they_are():
         ([[0.0, -np.inf]], {"logits": True}, "infinite scores in row 0"),
         ([[1.0], [1.0]], {}, "1 column, one class only"),
         ([0.5, 0.5], {}, r"one column per class, not an array of shape \(2,\)"),
-        ([[1.1, -0.1]], {"name": "q"}, "q is 1.1 at row 0"),
     ],
 )
 def test_rows_that_are_no_probabilities_of_classes(p, options, message):
     with pytest.raises(ValueError, match=message):
-        check_class_probabilities(p, **options)
+        am.classes.decide(p, **options)
 
 
 def test_a_sparse_matrix_is_refused():
     with pytest.raises(TypeError, match=r"pass p\.toarray\(\)"):
-        check_class_probabilities(scipy.sparse.csr_array(P))
+        am.classes.decide(scipy.sparse.csr_array(P))

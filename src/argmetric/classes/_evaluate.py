@@ -1,4 +1,4 @@
-"""evaluate for one label per row: the actual score, with its table of counts."""
+"""evaluate: the actual score of classes, with their table of counts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._classes._prepare import codes_of
-from argmetric._input.classes import given_classes
+from argmetric._decide import warn_of_surprise
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.labels import (
     distinct,
@@ -28,7 +27,9 @@ from argmetric._results.display import (
     only_shown,
 )
 from argmetric._results.pictures import drawing
+from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
+    ClassAverage,
     ClassFunction,
     ClassMetric,
     ClassRatio,
@@ -132,39 +133,60 @@ class ActualClassScore(float, Result):
         side = min(2.4 + 0.45 * count, 9.0)
         words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
         with drawing(ax, (side, side), **words) as ax:
-            draw_confusion(ax, self.confusion, [str(one) for one in self.classes])
+            counts, names = self.confusion, [str(one) for one in self.classes]
+            share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+            ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+            ax.set_xticks(range(count), names, rotation=45, ha="right")
+            ax.set_yticks(range(count), names)
+            for (truth, said), n in np.ndenumerate(counts):
+                if count <= WRITTEN:
+                    how = {"color": "wk"[int(share[truth, said] <= 0.5)]}
+                    ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
     def _title(self) -> str:
         return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
 
 
-def draw_confusion(ax: Any, counts: Floats, names: list[str]) -> None:
-    """Draw a table of counts, true classes from top to bottom."""
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    places = range(len(names))
-    ax.set_xticks(places, names, rotation=45, ha="right")
-    ax.set_yticks(places, names)
-    if len(names) > WRITTEN:
-        return
-    for (truth, said), count in np.ndenumerate(counts):
-        colour = "wk"[int(share[truth, said] <= 0.5)]
-        ax.text(said, truth, f"{count:,.0f}", ha="center", va="center", color=colour)
-
-
-def evaluate_classes(
+def evaluate(
     y_true: Any,
     y_pred: Any,
-    metric: MetricLike,
+    metric: MetricLike = "f1",
     *,
     classes: Any = None,
     groups: Any = None,
-    average: Any = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
     cost: Any = None,
+    forecast: Any = None,
 ) -> ActualClassScore:
-    """Score labels; parameters as for `evaluate` with `one_label=True`."""
+    """Return the actual score of classes against the true ones.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like
+        The class of each row.
+    metric : str, Metric or callable, default="f1"
+        What to compute, as for `decide`.
+    classes : sequence, optional
+        The classes; by default all labels that occur.
+    groups, average, zero_division, cost
+        As for `decide`.
+    forecast : ClassForecast, optional
+        A forecast for the same labels: warn if its interval does not contain the
+        score.
+
+    Returns
+    -------
+    ActualClassScore
+        A float with `confusion`, `interval`, `plot()` and `to_dict()`.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.classes.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"], "accuracy")
+    0.75
+    """
     truth = one_per_row(label_array(y_true, "y_true"), "y_true")
     said = one_per_row(label_array(y_pred, "y_pred"), "y_pred")
     check_length(said, "y_pred", truth.size, "y_true")
@@ -189,10 +211,14 @@ def evaluate_classes(
     count = len(names)
     cell = true * count + predicted
     total = np.bincount(cell, minlength=count * count).reshape(count, count)
-    if groups is None:
-        return score_of_counts(total, names, of_metric)
-    values = group_scores(of_metric, cell, code_groups(groups, truth.size), count)
-    return score_of_counts(total, names, of_metric, values[~np.isnan(values)])
+    values = None
+    if groups is not None:
+        values = group_scores(of_metric, cell, code_groups(groups, truth.size), count)
+        values = values[~np.isnan(values)]
+    score = score_of_counts(total, names, of_metric, values)
+    if forecast is not None:
+        warn_of_surprise(forecast, float(score))
+    return score
 
 
 def sorted_classes(found: set[Any], name: str) -> tuple[Any, ...]:

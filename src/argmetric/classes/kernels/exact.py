@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from argmetric._classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 from argmetric._jit import inner, kernel
+from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 
 
 @inner

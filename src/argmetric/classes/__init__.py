@@ -1,0 +1,65 @@
+"""One of several classes for each row: the verbs of the package for such rows.
+
+Class probabilities have one column per class, and rows that sum to 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric.classes._calibrate import ClassPriorShift as ClassPriorShift
+    from argmetric.classes._calibrate import adjust_prior as adjust_prior
+    from argmetric.classes._calibrate import calibrate as calibrate
+    from argmetric.classes._check import check as check
+    from argmetric.classes._check_result import (
+        ClassCalibrationCheck as ClassCalibrationCheck,
+    )
+    from argmetric.classes._climb import expected_table as expected_table
+    from argmetric.classes._decide import decide as decide
+    from argmetric.classes._evaluate import ActualClassScore as ActualClassScore
+    from argmetric.classes._evaluate import evaluate as evaluate
+    from argmetric.classes._evaluate import score_of_counts as score_of_counts
+    from argmetric.classes._evaluate import sorted_classes as sorted_classes
+    from argmetric.classes._fit import fit_class_matrix as fit_class_matrix
+    from argmetric.classes._fit import fit_class_temperature as fit_class_temperature
+    from argmetric.classes._forecast import ClassForecast as ClassForecast
+    from argmetric.classes._forecast import forecast as forecast
+    from argmetric.classes._input import (
+        check_class_probabilities as check_class_probabilities,
+    )
+    from argmetric.classes._input import codes_of as codes_of
+    from argmetric.classes._input import given_classes as given_classes
+    from argmetric.classes._maps import ClassMap as ClassMap
+    from argmetric.classes._maps import ClassMatrixMap as ClassMatrixMap
+    from argmetric.classes._maps import ClassTemperatureMap as ClassTemperatureMap
+    from argmetric.classes._prepare import resolve_map as resolve_map
+    from argmetric.classes._result import ClassDecision as ClassDecision
+    from argmetric.classes._tune import tune as tune
+    from argmetric.classes._weights import MultiClassRule as MultiClassRule
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_calibrate": ("adjust_prior", "calibrate"),
+        "_check": ("check",),
+        "_check_result": ("ClassCalibrationCheck",),
+        "_decide": ("decide",),
+        "_evaluate": ("ActualClassScore", "evaluate"),
+        "_forecast": ("ClassForecast", "forecast"),
+        "_result": ("ClassDecision",),
+        "_tune": ("tune",),
+        "_weights": ("MultiClassRule",),
+    },
+    for_other_rooms={
+        "_calibrate": ("ClassPriorShift",),
+        "_climb": ("expected_table",),
+        "_evaluate": ("score_of_counts", "sorted_classes"),
+        "_fit": ("fit_class_matrix", "fit_class_temperature"),
+        "_input": ("check_class_probabilities", "codes_of", "given_classes"),
+        "_maps": ("ClassMap", "ClassMatrixMap", "ClassTemperatureMap"),
+        "_prepare": ("resolve_map",),
+    },
+)

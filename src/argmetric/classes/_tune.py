@@ -1,0 +1,175 @@
+"""tune: which weight should every class have, given labelled rows?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.arguments import check_choice
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_scores, is_sparse
+from argmetric._tune import (
+    LOGITS,
+    Cost,
+    RuleLimits,
+    check_p,
+    check_row_weight,
+    check_settings,
+    one_metric,
+    refuse_same_names,
+)
+from argmetric.classes._input import class_codes
+from argmetric.classes._objectives import objective_of
+from argmetric.classes._weights import (
+    ClassRows,
+    MultiClassRule,
+    labels_by_folds,
+    tune_classes,
+)
+from argmetric.metrics import (
+    ClassAverage,
+    CustomMetric,
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+)
+
+
+def tune(
+    y: Any,
+    p: Any,
+    metric: MetricLike | Sequence[MetricLike] | None = None,
+    *,
+    classes: Any = None,
+    average: ClassAverage | None = None,
+    zero_division: float | None = None,
+    cost: Cost | None = None,
+    sample_weight: Any = None,
+    calibrator: Any = None,
+    n_bootstrap: int = 200,
+    coverage: float = 0.9,
+    cv: int | None = 5,
+    random_state: int | np.random.Generator | None = 0,
+) -> MultiClassRule | dict[str, MultiClassRule]:
+    """Find weights of the classes: the largest weight·p has the best score on y.
+
+    Parameters
+    ----------
+    y : array-like
+        The class of each row.
+    p : array-like or frame
+        Class probabilities, one column per class: in the order of `classes`, else by
+        the names of a frame's columns where the labels are among them, else in sorted
+        order.
+    metric : str, Metric, callable, or a list of them, default="f1"
+        What to optimise; a list gives a dict of rules.
+    classes : sequence, optional
+        The class of each column. Not all of them need to occur in `y`.
+    average : {"macro", "weighted"}, optional
+        Every class weighs the same, the default, or as its rows.
+    zero_division : {0.0, 1.0, nan}, optional
+        What a class without true and predicted rows counts, by default nothing (it is
+        left out).
+    cost : dict or pair, optional
+        Costs of "fp", "fn", "tp" and "tn" of each class, or the pair (fp, fn), in place
+        of a metric; the score is then the negative mean over the classes.
+    sample_weight : array-like, optional
+        Weight of each row; counts become sums of weights.
+    calibrator : Calibrator or callable, optional
+        Applied to `p` first, here and in `MultiClassRule.apply`.
+    n_bootstrap : int, default=200
+        0 leaves the interval of the score out.
+    coverage : float, default=0.9
+        Of that interval.
+    cv : int, default=5
+        Folds that measure the optimism; None or 0 leaves it out.
+    random_state : int, Generator or None, default=0
+        Of the search, the interval and the folds.
+
+    Returns
+    -------
+    MultiClassRule, or a dict of them by name of the metric
+
+    See Also
+    --------
+    argmetric.tune : The threshold of one score.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = ["a", "b", "c", "a", "b", "a", "a"]
+    >>> p = [[.5, .3, .2], [.6, .4, 0], [.5, .1, .4], [.8, .1, .1],
+    ...      [.4, .5, .1], [.9, .1, 0], [.6, .3, .1]]
+    >>> am.classes.tune(y, p, "f1", n_bootstrap=0, cv=None).apply([[0.5, 0.1, 0.4]])
+    array(['c'], dtype='<U1')
+    """
+    several = isinstance(metric, Sequence) and not isinstance(metric, str)
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        if not metric:
+            raise ValueError("metric is an empty list: name at least one metric")
+        metrics = [get_metric(one, zero_division=zero_division) for one in metric]
+        refuse_same_names(metrics)
+        if cost is not None:
+            raise ValueError("cost stands in place of a metric: pass one of them")
+    else:
+        metrics = [one_metric(metric, cost, zero_division)]
+    if average is not None:
+        check_choice(average, "average", ("macro", "weighted"))
+    settings = check_settings(
+        RuleLimits(), "best", n_bootstrap, coverage, cv, random_state
+    )
+    if is_sparse(p):
+        raise TypeError("p must be dense: pass p.toarray()")
+    scores = check_p(p, calibrator)
+    warn_of_scale(scores, logits=False, given=p)
+    if scores.ndim != 2:
+        raise ValueError(
+            "p must be a matrix with one column per class; argmetric.tune takes the "
+            "scores of one class"
+        )
+    weight = check_row_weight(sample_weight, scores.shape[0])
+    for one in metrics:
+        require_defined(one, scores.shape[0])
+    true, names = class_codes(y, p, scores, classes, several=True)
+    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
+    if zero_division is None:  # absent classes are left out, as by `decide`
+        metrics = [one.with_zero_division(math.nan) for one in metrics]
+    by_support = average == "weighted"
+    rules = {}
+    for one in metrics:
+        rule = tune_classes(
+            scores, true, names, weight, one, settings, by_support=by_support
+        )
+        rules[one.name] = replace(rule, calibrator=calibrator)
+    return rules if several else next(iter(rules.values()))
+
+
+def tuned_class_labels(
+    code: Integers,
+    p: Floats,
+    metric: MetricLike,
+    fold: Integers,
+    *,
+    average: str | None = None,
+    zero_division: float | None = None,
+) -> Integers | None:
+    """Column of each row's class, by weights that were tuned on the other folds.
+
+    Classes that are absent are left out of the mean by default. None for a metric that
+    has no weights: quadratic kappa, and functions of the table of counts.
+    """
+    absent = math.nan if zero_division is None else zero_division
+    if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
+        return None
+    found = get_metric(metric, zero_division=absent)
+    if isinstance(found, CustomMetric):
+        return None
+    objective = objective_of(found, by_support=average == "weighted")
+    rows = ClassRows(p, code, None, objective, 1.0)
+    return labels_by_folds(rows, fold, np.random.default_rng(0))
