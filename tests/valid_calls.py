@@ -192,6 +192,16 @@ CALLS: dict[str, Call] = {
     "tune, several classes": of(
         am.tune, y=list("abca"), p=THREE, metric="f1", n_bootstrap=2, cv=2
     ),
+    "tune, limits and costs of classes": of(
+        am.tune,
+        y=list("abca"),
+        p=THREE,
+        cost=np.ones((3, 3)) - np.eye(3),
+        max_per_class={"a": 3},
+        min_recall={"b": 0.5},
+        n_bootstrap=2,
+        cv=2,
+    ),
     "tune, no labels": of(am.tune, y=None, p=P, metric="f1", n_bootstrap=2),
     "argmetric.calibrate": Call(
         am.calibrate,

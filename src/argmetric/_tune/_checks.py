@@ -27,17 +27,17 @@ from argmetric._tune._files import calibrated
 from argmetric.metrics import Metric, MetricLike, Utility, get_metric
 
 LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
-Cost = Mapping[str, float] | tuple[float, float]
+Cost = Mapping[str, float] | tuple[float, float] | Any
 
 
 def one_metric(
     metric: MetricLike | None, cost: Cost | None, zero_division: float | None
 ) -> Metric:
-    if cost is None:
+    if cost is not None and metric is not None:
+        raise ValueError("cost stands in place of a metric: pass one of them")
+    if cost is None or is_cost_matrix(cost):
         chosen = "f1" if metric is None else metric
         return get_metric(chosen, zero_division=zero_division)
-    if metric is not None:
-        raise ValueError("cost stands in place of a metric: pass one of them")
     names = ("fp", "fn", "tp", "tn")
     if isinstance(cost, Mapping):
         odd = [key for key in cost if not (isinstance(key, str) and key in names)]
@@ -53,6 +53,28 @@ def one_metric(
         known = dict(zip(names, cost, strict=False))
     costs = {name: check_number(x, f"the {name} of cost") for name, x in known.items()}
     return Utility(**{name: 0.0 - costs.get(name, 0.0) for name in names})
+
+
+def refuse_class_limits(max_per_class: Any, min_recall: Any, cost: Any) -> None:
+    """Refuse what is said class by class where rows have no class of several."""
+    by_class = {"max_per_class": max_per_class}
+    by_class["min_recall by class"] = None if is_number(min_recall) else min_recall
+    by_class["a matrix as cost"] = cost if is_cost_matrix(cost) else None
+    for name, value in by_class.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} goes with one label per row and several classes: y must hold "
+                "the class of each row, and p a column per class"
+            )
+
+
+def is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and not isinstance(value, Mapping)
+
+
+def is_cost_matrix(cost: Any) -> bool:
+    """Whether costs are by true class (row) and predicted class (column)."""
+    return cost is not None and not isinstance(cost, Mapping) and np.ndim(cost) == 2
 
 
 def refuse_same_names(metrics: list[Metric]) -> None:

@@ -29,17 +29,19 @@ from argmetric._input.validation import (
 from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
-from argmetric._tune._checks import LOGITS
+from argmetric._tune._checks import LOGITS, is_cost_matrix, refuse_class_limits
+from argmetric._tune._class_search import ClassRows, labels_by_folds
 from argmetric._tune._export import PortableRule
 from argmetric._tune._limits import objective_of
-from argmetric._tune._multiclass import (
-    ClassRows,
-    MultiClassRule,
-    labels_by_folds,
-    tune_classes,
-)
+from argmetric._tune._multiclass import MultiClassRule, tune_classes
 from argmetric._tune._rule import Rule, SavedRule
-from argmetric.metrics import CustomMetric, Metric, MetricLike, get_metric
+from argmetric.metrics import (
+    CustomMetric,
+    Metric,
+    MetricLike,
+    get_class_metric,
+    get_metric,
+)
 
 SHOWN = 8  # labels in the printed form
 
@@ -213,6 +215,9 @@ def tune_matrix(
     classes: Any,
     calibrator: Any,
     zero_division: float | None,
+    max_per_class: Any,
+    min_recall: Any,
+    cost: Any,
 ) -> list[MultiLabelRule] | list[MultiClassRule]:
     """A rule per label where y is a matrix; weights of classes where it is not."""
     for name, value in (("groups", groups), ("pos_label", pos_label)):
@@ -226,6 +231,7 @@ def tune_matrix(
             raise ValueError(
                 "classes goes with one label per row, not with a matrix of labels"
             )
+        refuse_class_limits(max_per_class, min_recall, cost)
         return _tune_labels(
             y, p, scores, weight, metrics, settings, average, calibrator
         )
@@ -233,18 +239,31 @@ def tune_matrix(
         raise ValueError(
             f"average={shown(average)}: classes are averaged by 'macro' or 'weighted'"
         )
-    if settings.limits.given or settings.choice != "best":
-        what = ", ".join(settings.limits.given) or "choice='one_se'"
-        raise ValueError(f"{what} is not there for several classes")
+    given = [name for name in settings.limits.given if name != "min_recall"]
+    if given or settings.choice != "best":
+        what = ", ".join(given) or "choice='one_se'"
+        raise ValueError(
+            f"{what} is not there for several classes, which have max_per_class and "
+            "min_recall"
+        )
     true, classes = class_codes(y, p, scores, classes, several=True)
-    if len(classes) == 2 and average is None:
+    gains = is_cost_matrix(cost)
+    if cost is not None and not gains:
+        raise ValueError(
+            f"cost of {len(classes)} classes must be a matrix of {len(classes)} x "
+            f"{len(classes)}, true class by predicted class, not {shown(cost)}"
+        )
+    if len(classes) == 2 and average is None and not gains:
         raise ValueError(
             f"y has two classes and p two columns: pass the column of the positive "
             f"class, p[:, 1] for {classes[1]!r}; or average='macro' to weigh both alike"
         )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if zero_division is None:  # absent classes are left out, as by `decide`
-        metrics = [metric.with_zero_division(math.nan) for metric in metrics]
+    found: list[Any] = [get_class_metric("accuracy", cost=cost, n_classes=len(classes))]
+    if not gains:
+        found = metrics
+        if zero_division is None:  # absent classes are left out, as by `decide`
+            found = [metric.with_zero_division(math.nan) for metric in metrics]
     rules = [
         tune_classes(
             scores,
@@ -254,8 +273,10 @@ def tune_matrix(
             metric,
             settings,
             by_support=average == "weighted",
+            max_per_class=max_per_class,
+            min_recall=min_recall,
         )
-        for metric in metrics
+        for metric in found
     ]
     return [replace(rule, calibrator=calibrator) for rule in rules]
 

@@ -20,8 +20,10 @@ from argmetric._tune._checks import (
     check_p,
     check_row_weight,
     column_of_labels,
+    is_number,
     one_metric,
     population_scores,
+    refuse_class_limits,
     refuse_same_names,
     seed_of,
 )
@@ -45,8 +47,9 @@ def tune(
     sample_weight: Any = None,
     groups: Any = None,
     min_precision: float | None = None,
-    min_recall: float | None = None,
+    min_recall: Any = None,
     max_positives: float | None = None,
+    max_per_class: Any = None,
     cost: Cost | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
@@ -86,12 +89,19 @@ def tune(
         threshold for all; whole groups are resampled.
     min_precision, min_recall : float, optional
         Lower limits on all rows pooled (an empty prediction meets that of precision).
+        With one label per row `min_recall` is one number, one per class or a dict by
+        class, and holds on these rows.
     max_positives : int or float, optional
         Maximum number of positives on these rows: a count, or a share from 0 to 1. In
         folds and samples a count means the same share of rows.
-    cost : dict or pair, optional
+    max_per_class : int, sequence or dict, optional
+        With one label per row: most of these rows that are given a class, one number,
+        one per class or a dict by class. In folds it means the same share of rows.
+    cost : dict, pair or matrix, optional
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
-        the score is then the negative sum of costs.
+        the score is then the negative sum of costs. With one label per row: a matrix
+        of the cost of a true class (row) that is predicted as another (column), and
+        the score is the negative mean cost of a row. Gains are negative costs.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such cuts are left out. With
         one label per row: what a class without true and predicted rows counts, by
@@ -159,7 +169,9 @@ def tune(
     else:
         metrics = [one_metric(metric, cost, zero_division)]
     settings = check_settings(
-        check_tune_limits(min_precision, min_recall, max_positives),
+        check_tune_limits(
+            min_precision, min_recall if is_number(min_recall) else None, max_positives
+        ),
         choice,
         n_bootstrap,
         coverage,
@@ -178,6 +190,8 @@ def tune(
             "classes names the columns of p where each row has one of several classes: "
             "leave it out, or pass labels and a matrix"
         )
+    if y is None or scores.ndim == 1:
+        refuse_class_limits(max_per_class, min_recall, cost)
     if y is None:
         from argmetric._tune._population import tune_population
 
@@ -207,6 +221,9 @@ def tune(
             classes=classes,
             calibrator=calibrator,
             zero_division=zero_division,
+            max_per_class=max_per_class,
+            min_recall=min_recall,
+            cost=cost,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]
