@@ -1,5 +1,8 @@
 """Is my model still good, before the labels come?"""
 
+from argmetric._monitor._class_period import ClassPeriod as ClassPeriod
+from argmetric._monitor._classes import ClassMonitoring as ClassMonitoring
+from argmetric._monitor._classes import monitor as monitor_classes
 from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
 from argmetric._monitor._monitor import Overlap as Overlap
 from argmetric._monitor._monitor import monitor
@@ -13,4 +16,13 @@ from argmetric._monitor._result import Monitoring
 from argmetric._monitor._words import BETTER as BETTER
 from argmetric._monitor._words import notes_of as notes_of
 
-__all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]
+__all__ = [
+    "ClassMonitoring",
+    "ClassPeriod",
+    "LabelledEstimate",
+    "LabellingPlan",
+    "Monitoring",
+    "Period",
+    "monitor",
+    "monitor_classes",
+]
