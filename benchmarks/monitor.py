@@ -21,7 +21,7 @@ show half. It had no part in it but twice: that maps of few positives are taken 
 apart followed misses on both halves, and two intervals of the population's share were
 run on both. Models are fitted once, and their scores are kept in the temporary folder.
 The data are those that `tabular.py` names. The section groups has means over groups,
-and classes rows that have one of several classes.
+classes and class_years rows that have one of several classes.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ SECTIONS = (
     "metrics",
     "groups",
     "classes",
+    "class_years",
     "small",
     "alarms",
     "years",

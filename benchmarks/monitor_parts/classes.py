@@ -1,11 +1,10 @@
-"""Several classes: coverage of macro-F1 and of shares, verdicts, and quiet years.
+"""Several classes: coverage of macro-F1 and of shares, and verdicts.
 
 Five kinds of models, trained on 1,200 rows of each set. A reference has 1,000 of the
 other rows, and periods 500 of the rest: quiet; the share of every class times e^z,
 z ~ N(0, 0.7²), scaled; other rows, 4:1 by the half of a feature. Labels are the most
-probable classes; plain is the interval of `forecast`, which adjusts nothing. A year has
-52 periods of 200 rows, none of them twice. No constant was chosen on these sets: they
-are those of one column.
+probable classes; plain is the interval of `forecast`, which adjusts nothing. Constants
+are those of one column of scores: none was chosen on these sets.
 """
 
 from __future__ import annotations
@@ -23,15 +22,14 @@ from harness import Target, emit
 from sklearn.metrics import f1_score
 
 import argmetric as am
-from argmetric._monitor._alarms import critical_value, movements
 from argmetric._monitor._classes import monitor
 from monitor_parts.measured import seeded
 
 Row = dict[str, Any]
 SETS = {"covtype": 30_000, "ocr": 30_000, "letter": 20_000, "optdigits": 6_000}
 MOST_CLASSES, RATIO = 12, 4  # of a set; all but covtype are thinned so far
-M, N, WEEK, WEEKS = 1000, 500, 200, 52
-TURNS, YEARS = 4, 15  # references of each pool; years of each that is large enough
+M, N = 1000, 500
+TURNS = 4  # references of each pool
 MOVED, SIDES = 0.7, 4.0
 
 
@@ -85,15 +83,6 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
             rng = seeded(seed, "classes", pool.name, pool.model, turn)
             rows += _measured(rng, pool)
     _told(rows)
-    years = [one for pool in class_pools(quick) for one in _years(pool, quick, seed)]
-    alarms = sum(one["alarm"] for one in years)
-    goal: Target = ("<=", 0.1)
-    share = alarms / max(len(years), 1)
-    emit("classes", "false alarms a year", share, "share", goal, years=len(years))
-    for kind in dict.fromkeys(one["model"] for one in years):
-        own = [one["alarm"] for one in years if one["model"] == kind]
-        told = {"model": kind, "years": len(own)}
-        emit("classes", "false alarms a year", statistics.mean(own), "share", **told)
 
 
 def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
@@ -156,24 +145,3 @@ def _told(rows: list[Row]) -> None:
             for verdict in dict.fromkeys(row["verdict"] for row in own):
                 count = statistics.mean(row["verdict"] == verdict for row in own)
                 emit("classes", f"verdict {verdict}", count, "share", **part)
-
-
-def _years(pool: ClassPool, quick: bool, seed: int) -> Iterator[Row]:
-    """Quiet years; no week is left out of the past, as all of them are fine."""
-    weeks = 4 if quick else WEEKS
-    size = M + WEEK * weeks
-    for year in range(1 if quick else YEARS):
-        rng = seeded(seed, "quiet years of classes", pool.name, pool.model, year)
-        own = rng.permutation(pool.y.size)[:size]
-        if own.size < size:
-            return
-        first, rest = own[:M], pool.P[own[M:]]
-        begun = monitor(rest[:50], reference=(pool.y[first], pool.P[first]))
-        watch, q = begun.watch, begun.watch.calibrator.apply(rest)
-        tables = [
-            watch.count(q[i : i + WEEK], rest[i : i + WEEK])[None, None]
-            for i in range(0, len(q), WEEK)
-        ]
-        roots = [z for z, _ in movements(tables, *watch.cells[1:], None)]
-        critical = critical_value(WEEKS, 0.05)
-        yield pool.about | {"alarm": max(map(abs, roots)) > critical}

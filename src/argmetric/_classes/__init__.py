@@ -14,6 +14,7 @@ from argmetric._classes._forecast import ClassForecast as ClassForecast
 from argmetric._classes._forecast import forecast_batch as forecast_batch
 from argmetric._classes._forecast import forecast_classes as forecast_classes
 from argmetric._classes._own import expected_table as expected_table
+from argmetric._classes._own import slopes_of as slopes_of
 from argmetric._classes._prepare import ClassBatch as ClassBatch
 from argmetric._classes._prepare import codes_of as codes_of
 from argmetric._classes._prepare import read_batch as read_batch

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._classes import expected_table
-from argmetric._classes._own import slopes_of
+from argmetric._classes import expected_table, slopes_of
 from argmetric._input.types import Floats, Integers
 from argmetric._monitor._alarms import OWN_MOVE, critical_value, movements
 from argmetric._monitor._class_law import ClassLaw, actual_of
@@ -114,7 +113,7 @@ class ClassPeriod(Result):
         return tuple(cell for cell in told if cell)
 
 
-class CountedRows(NamedTuple):
+class PeriodRows(NamedTuple):
     """What is kept of the rows of a period: how many are in each cell."""
 
     number: int
@@ -165,8 +164,8 @@ class ClassWatch:
     @cached_property
     def _slopes(self) -> Floats:
         """What a row of a true class (rows) and a label (columns) adds to the score."""
-        table = expected_table(self.old, self.predicts(self.p))
-        return slopes_of(self.metric, table)
+        metric: Any = self.metric  # any that has a score
+        return slopes_of(metric, expected_table(self.old, self.predicts(self.p)))
 
     def _parts(self, q: Floats, labels: Integers) -> Floats:
         """What each row is expected to add to the score: Σ_c q_c·∂score/∂M_c,label."""
@@ -255,7 +254,7 @@ class ClassWatch:
 
 def with_alarms(
     periods: list[ClassPeriod],
-    counts: list[CountedRows],
+    counts: list[PeriodRows],
     watch: ClassWatch,
     first: int,
 ) -> list[ClassPeriod]:

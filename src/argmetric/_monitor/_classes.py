@@ -17,7 +17,7 @@ from argmetric._input.types import Floats
 from argmetric._monitor._class_period import (
     ClassPeriod,
     ClassWatch,
-    CountedRows,
+    PeriodRows,
     with_alarms,
 )
 from argmetric._monitor._law import SHIFTS, Shift
@@ -192,7 +192,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
     kind: ClassVar[str] = "class_monitoring"
 
     watch: ClassWatch
-    counts: tuple[CountedRows, ...] = ()
+    counts: tuple[PeriodRows, ...] = ()
     periods: tuple[ClassPeriod, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -253,7 +253,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             own = place == i
             made, table = watch.period(bounds[i], scores[own], codes[own], truth[own])
             periods.append(made)
-            counts.append(CountedRows(i, *bounds[i], int(own.sum()), table))
+            counts.append(PeriodRows(i, *bounds[i], int(own.sum()), table))
         periods = with_alarms(periods, counts, watch, len(self.periods))
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
@@ -303,7 +303,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
     def _from_plain(cls, values: dict[str, Any]) -> ClassMonitoring:
         watch = ClassWatch.from_dict(values["watch"])
         counts = tuple(
-            CountedRows(int(i), start, end, int(n), np.array(table, dtype=np.int64))
+            PeriodRows(int(i), start, end, int(n), np.array(table, dtype=np.int64))
             for i, start, end, n, table in values["counts"]
         )
         periods = tuple(

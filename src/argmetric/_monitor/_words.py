@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from argmetric._monitor._readings import CANNOT_SAY, KNOWN
 
 if TYPE_CHECKING:
+    from argmetric._monitor._class_period import ClassPeriod
     from argmetric._monitor._period import Period
     from argmetric._monitor._result import Monitoring
 
@@ -37,7 +38,7 @@ class Answer(NamedTuple):
         return f"{self.score} ({self.interval})"
 
 
-def answer_of(one: Period) -> Answer:
+def answer_of(one: Period | ClassPeriod) -> Answer:
     """The words for the score of a period.
 
     The actual score where all labels are known; both readings, and no interval, where

@@ -41,7 +41,8 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     columns = ("expected", "low", "high")
     score = _over_time(periods, title, LOOK_FIRST, columns, (None, ""))
     of_class = f"share of {name}"
-    share = _over_time(periods, of_class, ASK_WHY, (*keys,), (old, "reference"))
+    columns = ("share", "share_low", "share_high")
+    share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
     classes = Table(
         f"Classes in the last period, {percent(watch.coverage)} interval",
         ("class", "reference", "share", "from", "to", "rows given it"),

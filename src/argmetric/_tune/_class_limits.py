@@ -53,7 +53,10 @@ class ClassLimits:
 
 
 def check_class_limits(
-    max_per_class: Any, min_recall: Any, classes: tuple[Any, ...], true: Floats
+    max_per_class: Any,
+    min_recall: Any,
+    classes: tuple[Any, ...],
+    true: Floats | Integers,
 ) -> ClassLimits | None:
     """Limits of each class, given as for `decide`; `true`: rows of each class."""
     if max_per_class is None and min_recall is None:
