@@ -20,7 +20,8 @@ was met. Constants were chosen on the sets of the choose half; read the figures 
 show half. It had no part in it but twice: that maps of few positives are taken further
 apart followed misses on both halves, and two intervals of the population's share were
 run on both. Models are fitted once, and their scores are kept in the temporary folder.
-The data are those that `tabular.py` names. The section groups has means over groups.
+The data are those that `tabular.py` names. The section groups has means over groups,
+classes and class_years rows that have one of several classes.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ SECTIONS = (
     "order",
     "metrics",
     "groups",
+    "classes",
+    "class_years",
     "small",
     "alarms",
     "years",

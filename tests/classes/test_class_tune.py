@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -15,7 +14,8 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 import argmetric as am
 from argmetric.classes import tune
 from argmetric.classes._objectives import objective_of
-from argmetric.classes._weights import ClassRows, climb, scan_class
+from argmetric.classes._search import ClassRows, climb, scan_class
+from class_oracle import all_predictions, middles, ratios
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 INF, NAN = math.inf, math.nan
@@ -70,20 +70,6 @@ def rows_of(p, y, name, w=None):
     )
 
 
-def middles(values):
-    """Numbers between, below and above the distinct positive ones."""
-    known = sorted({float(v) for v in values if 0 < v < INF})
-    if not known:
-        return [1.0]
-    inner = [math.sqrt(a) * math.sqrt(b) for a, b in itertools.pairwise(known)]
-    return [known[0] / 2, *inner, known[-1] * 2]
-
-
-def ratios(above, below):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return above / below
-
-
 @st.composite
 def class_tables(draw, classes=3, max_rows=7, numbers=eighths):
     n = draw(st.integers(classes, max_rows))
@@ -126,7 +112,7 @@ def test_a_scan_sees_every_break_point(name, data):
 def test_a_climb_ends_where_no_single_weight_helps(name, case):
     p, y = case
     rows = rows_of(p, y, name)
-    weights, gain = climb(rows, np.ones(3))
+    weights, (_, gain) = climb(rows, np.ones(3))
     assert gain >= plain_score(name, y, np.argmax(p, axis=1)) - 1e-12
     for j in range(3):
         others = np.delete(p * weights, j, axis=1).max(axis=1)
@@ -135,19 +121,6 @@ def test_a_climb_ends_where_no_single_weight_helps(name, case):
             tried[j] = value
             slow = plain_score(name, y, np.argmax(p * tried, axis=1))
             assert slow <= gain + 1e-9
-
-
-def all_predictions(p):
-    """Every argmax of w·p for three classes: the cells of three families of lines."""
-    first = ratios(p[:, 0], p[:, 1])  # where w1 turns, with w0 = 1
-    second = ratios(p[:, 0], p[:, 2])
-    both = ratios(p[:, 1], p[:, 2])  # where w2 / w1 turns
-    crossings = ratios(second[:, None], both[None, :]).ravel()
-    found = set()
-    for w1 in middles([*first, *crossings]):
-        for w2 in middles([*second, *(w1 * both)]):
-            found.add(tuple(np.argmax(p * [1.0, w1, w2], axis=1)))
-    return found
 
 
 @pytest.mark.parametrize("name", ["f1", pytest.param("mcc", marks=pytest.mark.slow)])

@@ -116,7 +116,7 @@ def movements(
     tables: Sequence[Integers],
     old: Floats,
     chances: Floats,
-    metric: Metric,
+    metric: Metric | None,
     first: int = 0,
     known: Booleans | None = None,
 ) -> list[tuple[float, float]]:
@@ -127,9 +127,9 @@ def movements(
 
     `tables`: counts of all periods, in order; `old` and `chances`: rows of the
     reference in each cell, and the chance of a positive; `metric`: what is monitored;
-    `first`: the first period that is asked for; `known`: periods that later ones are
-    compared with; by default all. Strange rows in the past would make ordinary ones
-    look moved.
+    None: the score rises with the chance; `first`: the first period that is asked for;
+    `known`: periods that later ones are compared with; by default all. Strange rows in
+    the past would make ordinary ones look moved.
     """
     rows = [np.zeros_like(old), *map(rows_of, tables)]
     sums = np.cumsum(rows, axis=0)
@@ -138,7 +138,9 @@ def movements(
     labels = np.cumsum(np.array(tables), axis=0)
     found = []
     for end in range(first + 1, len(tables) + 1):  # each by itself: sums round alike
-        side = direction(labels[end - 1], old, chances, metric)
+        side = 1.0
+        if metric is not None:
+            side = direction(labels[end - 1], old, chances, metric)
         starts = end - np.array([1, *(w for w in WINDOWS if w <= end)])
         then = past[starts]
         then[0] = old  # the period against the reference alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +13,17 @@ from argmetric._results.pictures import drawing
 
 if TYPE_CHECKING:
     from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
-    from argmetric._monitor._result import Monitoring
 
 COLOURS = dict(zip(VERDICTS, ("C0", "C2", "C1", "0.6", "C3"), strict=True))
 
 
-def draw_periods(monitoring: Monitoring, ax: Any = None) -> Any:
+def draw_periods(monitoring: Any, ax: Any = None) -> Any:
     """Intervals in the colour of the verdict, actual scores and alarms.
 
     Where nobody can say without labels both readings are drawn, and no interval.
     """
-    periods, watch = monitoring.periods, monitoring.watch
+    periods: Sequence[Any] = monitoring.periods
+    watch = monitoring.watch
     x: Any = np.arange(len(periods))
     if watch.every.unit:
         x = np.array([one.start for one in periods], dtype="datetime64[s]")

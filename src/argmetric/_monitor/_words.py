@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argmetric._monitor._readings import CANNOT_SAY, KNOWN
 
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
         return f"{self.score} ({self.interval})"
 
 
-def answer_of(one: Period) -> Answer:
+def answer_of(one: Any) -> Answer:
     """The words for the score of a period.
 
     The actual score where all labels are known; both readings, and no interval, where

@@ -9,12 +9,13 @@ from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
+from argmetric._report._class_monitor import report_class_monitoring
 from argmetric._report._classes import report_class_check, report_class_decision
 from argmetric._report._decision import report_decision
 from argmetric._report._monitor import report_monitoring
 from argmetric._report._report import Report
 from argmetric._tune import Rule
-from argmetric.classes import ClassCalibrationCheck, ClassDecision
+from argmetric.classes import ClassCalibrationCheck, ClassDecision, ClassMonitoring
 
 _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     Decision: (report_decision, ("y", "pos_label", "coverage", "reference")),
@@ -23,6 +24,7 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     CalibrationCheck: (report_check, ()),
     ClassCalibrationCheck: (report_class_check, ()),
     Monitoring: (report_monitoring, ()),
+    ClassMonitoring: (report_class_monitoring, ()),
 }  # what makes the page of each result, and what it can be told besides
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from argmetric.classes._maps import ClassMap as ClassMap
     from argmetric.classes._maps import ClassMatrixMap as ClassMatrixMap
     from argmetric.classes._maps import ClassTemperatureMap as ClassTemperatureMap
+    from argmetric.classes._monitor import ClassMonitoring as ClassMonitoring
+    from argmetric.classes._monitor import monitor as monitor
+    from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
     from argmetric.classes._prepare import resolve_map as resolve_map
     from argmetric.classes._result import ClassDecision as ClassDecision
     from argmetric.classes._tune import tune as tune
@@ -49,6 +52,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_decide": ("decide",),
         "_evaluate": ("ActualClassScore", "evaluate"),
         "_forecast": ("ClassForecast", "forecast"),
+        "_monitor": ("ClassMonitoring", "monitor"),
+        "_monitor_period": ("ClassPeriod",),
         "_result": ("ClassDecision",),
         "_tune": ("tune",),
         "_weights": ("MultiClassRule",),

@@ -9,7 +9,15 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric._tune import means
-from argmetric.metrics import MCC, Accuracy, BalancedAccuracy, GMean, Kappa, Metric
+from argmetric.metrics import (
+    MCC,
+    Accuracy,
+    BalancedAccuracy,
+    ClassGain,
+    GMean,
+    Kappa,
+    Metric,
+)
 
 
 class ClassObjective(Protocol):
@@ -115,8 +123,12 @@ class Weighted:
         return np.asarray(sums[0] / n)
 
 
-def objective_of(metric: Metric, *, by_support: bool = False) -> ClassObjective:
+def objective_of(
+    metric: Metric | ClassGain, *, by_support: bool = False
+) -> ClassObjective | ClassGain:
     """The mean over classes, or the form that a metric has for several classes."""
+    if isinstance(metric, ClassGain):
+        return metric
     if isinstance(metric, MCC):
         return Correlation()
     if isinstance(metric, Kappa):
@@ -136,8 +148,10 @@ def confusion(
     return pairs.reshape(classes, classes).astype(np.float64)
 
 
-def score_confusion(objective: ClassObjective, table: Floats) -> Floats:
+def score_confusion(objective: ClassObjective | ClassGain, table: Floats) -> Floats:
     """Score of one confusion matrix, or of a stack of them."""
+    if isinstance(objective, ClassGain):
+        return objective.score(table)
     tp = np.diagonal(table, axis1=-2, axis2=-1)
     t, k = table.sum(axis=-1), table.sum(axis=-2)
     n = t.sum(axis=-1, keepdims=True)

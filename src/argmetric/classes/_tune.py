@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_scores, is_sparse
 from argmetric._tune import (
     LOGITS,
-    Cost,
     RuleLimits,
     check_p,
     check_row_weight,
@@ -25,17 +24,15 @@ from argmetric._tune import (
 )
 from argmetric.classes._input import class_codes
 from argmetric.classes._objectives import objective_of
-from argmetric.classes._weights import (
-    ClassRows,
-    MultiClassRule,
-    labels_by_folds,
-    tune_classes,
-)
+from argmetric.classes._search import ClassRows, labels_by_folds
+from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
     ClassAverage,
+    ClassGain,
     CustomMetric,
     Metric,
     MetricLike,
+    get_class_metric,
     get_metric,
     require_defined,
 )
@@ -49,7 +46,9 @@ def tune(
     classes: Any = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Cost | None = None,
+    cost: Any = None,
+    max_per_class: Any = None,
+    min_recall: Any = None,
     sample_weight: Any = None,
     calibrator: Any = None,
     n_bootstrap: int = 200,
@@ -76,9 +75,16 @@ def tune(
     zero_division : {0.0, 1.0, nan}, optional
         What a class without true and predicted rows counts, by default nothing (it is
         left out).
-    cost : dict or pair, optional
-        Costs of "fp", "fn", "tp" and "tn" of each class, or the pair (fp, fn), in place
-        of a metric; the score is then the negative mean over the classes.
+    cost : matrix, dict or pair, optional
+        In place of a metric: the cost of a true class (row) that is predicted as
+        another (column); the score is then the negative mean cost of a row, and gains
+        are negative costs. Or costs of "fp", "fn", "tp" and "tn" of each class, or the
+        pair (fp, fn), whose negative mean over the classes is the score.
+    max_per_class : int, sequence or dict, optional
+        Most of these rows that are given a class: one number, one per class or a dict
+        by class. In folds it means the same share of rows.
+    min_recall : float, sequence or dict, optional
+        Least recall of a class on these rows, given in the same ways.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     calibrator : Calibrator or callable, optional
@@ -110,6 +116,7 @@ def tune(
     array(['c'], dtype='<U1')
     """
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
+    gains = False
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         if not metric:
             raise ValueError("metric is an empty list: name at least one metric")
@@ -118,7 +125,10 @@ def tune(
         if cost is not None:
             raise ValueError("cost stands in place of a metric: pass one of them")
     else:
-        metrics = [one_metric(metric, cost, zero_division)]
+        gains = is_cost_matrix(cost)
+        if gains and metric is not None:
+            raise ValueError("cost stands in place of a metric: pass one of them")
+        metrics = [one_metric(metric, None if gains else cost, zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     settings = check_settings(
@@ -138,16 +148,25 @@ def tune(
         require_defined(one, scores.shape[0])
     true, names = class_codes(y, p, scores, classes, several=True)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
-    if zero_division is None:  # absent classes are left out, as by `decide`
-        metrics = [one.with_zero_division(math.nan) for one in metrics]
-    by_support = average == "weighted"
+    wanted: list[Metric | ClassGain] = [*metrics]
+    if gains:
+        found = get_class_metric("accuracy", cost=cost, n_classes=len(names))
+        assert isinstance(found, ClassGain)
+        wanted = [found]
+    elif zero_division is None:  # absent classes are left out, as by `decide`
+        wanted = [one.with_zero_division(math.nan) for one in metrics]
+    how = {"by_support": average == "weighted", "max_per_class": max_per_class}
+    how["min_recall"] = min_recall
     rules = {}
-    for one in metrics:
-        rule = tune_classes(
-            scores, true, names, weight, one, settings, by_support=by_support
-        )
+    for one in wanted:
+        rule = tune_classes(scores, true, names, weight, one, settings, **how)
         rules[one.name] = replace(rule, calibrator=calibrator)
     return rules if several else next(iter(rules.values()))
+
+
+def is_cost_matrix(cost: Any) -> bool:
+    """Whether costs are given for every pair of classes."""
+    return cost is not None and not isinstance(cost, Mapping) and np.ndim(cost) == 2
 
 
 def tuned_class_labels(

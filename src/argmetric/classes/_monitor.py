@@ -1,0 +1,351 @@
+"""monitor for several classes: is my model still good, before the labels come?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._input.arguments import check_choice, check_flag, check_share
+from argmetric._input.likely_slips import warn_user
+from argmetric._input.types import Floats
+from argmetric._monitor import (
+    BETTER,
+    CANNOT_SAY,
+    CANNOT_SAY_MEANS,
+    SHIFTS,
+    SHOWN,
+    SUSPECT,
+    Overlap,
+    Shift,
+    check_every,
+    draw_periods,
+    number_rows,
+)
+from argmetric._results.display import Field, as_frame, metric_title
+from argmetric._results.saving import Saved, check_version, restored
+from argmetric.classes._input import check_class_probabilities, class_names, codes_of
+from argmetric.classes._maps import log_softmax
+from argmetric.classes._monitor_period import (
+    ClassPeriod,
+    ClassWatch,
+    PeriodRows,
+    with_alarms,
+)
+from argmetric.classes._prepare import resolve_map
+from argmetric.classes._weights import MultiClassRule
+from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+
+FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
+FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
+UNSEEN = (
+    "without labels nobody sees that labels changed their meaning, a fine period "
+    "included: the labels of some rows, drawn at random, tell as known="
+)
+
+
+def monitor(
+    p: Any,
+    labels: Any = None,
+    metric: MetricLike | None = None,
+    *,
+    reference: Any,
+    time: Any = None,
+    every: Any = None,
+    known: Any = None,
+    classes: Any = None,
+    average: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    shift: Shift = "auto",
+    coverage: float = 0.9,
+    false_alarms: float = 0.05,
+    logits: bool = False,
+) -> ClassMonitoring:
+    """Forecast the score of every period, where each row has one of several classes.
+
+    A period has probabilities of the classes and no labels. Nothing may have happened;
+    the shares of the classes may have moved while each class still looks the same; or
+    other rows came, and a row is as likely to be of a class as before. These readings
+    are weighed and mixed into one interval, which is never narrower than that of
+    `forecast` on the same rows. Where none of them fits well, the verdict is "cannot
+    say without labels", and the interval promises nothing.
+
+    Parameters
+    ----------
+    p : array-like of shape (n, classes)
+        Probabilities of the classes, as the model gave them.
+    labels : array-like or MultiClassRule, optional
+        Labels of the rows, or the rule that labels them; by default the most probable
+        class.
+    metric : str, Metric, ClassMetric or callable, optional
+        As for `forecast` of classes; by default that of the rule, or "f1".
+    reference : (y, p)
+        Labels and probabilities of rows that the model was not trained on.
+    time : array-like, optional
+        Time of every row: dates, times or ISO text, in any order.
+    every : str or int, optional
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows. By default a
+        week where there are times, and otherwise all rows of a call.
+    known : array-like, optional
+        True classes that have arrived; nan or None for the others.
+    classes : sequence, optional
+        The class of each column; by default the names of the columns of a frame, or
+        their numbers.
+    average, zero_division, cost
+        As for `forecast` of classes.
+    shift : {"auto", "none", "prior"}, default="auto"
+        "auto" mixes the three readings. "none": nothing happened. "prior": the shares
+        of the classes moved and nothing else did.
+    coverage : float, default=0.9
+        Probability that the interval contains the score.
+    false_alarms : float, default=0.05
+        Probability of an alarm in a year in which nothing happens; in 52 periods, where
+        they are not made by time.
+    logits : bool, default=False
+        Whether the scores are those before the softmax, also of the reference.
+
+    Returns
+    -------
+    ClassMonitoring
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([1, 0.5, 0.3], 3000)
+    >>> y = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    >>> m = am.classes.monitor(p[1000:], reference=(y[:1000], p[:1000]), every=1000)
+    >>> [one.verdict for one in m.periods]
+    ['fine', 'fine']
+    """
+    check_choice(shift, "shift", SHIFTS)
+    logits = check_flag(logits, "logits")
+    scores = _probabilities(p, logits, "p")
+    names = class_names(p, scores.shape[1], classes)
+    rule = labels if isinstance(labels, MultiClassRule) else None
+    if rule is not None and rule.classes != names:
+        raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
+    if metric is None and cost is None:
+        metric = "f1" if rule is None else rule.metric  # type: ignore[assignment]
+    found = get_class_metric(
+        "f1" if metric is None else metric,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        n_classes=len(names),
+    )
+    if not isinstance(reference, tuple | list) or len(reference) != 2:
+        raise ValueError("monitor needs reference=(y, p): labels and probabilities")
+    y, old = reference
+    old = _probabilities(old, logits, "the p of reference=(y, p)")
+    calibrator, code = resolve_map(None, (y, old), names)
+    assert code is not None
+    assert calibrator is not None
+    notes = []
+    few = np.bincount(code, minlength=len(names)) < FEW_OF_A_CLASS
+    if few.any():
+        which = ", ".join(str(names[c]) for c in np.flatnonzero(few)[:5])
+        notes.append(
+            f"the reference has fewer than {FEW_OF_A_CLASS} rows of {which}: what is "
+            "said of them is little but a guess"
+        )
+    if rule is None and labels is not None:
+        notes.append("the alarm on movement looks at the most probable classes")
+    overlap = Overlap(old[:, 0])
+    overlap.look(scores[:, 0])
+    if overlap.message:
+        warn_user(overlap.message)
+    watch = ClassWatch(
+        found,
+        names,
+        calibrator,
+        code,
+        old,
+        rule,
+        passed=labels is not None and rule is None,
+        every=check_every(every, with_time=time is not None),
+        shift=shift,
+        coverage=check_share(coverage, "coverage"),
+        false_alarms=check_share(false_alarms, "false_alarms"),
+        logits=logits,
+    )
+    empty = ClassMonitoring(watch, notes=tuple(notes))
+    return empty.add(p, labels if watch.passed else None, time=time, known=known)
+
+
+def _probabilities(p: Any, logits: bool, name: str) -> Floats:
+    scores = check_class_probabilities(p, name, logits=logits)
+    return np.exp(log_softmax(scores)) if logits else scores
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassMonitoring(Saved["ClassMonitoring"]):
+    """Forecasts, verdicts and alarms of periods whose rows have one of several classes.
+
+    Made by `monitor`; `add` adds periods and gives a new one.
+
+    Attributes
+    ----------
+    periods : tuple of ClassPeriod
+        In order; those without rows are left out.
+    notes : tuple of str
+        Remarks on the input.
+    """
+
+    _what: ClassVar[str] = "monitoring of classes"
+    kind: ClassVar[str] = "class_monitoring"
+
+    watch: ClassWatch
+    counts: tuple[PeriodRows, ...] = ()
+    periods: tuple[ClassPeriod, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> ClassMetric:
+        return self.watch.metric
+
+    @property
+    def alarms(self) -> tuple[ClassPeriod, ...]:
+        """Periods with an alarm."""
+        return tuple(one for one in self.periods if one.alarm)
+
+    def add(
+        self, p: Any, labels: Any = None, *, time: Any = None, known: Any = None
+    ) -> ClassMonitoring:
+        """Add periods. The answer is that of one call with all rows.
+
+        Parameters
+        ----------
+        p, time, known
+            As for `monitor`; all rows of a period at once.
+        labels : array-like, optional
+            Labels of the rows, where they were passed to `monitor`.
+
+        Returns
+        -------
+        ClassMonitoring
+        """
+        watch = self.watch
+        scores = _probabilities(p, watch.logits, "p")
+        n, count = scores.shape
+        if not n:
+            raise ValueError("p is empty: there is no row to add")
+        if count != len(watch.classes):
+            raise ValueError(f"p must have {len(watch.classes)} columns, not {count}")
+        if (labels is None) == watch.passed:
+            raise ValueError(
+                "labels are needed: they were passed before"
+                if watch.passed
+                else "labels are predicted here: pass p alone"
+            )
+        codes = watch.predicts(scores)
+        if watch.passed:
+            codes = codes_of(labels, watch.classes, n, "labels")
+        truth = np.full(n, -1)
+        if known is not None:
+            truth = codes_of(known, watch.classes, n, "known", partial=True)
+        before = sum(one.n for one in self.counts)
+        place, bounds, notes = number_rows(watch.every, self.counts, before, n, time)
+        there = {one.number for one in self.counts}
+        counts, periods = list(self.counts), list(self.periods)
+        for i in np.unique(place).tolist():
+            if i in there or (there and i < max(there)):
+                raise ValueError(
+                    f"the period that begins at {bounds[i][0]} was added before, or "
+                    "later ones were: add all rows of a period at once, in order"
+                )
+            own = place == i
+            made, table = watch.period(bounds[i], scores[own], codes[own], truth[own])
+            periods.append(made)
+            counts.append(PeriodRows(i, *bounds[i], int(own.sum()), table))
+        periods = with_alarms(periods, counts, watch, len(self.periods))
+        notes = tuple(dict.fromkeys((*self.notes, *notes)))
+        return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per period, with a column for the share of every class.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+            Library of the frame.
+        """
+        columns: dict[str, Any] = {}
+        for name in (one.name for one in fields(ClassPeriod)):
+            values = [getattr(one, name) for one in self.periods]
+            if name in ("counts", "shares", "shares_low", "shares_high"):
+                for c, own in enumerate(self.watch.classes):
+                    columns[f"{name} {own}"] = [one[c] for one in values]
+            else:
+                columns[name] = values
+        return as_frame(columns, backend)
+
+    def fields(self) -> list[Field]:
+        rows = f"{self.watch.code.size:,} rows, {len(self.watch.classes)} classes"
+        number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
+        periods = [one.values() for one in self.periods]
+        return [
+            Field("file", NAME),
+            Field("format", FORMAT),
+            Field("watch", self.watch, "reference", rows),
+            Field("counts", [list(one) for one in self.counts]),
+            Field("periods", periods, "periods", number),
+            Field("notes", self.notes),
+        ]
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+            raise ValueError(
+                f"this is no saved monitoring of classes: its key 'file' is not "
+                f"{NAME!r}"
+            )
+        check_version(values.get("format"), FORMAT, "this monitoring")
+        return cls.kind
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> ClassMonitoring:
+        watch = ClassWatch.from_dict(values["watch"])
+        counts = tuple(
+            PeriodRows(int(i), start, end, int(n), np.array(table, dtype=np.int64))
+            for i, start, end, n, table in values["counts"]
+        )
+        periods = tuple(
+            ClassPeriod(**{key: restored(x) for key, x in one.items()})
+            for one in values["periods"]
+        )
+        if [one.n for one in periods] != [one.n for one in counts]:
+            raise ValueError("there are not as many periods as counts")
+        return cls(watch, counts, periods, tuple(values["notes"]))
+
+    def _title(self) -> str:
+        return f"Monitoring of {metric_title(self.metric.name)}"
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        shown = self.periods[-SHOWN:]
+        return [*self.lines(), *((one.start, *one.cells()) for one in shown)]
+
+    def _notes(self) -> tuple[str, ...]:
+        notes, shown = list(self.notes), self.periods[-SHOWN:]
+        if any(BETTER in one.alarm for one in shown):
+            notes.append(SUSPECT)
+        if any(one.verdict == CANNOT_SAY for one in shown):
+            notes.append(CANNOT_SAY_MEANS.replace("share of positives", "shares"))
+        return (*notes, UNSEEN)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score and interval over time, in the colours of the verdicts.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_periods(self, ax)

@@ -1,0 +1,294 @@
+"""One period of class probabilities, and what all periods are compared with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._input.types import Floats, Integers
+from argmetric._monitor import (
+    BETTER,
+    CANNOT_SAY,
+    KNOWN,
+    OWN_MOVE,
+    WORSE,
+    Answer,
+    Every,
+    Readings,
+    Shift,
+    answer_of,
+    between,
+    check_every,
+    critical_value,
+    movements,
+    number,
+)
+from argmetric._results.display import Field, Result, only_shown
+from argmetric._results.saving import plain
+from argmetric._tune import Rule
+from argmetric.classes._climb import expected_table, slopes_of
+from argmetric.classes._monitor_law import ClassLaw, actual_of
+from argmetric.classes._weights import MultiClassRule
+from argmetric.metrics import ClassMetric, class_metric_from_dict
+
+QUANTILES, EVEN = 64, 32  # bounds of the cells in which rows of a period are counted
+
+
+@dataclass(frozen=True, repr=False)
+class ClassPeriod(Result):
+    """One period; names that it shares with `Period` mean the same."""
+
+    start: str
+    end: str
+    n: int
+    n_known: int
+    counts: tuple[int, ...]  # rows given each class
+    expected: float
+    low: float
+    high: float
+    # expected share of each class among the rows, and its interval
+    shares: tuple[float, ...]
+    shares_low: tuple[float, ...]
+    shares_high: tuple[float, ...]
+    moved: str  # the class whose share moved most, and its shares then and now
+    p_nothing: float
+    p_other_rows: float
+    p_share: float
+    if_share: float
+    if_share_low: float
+    if_share_high: float
+    if_other_rows: float
+    if_other_rows_low: float
+    if_other_rows_high: float
+    actual: float
+    actual_low: float
+    actual_high: float
+    verdict: str = ""
+    z: float = math.nan
+    z_reference: float = math.nan
+    critical: float = math.nan
+    alarm: str = ""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the true classes of all rows are known."""
+        return self.n_known == self.n
+
+    @property
+    def answer(self) -> Answer:
+        """The score and its interval in words, as every surface gives them."""
+        return answer_of(self)
+
+    def values(self) -> dict[str, Any]:
+        """All that it tells, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def _title(self) -> str:
+        return f"Period {self.start} to {self.end}"
+
+    def fields(self) -> list[Field]:
+        actual, moved = "no labels", "no alarm: all rows count the same"
+        if self.n_known:
+            interval = between(self.actual_low, self.actual_high)
+            actual = f"{number(self.actual)} ({interval})"
+        if not math.isnan(self.z):
+            moved = f"z {self.z:.2f}, an alarm beyond ±{self.critical:.2f}"
+        readings = (
+            f"nothing {self.p_nothing:.2f}, other rows {self.p_other_rows:.2f}, "
+            f"shares moved {self.p_share:.2f}"
+        )
+        lines = [
+            ("rows", f"{self.n:,}, {self.n_known:,} with a label"),
+            ("verdict", self.verdict),
+            ("alarm", self.alarm or "none"),
+            ("score", self.answer.line),
+            ("actual", actual),
+            ("share moved most", self.moved),
+            ("readings", readings),
+            ("movement", moved),
+        ]
+        known = (self.values() | self.answer._asdict()).items()
+        return [*only_shown(lines), *(Field(*pair) for pair in known)]
+
+    def cells(self) -> tuple[str, ...]:
+        """The period in the cells of a printed line."""
+        alarm = f"ALARM: {self.alarm}" if self.alarm else ""
+        actual = ""
+        if self.n_known and not self.labelled:
+            actual = f"actual {number(self.actual)}"
+        rows = f"{self.n:>7,} rows"
+        told = (rows, self.answer.line, self.moved, self.verdict, actual, alarm)
+        return tuple(cell for cell in told if cell)
+
+
+class PeriodRows(NamedTuple):
+    """What is kept of the rows of a period: how many are in each cell."""
+
+    number: int
+    start: str
+    end: str
+    n: int
+    table: Integers
+
+
+@dataclass(frozen=True)
+class ClassWatch:
+    """What stays the same from period to period."""
+
+    metric: ClassMetric
+    classes: tuple[Any, ...]
+    calibrator: Calibrator  # the map that was fitted on the reference
+    code: Integers  # column of the class of each row of the reference
+    p: Floats  # its probabilities
+    rule: MultiClassRule | None  # None: the most probable class, or labels are passed
+    passed: bool  # whether labels are passed
+    every: Every
+    shift: Shift
+    coverage: float
+    false_alarms: float
+    logits: bool = False
+
+    floor: ClassVar[None] = None
+
+    @cached_property
+    def maps(self) -> list[Calibrator]:
+        return [self.calibrator, *self.calibrator.alternatives]
+
+    @cached_property
+    def old(self) -> Floats:
+        """Probabilities of the reference after the map."""
+        return np.asarray(self.calibrator.apply(self.p))
+
+    @cached_property
+    def shares(self) -> Floats:
+        return np.bincount(self.code, minlength=len(self.classes)) / self.code.size
+
+    def predicts(self, p: Floats) -> Integers:
+        """Labels that are not passed; where they are, the alarm takes these too."""
+        if self.rule is None:
+            return np.asarray(p.argmax(axis=1), dtype=np.int64)
+        return self.rule.predicts(p)
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        """What a row of a true class (rows) and a label (columns) adds to the score."""
+        metric: Any = self.metric  # any that has a score
+        return slopes_of(metric, expected_table(self.old, self.predicts(self.p)))
+
+    def _parts(self, q: Floats, labels: Integers) -> Floats:
+        """What each row is expected to add to the score: Σ_c q_c·∂score/∂M_c,label."""
+        return np.asarray((q * self._slopes.T[labels]).sum(axis=1))
+
+    @cached_property
+    def cells(self) -> tuple[Floats, Floats, Floats] | None:
+        """Bounds of cells of the parts, rows of the reference and chances there.
+
+        Parts from the least to the largest of the reference are chances from 0 to 1:
+        the alarm asks whether more rows come that are expected to score well. None
+        where all rows count the same.
+        """
+        parts = self._parts(self.old, self.predicts(self.p))
+        low, high = parts.min(), parts.max()
+        if not high - low > 1e-12 * max(np.abs(parts).max(), 1e-300):
+            return None
+        inner = np.quantile(parts, np.arange(1, QUANTILES) / QUANTILES)
+        inner = np.append(inner, np.linspace(low, high, EVEN + 1)[1:-1])
+        edges = np.unique(inner[(inner > low) & (inner < high)])
+        cell = np.searchsorted(edges, parts, side="right")
+        rows = np.bincount(cell, minlength=edges.size + 1).astype(np.float64)
+        ends = np.concatenate([[low], edges, [high]])
+        mean = np.bincount(cell, parts, rows.size) / np.maximum(rows, 1.0)
+        middle = np.where(rows > 0.0, mean, (ends[:-1] + ends[1:]) / 2)
+        return edges, rows, np.clip((middle - low) / (high - low), 0.0, 1.0)
+
+    def count(self, q: Floats, p: Floats) -> Integers:
+        """Rows of a period in each cell."""
+        if self.cells is None:
+            return np.array([len(q)])
+        edges = self.cells[0]
+        cell = np.searchsorted(edges, self._parts(q, self.predicts(p)), side="right")
+        return np.bincount(cell, minlength=edges.size + 1)
+
+    def period(
+        self, bounds: tuple[str, str], p: Floats, codes: Integers, truth: Integers
+    ) -> tuple[ClassPeriod, Integers]:
+        """All that a period tells by itself, and its rows in cells."""
+        maps = [np.asarray(one.apply(p)) for one in self.maps]
+        how = self.metric, self.shift, self.coverage
+        law = ClassLaw(maps, self.old, self.shares, codes, truth, *how)
+        shares, low, high = law.shares()
+        apart = np.sqrt(np.maximum(self.shares, 1 / self.code.size) / self.code.size)
+        c = int(np.argmax(np.abs(shares - self.shares) / (high - low + apart)))
+        seen, count = truth >= 0, len(self.classes)
+        table = np.zeros((count, count))
+        np.add.at(table, (truth[seen], codes[seen]), 1.0)
+        _, other, moved = law.forecasts
+        made = ClassPeriod(
+            *bounds,
+            len(p),
+            int(seen.sum()),
+            tuple(np.bincount(codes, minlength=count).tolist()),
+            *law.summary(),
+            tuple(shares.tolist()),
+            tuple(low.tolist()),
+            tuple(high.tolist()),
+            f"{self.classes[c]} {self.shares[c]:.3f} → {shares[c]:.3f}",
+            *law.readings,
+            *(moved.mean, *moved.interval),
+            *(other.mean, *other.interval),
+            *actual_of(table, self.metric, self.coverage),
+        )
+        return made, self.count(maps[0], p)
+
+    def to_dict(self) -> dict[str, Any]:
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        return plain(known | {"every": self.every.text})  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ClassWatch:
+        rule, every = values["rule"], values["every"]
+        every = int(every) if every.isdigit() else every or None
+        made = {
+            "metric": class_metric_from_dict(values["metric"]),
+            "classes": tuple(values["classes"]),
+            "calibrator": Calibrator.from_dict(values["calibrator"]),
+            "code": np.array(values["code"], dtype=np.int64),
+            "p": np.array(values["p"], dtype=np.float64),
+            "rule": None if rule is None else Rule.from_dict(rule),
+            "every": check_every(every, with_time=bool(every)),
+        }
+        return cls(**(values | made))
+
+
+def with_alarms(
+    periods: list[ClassPeriod],
+    counts: list[PeriodRows],
+    watch: ClassWatch,
+    first: int,
+) -> list[ClassPeriod]:
+    """Periods with verdicts and alarms, from the first new one on."""
+    critical = critical_value(watch.every.per_year, watch.false_alarms)
+    readings = [Readings(x.p_nothing, x.p_other_rows, x.p_share) for x in periods]
+    found = [(math.nan, math.nan)] * (len(periods) - first)
+    if watch.cells is not None:
+        tables = [one.table[None, None] for one in counts]
+        usual = np.array([one.verdict() != CANNOT_SAY for one in readings])
+        found = movements(tables, *watch.cells[1:], None, first, usual)
+    for i, (z, against) in enumerate(found, first):
+        alarmed = abs(z) > critical
+        own = math.copysign(against, z * against)
+        verdict = readings[i].verdict(alarmed=alarmed and own > OWN_MOVE)
+        periods[i] = replace(
+            periods[i],
+            verdict=KNOWN if periods[i].labelled else verdict,
+            z=z,
+            z_reference=against,
+            critical=critical,
+            alarm=(WORSE if z > 0.0 else BETTER) if alarmed else "",
+        )
+    return periods

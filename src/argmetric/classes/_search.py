@@ -1,0 +1,279 @@
+"""The search for weights of classes: one weight after the other, from many starts.
+
+A worth is a pair: rows by which limits are missed, negative, and then the score. So
+weights that keep limits are better than any that do not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+
+import numpy as np
+
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric.classes._objectives import ClassObjective, confusion, score_confusion
+from argmetric.classes._rule_limits import ClassLimits
+from argmetric.metrics import ClassGain
+
+Worth = tuple[float, float]
+SWEEPS = 50  # over all classes; a search stops when one changes nothing
+FEW_ENOUGH = 4_000  # more rows are searched on a sample first
+MANY_ROWS = 20_000  # most rows that the search of a fold looks at
+BETTER = 1e-12  # relative gain that counts as one
+ROUNDING = 1e-14
+LIMITED_RESTARTS = 30  # with limits a climb of few rows ends early more often
+# Rows of three classes, with limits or costs, whose weights are all looked at: at most
+# n + n² of the second class, each with a scan of the third; .3 s for so many
+ENUMERATED = 25
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Probabilities, number of the true class, and weight of every row."""
+
+    p: Floats
+    true: Integers
+    weight: Floats | None
+    objective: ClassObjective | ClassGain
+    sign: float
+    limits: ClassLimits | None = None
+
+    @property
+    def classes(self) -> int:
+        return int(self.p.shape[1])
+
+    def take(self, rows: Integers) -> ClassRows:
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, p=self.p[rows], true=self.true[rows], weight=weight)
+
+    @property
+    def weights(self) -> Floats:
+        """Of the rows; empty where all weigh 1."""
+        return np.empty(0) if self.weight is None else self.weight
+
+    def predict(self, weights: Floats) -> Integers:
+        return np.asarray(np.argmax(self.p * weights, axis=1))
+
+    def table(self, predicted: Integers) -> Floats:
+        return confusion(self.true, predicted, self.weight, self.classes)
+
+    def confused(self, weights: Floats) -> Floats:
+        """Rows by true class and by that of the largest weight·p."""
+        from argmetric.classes.kernels.weights import confuse
+
+        table = np.zeros((self.classes, self.classes))
+        confuse(self.p, weights, self.true, self.weights, table)
+        return table
+
+    def worth(self, weights: Floats) -> Worth:
+        """What is to be maximised; the score is -inf where it is undefined."""
+        table = self.confused(weights)
+        score = float(score_confusion(self.objective, table))
+        missed = 0.0 if self.limits is None else self.limits.of_table(table).sum()
+        return -float(missed), -math.inf if math.isnan(score) else self.sign * score
+
+
+def is_better(new: Worth, old: Worth) -> bool:
+    """Whether it is more than rounding that makes the difference."""
+    least = BETTER * max(1.0, abs(old[1]))
+    return new[0] > old[0] + BETTER or (new[0] >= old[0] and new[1] > old[1] + least)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Scores for all values of one weight: below, between and above break points."""
+
+    breaks: Floats
+    scores: Floats
+    missed: Floats  # rows by which limits are missed
+
+    @property
+    def narrow(self) -> Booleans:
+        """Scores between break points that rounding does not tell apart."""
+        ends = np.concatenate([[0.0], self.breaks, [math.inf]])
+        return np.asarray(ends[1:] <= ends[:-1] * (1.0 + ROUNDING))
+
+    def weight(self, i: int) -> float | None:
+        """A weight between the break points around score i; None without any."""
+        breaks = self.breaks
+        if not breaks.size:
+            return None
+        if i == 0:
+            return float(breaks[0] / 2.0)
+        if i == breaks.size:
+            return float(breaks[-1] * 2.0)
+        return math.sqrt(breaks[i - 1]) * math.sqrt(breaks[i])
+
+
+def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
+    """Scores of all predictions that weight j alone can make."""
+    from argmetric.classes.kernels import weights as kernels
+
+    size, weight, objective = rows.true.size, rows.weights, rows.objective
+    rival, turning = np.empty((2, size), dtype=np.int64)
+    ratio, table = np.empty(size), np.zeros((rows.classes, rows.classes))
+    count = kernels.rivals(
+        rows.p, weights, j, rows.true, weight, rival, ratio, turning, table
+    )
+    t, k, tp = table.sum(axis=1), table.sum(axis=0), np.diagonal(table).copy()
+    n = t.sum()
+    turning = turning[:count]
+    turning = turning[np.argsort(ratio[turning])]  # scores stand where ties end
+    breaks, left = ratio[turning], rival[turning]
+
+    def parts(tp: Floats, k: Floats, of: Integers | int | slice) -> Floats:
+        """What adds up over classes: parts of the score, and rows beyond limits."""
+        tp, k, true = np.broadcast_arrays(tp, k, t[of])
+        found = np.empty((0, *tp.shape))
+        if not isinstance(objective, ClassGain):
+            found = objective.parts(tp, k, true, n)
+        if rows.limits is None:
+            return found
+        return np.concatenate([found, rows.limits.excess(tp, k, true, n, of)[None]])
+
+    start = parts(tp, k, slice(None))
+    sums = start.sum(axis=1)[:, None]
+    ends = np.zeros(0, dtype=np.int64)
+    if turning.size:
+        ends = np.append(np.flatnonzero(breaks[1:] != breaks[:-1]), breaks.size - 1)
+        counts = np.empty((4, turning.size))
+        kernels.take_over(turning, rival, rows.true, weight, j, tp, k, *counts)
+        own = parts(counts[0], counts[1], j)
+        other = parts(counts[2], counts[3], left)
+        moved = np.empty_like(own)
+        kernels.add_changes(turning, rival, own, other, start, j, moved)
+        sums = np.concatenate([sums, moved[:, ends]], axis=1)
+    missed = np.zeros(ends.size + 1)
+    if rows.limits is not None:
+        # a sum of changes may be off by rounding: less than any part of a row is 0
+        sums, missed = sums[:-1], np.where(sums[-1] > BETTER * n, sums[-1], 0.0)
+    if isinstance(objective, ClassGain):
+        matrix, true = objective.gains(rows.classes), rows.true[turning]
+        rise = matrix[true, j] - matrix[true, left]
+        rise = rise if rows.weight is None else rise * rows.weight[turning]
+        total = (matrix * table).sum() + np.append(0.0, np.cumsum(rise)[ends])
+        return Scan(breaks[ends], total / n, missed)
+    return Scan(breaks[ends], objective.combine(sums, t, n), missed)
+
+
+def _improved(
+    scan: Scan, weights: Floats, j: int, sign: float, best: Worth, *, wide_only: bool
+) -> Floats | None:
+    """Weights with the best of the scan for class j; None if that is no better."""
+    lost = np.isnan(scan.scores)
+    if wide_only:
+        lost |= scan.narrow
+    missed = np.where(lost, math.inf, scan.missed)
+    gain = np.where(missed > missed.min(), -math.inf, sign * scan.scores)
+    gain[lost] = -math.inf
+    weight = scan.weight(int(np.argmax(gain)))
+    if weight is None or not is_better((-missed.min(), gain.max()), best):
+        return None
+    if not 0 < weight < math.inf:
+        return None
+    tried = weights.copy()
+    tried[j] = weight
+    return tried
+
+
+def _step(
+    rows: ClassRows, weights: Floats, j: int, best: Worth
+) -> tuple[Floats, Worth] | None:
+    """The best of all weights of class j, and its worth; None if that is no better."""
+    scan = scan_class(rows, weights, j)
+    for wide_only in (False, True):
+        tried = _improved(scan, weights, j, rows.sign, best, wide_only=wide_only)
+        if tried is None:
+            return None
+        # Rounding may turn a row at a break point: only what is seen counts.
+        found = rows.worth(tried)
+        if found > best:
+            return tried, found
+    return None
+
+
+def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, Worth]:
+    """Improve one weight after the other until none can be improved."""
+    weights = weights.copy()
+    best = rows.worth(weights)
+    idle = 0  # classes that were scanned since a weight changed
+    for j in islice(cycle(range(rows.classes)), SWEEPS * rows.classes):
+        step = _step(rows, weights, j, best)
+        idle += 1
+        if step is not None:
+            weights, best = step
+            idle = 1
+        if idle == rows.classes:
+            break
+    return weights, best
+
+
+def _best_of_three(rows: ClassRows, weights: Floats, best: Worth) -> Floats:
+    """The best of all weights of three classes, by every cell of the second one.
+
+    With w₀ = 1 predictions change where w₁ = p₀/p₁ of a row, and scans of w₂ change
+    where two of their break points p₀/p₂ and w₁·p₁/p₂ change places.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second, third = (
+            rows.p[:, a] / rows.p[:, b] for a, b in ((0, 1), (0, 2), (1, 2))
+        )
+        turns = np.append(first, second[:, None] / third)
+    turns = np.unique(turns[(turns > 0.0) & (turns < math.inf)])
+    inner = np.sqrt(turns[:-1]) * np.sqrt(turns[1:])
+    for w in (*turns[:1] / 2.0, *inner, *turns[-1:] * 2.0):
+        step = _step(rows, np.array([1.0, w, 1.0]), 2, best)
+        if step is not None:
+            weights, best = step
+    return weights
+
+
+def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
+    """The best weights of several starts; all 1 is one of them, and wins ties.
+
+    Many rows are searched on a sample, and the best weights improved on all of them.
+    """
+    ones = np.ones(rows.classes)
+    part = rows
+    if rows.true.size > FEW_ENOUGH:
+        part = rows.take(np.sort(rng.permutation(rows.true.size)[:FEW_ENOUGH]))
+    share = np.bincount(part.true, part.weight, rows.classes)
+    share = share / share.sum()
+    inverse = 1.0 / np.maximum(share, 1e-3 / rows.classes)
+    best, worth = climb(part, ones)
+    starts = [inverse, np.sqrt(inverse)]
+    if rows.limits is not None:
+        starts.append(climb(replace(part, limits=None), ones)[0])
+    for start in starts:
+        found, value = climb(part, start / start.mean())
+        if is_better(value, worth):
+            best, worth = found, value
+    limited = rows.limits is not None or isinstance(rows.objective, ClassGain)
+    few = limited and rows.classes == 3 and rows.true.size <= ENUMERATED
+    for _ in range(0 if few else restarts):
+        found, value = climb(part, best * np.exp(rng.normal(0, 0.7, rows.classes)))
+        if is_better(value, worth):
+            best, worth = found, value
+    if part is not rows:
+        best, worth = climb(rows, best)
+    if few and restarts:
+        best = _best_of_three(rows, best, worth)
+        worth = rows.worth(best)
+    return best if worth > rows.worth(ones) else ones
+
+
+def labels_by_folds(
+    rows: ClassRows, fold: Integers, rng: np.random.Generator
+) -> Integers:
+    """Classes of rows by weights found on the other folds."""
+    predicted = np.empty(fold.size, dtype=np.int64)
+    for f in range(int(fold.max()) + 1):
+        inside = np.flatnonzero(fold != f)
+        if inside.size > MANY_ROWS:  # a smaller sample flatters more: a safe estimate
+            inside = rng.permutation(inside)[:MANY_ROWS]
+        weights = search(rows.take(inside), rng, 0)
+        held = np.flatnonzero(fold == f)
+        predicted[held] = rows.take(held).predict(weights)
+    return predicted
