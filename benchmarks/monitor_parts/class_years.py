@@ -11,10 +11,10 @@ import statistics
 from collections.abc import Iterator
 
 import numpy as np
-from argmetric._monitor._classes import monitor
 from harness import Target, emit
 
-from argmetric._monitor._alarms import critical_value, movements
+from argmetric._monitor import critical_value, movements
+from argmetric.classes import monitor
 from monitor_parts.classes import ClassPool, M, Row, class_pools
 from monitor_parts.measured import seeded
 

@@ -17,12 +17,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from argmetric._monitor._classes import monitor
 from classes_parts.cases import DROPPED, TRAIN, loaded, models
 from harness import Target, emit
 from sklearn.metrics import f1_score
 
 import argmetric as am
+from argmetric.classes import monitor
 from monitor_parts.measured import seeded
 
 Row = dict[str, Any]

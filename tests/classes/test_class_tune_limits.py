@@ -173,9 +173,7 @@ def test_a_rule_with_costs_is_saved_exported_and_forecast(tmp_path):
         ({"min_recall": {"x": 0.5}}, "min_recall names the class 'x'"),
         ({"max_per_class": [1, 2]}, "one value for each of the 3 classes, not 2"),
         ({"cost": np.eye(2)}, "cost must be a matrix of 3 x 3"),
-        ({"cost": (1, 2)}, "cost of 3 classes must be a matrix of 3 x 3"),
         ({"cost": COST, "metric": "f1"}, "cost stands in place of a metric"),
-        ({"min_precision": 0.5}, "min_precision is not there for several classes"),
     ],
 )
 def test_limits_that_cannot_be_kept_say_which_class_and_how_far(options, message):
