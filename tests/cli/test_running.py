@@ -24,15 +24,9 @@ from cli_scores import COMPILED, DECIDED, Y, start, write_csv
 from command import Run
 
 
-def test_help_and_version(run: Run) -> None:
-    ended = run()
-    assert ended.code == 0
-    assert "Forecast the score of a decision" in ended.out
-    assert run("--help").out == ended.out
+def test_the_package_is_the_command(run: Run) -> None:
+    assert "Forecast the score of a decision" in run().out
     assert run("--version").out == f"{am.__version__}\n"
-
-
-def test_the_package_is_the_command() -> None:
     asked = [sys.executable, "-m", "argmetric", "--version"]
     ended = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert ended.stdout == f"{am.__version__}\n"

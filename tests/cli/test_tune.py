@@ -83,13 +83,7 @@ def test_tune_json(run: Run) -> None:
     found = json.loads(ended.out)
     assert found["columns"] == {"score": "p", "label": "y"}
     assert found["output"] == []
-    (values,) = found["rules"]
-    assert values["threshold"] == rule.threshold
-    assert values["score"] == rule.score
-    assert tuple(values["score_interval"]) == rule.score_interval
-    assert tuple(values["threshold_interval"]) == rule.threshold_interval
-    assert values["out_of_fold_score"] == rule.out_of_fold_score
-    assert values["optimal_thresholds"] == rule.optimal_thresholds.tolist()
+    assert found["rules"] == [json.loads(json.dumps(rule.to_dict()))]
 
 
 def test_tune_options_reach_the_function(run: Run) -> None:
@@ -265,15 +259,8 @@ def test_scores_that_the_rule_does_not_know(run: Run) -> None:
 
 
 def test_decide_with_a_reference(run: Run) -> None:
-    arguments = [
-        "--reference",
-        "val.parquet",
-        "--reference-label",
-        "y",
-        "-o",
-        "out.csv",
-    ]
-    ended = run("decide", "new.csv", *arguments)
+    reference = "--reference", "val.parquet", "--reference-label", "y"
+    ended = run("decide", "new.csv", *reference, "-o", "out.csv")
     d = am.decide(NEW, "f1", reference=(Y, P))
     assert ended.code == 0
     assert column("out.csv", "decision") == [str(x) for x in d.labels]
@@ -382,17 +369,7 @@ def test_calibrate_methods_and_their_use(run: Run, method: str) -> None:
     assert mended == calibrator.apply(NEW).tolist()  # bit for bit
     assert column("out.csv", "id") == [f"{i:03d}" for i in range(NEW.size)]
     assert "rows 200 rows of new.csv (score 'p')" in words(ended.err)
-
-
-@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl", "feather"])
-def test_calibrated_rows_in_every_format(run: Run, extension: str) -> None:
-    am.calibrate(Y, P).save("m.json")
-    name = f"out.{extension}"
-    assert run("calibrate", "val.parquet", "--map", "m.json", "-o", name).code == 0
-    mended = aio.numbers(aio.read_table(name), "calibrated")
-    assert np.array_equal(mended, am.calibrate(Y, P).apply(P))
-    ended = run("calibrate", "new.csv", "--map", "m.json")
-    assert ended.out.splitlines()[0] == "id,p,calibrated"
+    assert run("calibrate", "new.csv", "--map", "m.json").out.startswith("id,p,calib")
 
 
 def test_tuning_and_mending_load_nothing_heavy(run: Run) -> None:

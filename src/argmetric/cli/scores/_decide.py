@@ -227,9 +227,10 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
         "notes": list(found.notes),
         "output": found.output,
     }
-    told = [line for line in found.lines() if line[0] not in _TOLD_OF_PIECES]
+    told = {k: text for k, text in found.lines() if k not in _TOLD_OF_PIECES}
+    told["plan"] = f"{found.plan}, engine {o.engine}"
     n_files = ("files", _report.count(found.n_files))
-    facts = [*lines.asked_of(rows), n_files, *told, ("engine", o.engine)]
+    facts = [*lines.asked_of(rows), n_files, *told.items()]
     notes = [("note", note) for note in found.notes]
     notes += [("left out", file) for file in found.skipped]
     how = {"json": o.json, "stderr": True, "notes": notes}

@@ -478,14 +478,10 @@ def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
 def read_reference(
     o: Given, score: str, columns: dict[str, str] | None = None
 ) -> tuple[files.Table, Any, Floats]:
-    """Read labels and scores of --reference.
-
-    `score` is the column of scores of the rows, looked for in the reference too, and
-    `columns` are those of several labels or classes.
-    """
+    """Read labels and scores of --reference, in columns of the rows where it can be."""
     given = o.only("encoding", "max_line", "decimal").items()
     table = load.read_rows(o.reference, **{k: v for k, v in given if v})
-    way, how = way_of(o), {"logits": bool(o.logits), "columns": columns or {}}
+    way = way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--reference needs its labels: pass --labels 'y_*'")
     named = {"score": o.reference_score, "label": o.reference_label}
@@ -493,7 +489,8 @@ def read_reference(
         if named[role] is None and same in table.names:
             named[role] = same
     o = o.but(**named, group=None, weight=None, known=None, decision_column=None)
-    rows = Rows(table, way, None, prefix="reference_", **how)
+    rows = Rows(table, way, None, logits=bool(o.logits), prefix="reference_")
+    rows.columns = columns or {}
     rows.read_scores(o, None, "probabilities")
     rows.read_labels(o, None, "required")
     return table, rows.y.astype(np.int64) if way == "one" else rows.y, rows.p
