@@ -34,7 +34,6 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._decide._groups",
     "argmetric._results.pictures",
     "argmetric._expected._long",
-    "argmetric._expected._search",
     "argmetric._files._features",
     "argmetric._forecast.means",
     "argmetric._forecast.over_truth",

@@ -55,6 +55,10 @@ class Choice(NamedTuple):
     at_extra: Floats
     errors: Floats
 
+    def take(self, some: Booleans) -> Choice:
+        best, expected, at_extra, errors = self
+        return Choice(best[some], expected[some], at_extra[some], errors[some])
+
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
     """Whether some segment needs no curve for its best k."""
@@ -161,7 +165,7 @@ def search_values(
     choice = choose_on_curves(part, metric, search.sign * search.exact, errors, some)
     settled = np.zeros(segments.n_segments, dtype=bool)
     settled[chosen] = search.settled
-    return Choice(*(x[search.settled] for x in choice)), settled
+    return choice.take(search.settled), settled
 
 
 def choose_on_curves(
@@ -176,8 +180,8 @@ def choose_on_curves(
     sign = 1.0 if metric.greater_is_better else -1.0
     low, high, floor, extra = asked
     kernels.choose(curves, segments.indptr, low, high, sign, floor, best)
-    values = (curves[segments.starts + k] for k in (best, extra))
-    return Choice(best, *values, errors)
+    at_best, at_extra = (curves[segments.starts + k] for k in (best, extra))
+    return Choice(best, at_best, at_extra, errors)
 
 
 def rough_values(sums: SegmentSums) -> tuple[Floats, Floats]:
