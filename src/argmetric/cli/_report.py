@@ -163,12 +163,6 @@ def rows_asked(summary: Values) -> str:
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
-def sentences_asked(summary: Values) -> tuple[str, str]:
-    """Return the line on sentences: how many, of which file."""
-    sizes = count(summary["sentences"], "sentence"), count(summary["tokens"], "token")
-    return "sentences", f"{', '.join(sizes)} of {summary['file']}"
-
-
 def with_interval(score: float, result: Any) -> str:
     low, high = map(number, result.interval)
     return f"{number(score)}, {100 * result.coverage:g} % interval {low} to {high}"

@@ -237,8 +237,8 @@ class Tagger(SavedEstimator):
         options = resolve(self.get_params(), len(corpus.columns))
         held = None
         if dev is not None:
-            pair = dev if isinstance(dev, tuple) else (dev, None)
-            held, _ = read_labelled(*pair, len(tiers))
+            text, right = dev if isinstance(dev, tuple) else (dev, None)
+            held, _ = read_labelled(text, right, len(tiers))
         log = Log(on_epoch, self.verbose)
         plan = replace(options, codecs=codecs)
         model = learn_text(plan, corpus, gold, log, held)
