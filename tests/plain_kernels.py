@@ -226,32 +226,6 @@ def table_moments(
         raw[g] = [hits @ cells**power @ misses for power in (1, 2, 3)]
 
 
-def table_laws(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    chosen: Integers,
-    selected: npt.NDArray[np.bool_],
-    cell: Integers,
-    rest: Floats,
-    weight: Floats,
-    mass: Floats,
-    moment: Floats,
-) -> None:
-    """Add the laws of segments to `mass` at columns, and the means of `rest` there."""
-    m = cell.shape[0] - 1
-    for g in chosen:
-        part = slice(indptr[g], indptr[g + 1])
-        mark = selected[part]
-        k = int(mark.sum())
-        hits = laws(p[part][mark], q[part][mark])[-1]
-        misses = laws(p[part][~mark], q[part][~mark])[-1]
-        chance = weight[g] * hits[:, None] * misses
-        inside = (k, slice(k + 1), slice(m - k + 1))
-        np.add.at(mass[g], cell[inside], chance)
-        np.add.at(moment[g], cell[inside], chance * rest[inside])
-
-
 def extend(law: Floats, length: int, p: float, q: float) -> None:
     """Add one item to law[:length], in place; the law grows by one entry."""
     law[length] = 0.0

@@ -126,13 +126,6 @@ def test_table_kernels(p, copies):
     common = (p, q, indptr, chosen)
     both("table_curves", lambda: (*common, table, np.zeros(p.size + copies)), -1)
     both("table_moments", lambda: (*common, selected, table, np.zeros((copies, 3))), -1)
-    cell, weight = rng.integers(0, 4, table.shape), rng.random(copies)
-    for result in (-2, -1):  # mass and moment
-        both(
-            "table_laws",
-            lambda: (*common, selected, cell, table, weight, *np.zeros((2, copies, 4))),
-            result,
-        )
 
 
 @settings(deadline=None)
