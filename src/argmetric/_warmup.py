@@ -41,6 +41,8 @@ def warmup() -> None:
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
     forecast(p, np.zeros(p.size))
+    some, ids = p[:200:2], np.arange(100) // 5  # short groups beside a reference
+    forecast(some, some > 0.5, groups=ids, reference=(np.arange(200) > 99, p[:200]))
     # Ids far apart are hashed; groups too long for tables have laws of their own.
     forecast(p, p > 0.5, groups=np.arange(p.size) % 50 * 2**40)
     decide(  # so many groups that rows go through bins

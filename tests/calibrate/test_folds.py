@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate import calibrate as _calibrate
 from argmetric._calibrate.calibrate import (
     calibrate_out_of_fold,
     choose_method,
@@ -72,33 +71,6 @@ def test_auto_takes_no_map_that_did_worse_than_none(seed):
         loss = {name: out_of_fold_loss(y, p, name) for name in (*METHODS, "identity")}
     assert loss[chosen] <= loss["identity"] + 1e-12
     assert any(one > loss["identity"] for one in loss.values())
-
-
-def test_auto_by_hand(monkeypatch):
-    """A noisy map within its error of the least is not taken if none did better."""
-    rng = np.random.default_rng(0)
-    y, x = sample(n=400)
-    reference = Reference(x, y == 1, None, True)
-    noise = rng.normal(0, 1, 400)
-    noise -= noise.mean()
-    losses = {
-        "identity": np.full(400, 0.61),
-        "temperature": 0.62 + noise,  # its standard error is 0.05
-        "platt": np.full(400, 0.605),
-        "beta": 0.604 + noise,
-        "spline": np.full(400, 0.60),
-        "isotonic": np.full(400, 0.59),
-    }
-    monkeypatch.setattr(
-        _calibrate, "_log_losses", lambda reference, name, fold: losses[name]
-    )
-    assert choose_method(reference, "auto") == "beta"
-    losses["beta"] = np.full(400, 0.7)
-    assert choose_method(reference, "auto") == "isotonic"
-    losses["temperature"] = 0.61 + noise - 1e-9
-    assert choose_method(reference, "auto") == "temperature"
-    losses["identity"] = 0.61 + noise
-    assert choose_method(reference, "auto") == "identity"
 
 
 def test_auto_compares_on_a_thinned_reference_that_stands_for_the_whole():

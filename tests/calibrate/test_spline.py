@@ -138,29 +138,6 @@ def test_the_spline_equals_a_penalised_likelihood_over_rows(case):
         assert (np.diff(ours.values) == 0).sum() >= 2
 
 
-def test_sizes_of_the_curve_are_averaged_by_shares_that_sum_to_one(monkeypatch):
-    y, x, _ = spline_cases()["log-odds"]
-    whole = am.calibrate(y, x, logits=True)
-    alone = []
-    for size in (0.1, 0.3, 1.0, 3.0):
-        monkeypatch.setattr(_spline, "CURVE_SCALES", (size,))
-        once = am.calibrate(y, x, logits=True)
-        expected = spline_twin(y, x, None, (size,))[1]
-        np.testing.assert_allclose(once.values, expected, atol=1e-7)
-        monkeypatch.setattr(_spline, "CURVE_SCALES", (size, size))
-        twice = am.calibrate(y, x, logits=True)
-        np.testing.assert_allclose(twice.values, once.values, atol=1e-8)
-        alone.append(once.values)
-    # Small sizes hardly bend: the average is none of them, and lies between.
-    assert np.ptp(alone, axis=0).max() > 0.3
-    low, high = np.min(alone, axis=0), np.max(alone, axis=0)
-    ties = [np.diff(one, prepend=-np.inf, append=np.inf) == 0 for one in alone]
-    pooled = np.any([tie[1:] | tie[:-1] for tie in ties], axis=0)
-    assert pooled.sum() <= 4
-    between = (whole.values >= low - 1e-8) & (whole.values <= high + 1e-8)
-    assert (between | pooled).all()
-
-
 def test_knots_hold_equal_shares_of_the_information():
     y, x = sample(n=8000, slope=1.0, intercept=-4.0)
     lowest, *knots, highest = am.calibrate(y, x, logits=True).knots
@@ -335,19 +312,6 @@ def test_cells_cost_no_accuracy(n, monkeypatch):
         other = am.calibrate(y, x, logits=True)
         gap = np.abs(other.apply_logits(where) - ours.apply_logits(where))
         assert gap.max() < 1e-3 if most == n else gap.max() < 0.02
-
-
-@pytest.mark.parametrize("n", [3, 10, 49, 1000, 12_345])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_lump_is_known_however_its_mean_is_rounded(n, weighted):
-    p = np.concatenate([np.zeros(n), np.linspace(0.01, 0.99, 99), np.ones(n)])
-    y = np.random.default_rng(n).random(p.size) < 0.1 + 0.7 * p
-    w = np.random.default_rng(1).uniform(1, 3, p.size) if weighted else None
-    reference = Reference(p, y, w, False)
-    cells = cells_of(reference)
-    assert (cells.x[0], cells.x[-1]) == cells.ends
-    basis = _spline.Basis.of(cells, np.array([1.0, 0.0]))
-    assert basis.lumps == (True, True)
 
 
 @pytest.mark.parametrize("most", [7, 50, 10_000])

@@ -84,13 +84,15 @@ class OpenGroups:
         with np.errstate(divide="ignore"):
             log_missing = float(np.log(np.maximum(1.0 - share, 0.0)).sum())
         none = np.zeros((3, 1))
+        terms = share, self.parts.raw[:, 1], d2 - d1**2, d3 - 3 * d1 * d2 + 2 * d1**3
+        sums = [math.fsum(one.tolist()) for one in terms]
         return GroupShare(
             share.size,
             self.count,
             self.sure,
             self.positives,
-            (math.fsum(share), math.fsum(self.parts.raw[:, 1])),
-            (math.fsum(d2 - d1**2), math.fsum(d3 - 3 * d1 * d2 + 2 * d1**3)),
+            (sums[0], sums[1]),
+            (sums[2], sums[3]),
             float((high - low).max(initial=0.0)),
             log_missing,
             none if math.isnan(weight) else transforms_of(share, d1, d2, weight),

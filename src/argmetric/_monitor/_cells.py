@@ -125,7 +125,7 @@ class Cells:
         with np.errstate(over="ignore"):
             place = (scores - low) * ((BUCKETS - 3) / max(high - low, 1e-300)) + 1.0
         place = np.minimum(np.maximum(place, 0.0), BUCKETS - 1.0)
-        return place.astype(np.int64)
+        return np.asarray(place.astype(np.int64))
 
     @cached_property
     def _buckets(self) -> tuple[Integers, Booleans]:

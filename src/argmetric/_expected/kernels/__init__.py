@@ -45,7 +45,6 @@ _load, __dir__, __all__ = lazy_names(
             "both_laws",
             "harmonic_curves",
             "table_curves",
-            "table_laws",
             "table_moments",
         ),
     },

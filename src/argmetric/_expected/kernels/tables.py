@@ -174,26 +174,6 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
                 raw[g, 2] += weight * value * value
 
 
-@kernel
-def table_laws(p, q, indptr, chosen, selected, cell, rest, weight, mass, moment):
-    """Add the law of every chosen segment to mass[g], at the columns `cell`.
-
-    moment[g] gains the mean of `rest` there; both times weight[g].
-    """
-    m = cell.shape[0] - 1
-    laws = np.zeros((2, m + 1))
-    for index in range(chosen.shape[0]):
-        g = chosen[index]
-        k = add_both_laws(p, q, indptr[g], indptr[g + 1], selected, laws)
-        for a in range(k + 1):
-            hit = weight[g] * laws[1, a]
-            for r in range(m - k + 1):
-                chance = hit * laws[0, r]
-                column = cell[k, a, r]
-                mass[g, column] += chance
-                moment[g, column] += chance * rest[k, a, r]
-
-
 @unfused
 def both_laws(p, q):
     """Laws of the positives among the first k items and the others, as numpy's."""
