@@ -1,6 +1,7 @@
 """MetricClassifier against loops written out by hand, and inside of scikit-learn."""
 
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -29,9 +30,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.metaestimators import available_if
 
 import argmetric as am
-from argmetric.estimators._folds import distance
 from classified import WORDS, X, Y, best_cut, f1, learned_from, model, rare
 
 BY_NATURE = {
@@ -170,13 +171,6 @@ def fitted_seed(random_state):
     return int(np.random.RandomState(random_state).randint(2**31 - 1))
 
 
-def test_the_rule_serves_the_scores_it_is_compared_with():
-    fitted = model(metric="mcc").fit(X, WORDS)
-    p = fitted.estimator_.predict_proba(X)[:, 1]
-    np.testing.assert_array_equal(fitted.rule_.apply(p), fitted.predict(X))
-    assert fitted.rule_.pos_label == "spam"
-
-
 @pytest.mark.parametrize("kind", [int, bool, float, str, "minus one", "one and two"])
 def test_labels_of_any_kind(kind):
     names = {
@@ -215,30 +209,48 @@ SCORES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(SCORES, st.data(), st.sampled_from([0, 1]), st.booleans())
-def test_distance_has_the_sign_of_the_decision(values, data, positive, probabilities):
-    scores = np.array(values)
-    cuts = st.sampled_from([*values, np.inf, -np.inf, 0.0, 1.0, 0.3])
-    threshold = data.draw(cuts)
-    applies = scores >= threshold
-    away = distance(
-        scores, threshold, applies, probabilities=probabilities, positive=positive
+class ScoresGiven(ClassifierMixin, BaseEstimator):
+    """The first feature is its probability, or its margin."""
+
+    def __init__(self, margins=False):
+        self.margins, self.classes_ = margins, np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    @available_if(lambda self: self.margins)
+    def decision_function(self, X):
+        return X[:, 0]
+
+    @available_if(lambda self: not self.margins)
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+@pytest.mark.parametrize("margins", [False, True])
+@pytest.mark.parametrize("pos_label", [0, 1])
+@settings(max_examples=40, deadline=None)
+@given(values=SCORES, data=st.data())
+def test_decision_function_has_the_sign_of_the_decision(
+    values, data, pos_label, margins
+):
+    frozen = FrozenEstimator(ScoresGiven(margins))
+    fitted = model(frozen, calibration=None, pos_label=pos_label).fit(
+        np.array([[0.1], [0.8], [0.3], [0.6]]), [0, 1, 0, 1]
     )
-    second = applies if positive == 1 else ~applies
+    threshold = data.draw(st.sampled_from([*values, np.inf, -np.inf, 0.0, 1.0, 0.3]))
+    fitted.rule_ = replace(fitted.rule_, threshold=threshold)
+    scores = np.array(values)[:, None]
+    away, second = fitted.decision_function(scores), fitted.predict(scores) == 1
     np.testing.assert_array_equal(away > 0, second)
     np.testing.assert_array_equal(away.astype(np.float32) > 0, second)
     assert np.isfinite(away).all()
-    order = np.argsort(scores if positive == 1 else -scores)
-    assert (np.diff(away[order]) >= 0).all()
-
-
-def test_distance_is_the_difference_of_log_odds():
-    scores = np.array([0.2, 0.5, 0.9])
-    away = distance(scores, 0.5, scores >= 0.5, probabilities=True, positive=1)
-    assert away[0] == pytest.approx(np.log(0.25))
-    assert 0 < away[1] < 1e-30
-    assert away[2] == pytest.approx(np.log(9.0))
+    assert (np.diff(away[np.argsort(values)]) >= 0).all()
+    if not margins and pos_label == 1:
+        fitted.rule_ = replace(fitted.rule_, threshold=0.5)
+        away = fitted.decision_function(np.array([[0.2], [0.5], [0.9]]))
+        assert away == pytest.approx([np.log(0.25), 0.0, np.log(9.0)], abs=1e-12)
+        assert 0 < away[1] < 1e-30
 
 
 def three_labels():

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import pytest
 
 import argmetric as am
 from argmetric._report import report_decision
-from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
 
 RNG = np.random.default_rng(2)
@@ -168,11 +168,11 @@ def test_the_docs_call_the_parts_as_the_page_does(name):
 
 
 def test_html_alone_needs_the_extra(monkeypatch):
-    from argmetric._report import _html
+    from argmetric._report import _forms
 
     report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    _html._assets.cache_clear()
+    _forms._assets.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=r"\.\[report\]"):
         report.render("html")
     assert report.render("md").startswith("# Predict")
@@ -200,7 +200,7 @@ def test_a_metric_of_ones_own_and_one_that_is_minimised():
     own = am.report(am.decide(P, lambda tp, k, t, n: tp / (k + t + 1.0))).render()
     assert "Expected" in own
     sec = am.decide(P, "sec")
-    assert number(sec.expected) in am.report(sec).render("text")
+    assert f"{sec.expected:.3f}" in am.report(sec).render("text")
 
 
 @pytest.mark.parametrize(
@@ -218,4 +218,36 @@ def test_a_metric_of_ones_own_and_one_that_is_minimised():
     ],
 )
 def test_numbers_are_written_out(value, text):
-    assert number(value) == text
+    rule = replace(am.Rule("f1", 0.5), n=3, score=value)
+    assert am.report(rule).cards[1].value == text
+
+
+def test_labels_found_in_another_way():
+    labels = (P >= 0.4).astype(int)
+    said = report_decision(am.decide(P), labels=labels)
+    assert said.kind == "labels"
+    assert said.title.startswith(f"These labels predict {labels.sum():,} of")
+    assert said.values["forecast"] == am.forecast(P, labels).to_dict()
+    decision = am.decide(P, reference=(Y, P))
+    decided, said = (
+        am.report(decision),
+        report_decision(decision, labels=decision.labels),
+    )
+    assert said.values["forecast"] == decided.values["forecast"]
+    levels = [one.values["curves"]["level"] for one in (said, decided)]
+    assert levels[0] == pytest.approx(levels[1], rel=1e-12)
+
+
+def test_advice_is_in_the_syntax_of_the_surface_that_was_used():
+    decision = am.decide(P, groups=np.arange(P.size), average="groups")
+    shell = report_decision(decision, Y, names={"file": "a.csv"}).render()
+    python = am.report(decision, Y).render()
+    for one, other in (
+        ("--average pooled", "average=&#39;pooled&#39;"),
+        ("--min-recall 0.8", "min_recall=0.8"),
+        ("as --reference", "as reference=(y, p)"),
+    ):
+        assert one in shell
+        assert one not in python
+        assert other in python
+        assert other not in shell

@@ -69,6 +69,22 @@ def test_gradient_is_that_of_the_metric(metric, objective):
     assert np.abs(gradient / (p * (1 - p))).sum() == pytest.approx(weight.sum())
 
 
+def test_an_f_measure_by_another_name_has_an_exact_expectation():
+    y, margin = np.arange(12) % 3 == 0, np.linspace(-2, 2, 12)
+    named = am.LinearFractional((0, 5, 0, 0), (0, 0, 1, 4))
+    for one, other in zip(
+        *(
+            am.metric_objective(m, objective="expected")(y, margin)
+            for m in ("f2", named)
+        ),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    for metric in ("jaccard", "mcc", "precision", "recall"):
+        with pytest.raises(ValueError, match='objective="soft" takes any metric'):
+            am.metric_objective(metric, objective="expected")
+
+
 @pytest.mark.parametrize("metric", ["f1", "f2", "mcc", "gmean", "sec", "recall"])
 def test_the_default_is_the_log_loss_with_weights_of_the_metric(metric):
     rng = np.random.default_rng(0)

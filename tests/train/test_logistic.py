@@ -23,9 +23,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
 from argmetric import MetricLogisticRegression
-from argmetric.train._fit import FitSettings, Scaling, penalised
-from argmetric.train._objectives import ExpectedMetric, SoftMetric
-from argmetric.train._rows import TrainingRows
 
 ITEM_WEIGHTS = (
     "the labels of two copies of a row are drawn apart: an item of weight 2 is another "
@@ -151,10 +148,20 @@ def test_csr_entries_that_stand_twice_are_added():
     assert twice.nnz == 2 * once.nnz  # what was handed in is as it was
 
 
-def test_threads_do_not_change_the_model():
+def test_many_rows_start_on_a_sample_and_end_on_all(capsys):
+    """Whatever the threads: two optima at most climb on, the best has its own value."""
     X, y = rare(60_000, k=3)
-    one = MetricLogisticRegression(random_state=0, n_restarts=2).fit(X, y)
-    two = MetricLogisticRegression(random_state=0, n_restarts=2, n_jobs=2).fit(X, y)
+    how = {"random_state": 0, "n_restarts": 3}
+    one = MetricLogisticRegression(verbose=1, **how).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[MetricLogisticRegression] start 1: 0.")
+    assert 1 <= sum("on all rows" in line for line in lines) == len(lines) - 3 <= 2
+    p = one.predict_proba(X)[:, 1]
+    value = am.FBeta(1).value(p @ y, p.sum(), y.sum(), y.size)
+    penalty = (one.coef_**2).sum() / (2 * 10 * y.size)  # C = 10
+    assert one.objective_ == one.restarts_.max()
+    assert one.objective_ == pytest.approx(value - penalty, rel=1e-12)
+    two = MetricLogisticRegression(n_jobs=2, **how).fit(X, y)
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.restarts_, two.restarts_)
 
@@ -248,12 +255,6 @@ def test_without_an_intercept():
     assert f1_score(y, model.predict(X)) > 0.7
 
 
-def test_infinite_c():
-    X, y = rare(300)
-    model = MetricLogisticRegression(C=np.inf, random_state=0, tol=1e-3).fit(X, y)
-    assert np.isfinite(model.coef_).all()
-
-
 def test_separated_classes_are_said_once():
     X = np.array([[0.0], [1.0], [10.0], [11.0]])
     y = [0, 0, 1, 1]
@@ -274,23 +275,14 @@ def rare_binary_columns(n=15_000, k=400, seed=1):
     return X, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
 
 
-@pytest.mark.parametrize(
-    ("objective", "goal"), [("soft", SoftMetric), ("expected", ExpectedMetric)]
-)
-def test_many_rare_columns_converge_by_default(objective, goal):
+@pytest.mark.parametrize("objective", ["soft", "expected"])
+def test_many_rare_columns_converge_by_default(objective):
     X, y = rare_binary_columns()
     settings = {"objective": objective, "C": 100, "n_restarts": 1, "random_state": 0}
     model = MetricLogisticRegression(**settings).fit(X, y)  # a warning is an error
     with pytest.warns(ConvergenceWarning, match="max_iter=100 "):
         stopped = MetricLogisticRegression(**settings, max_iter=100).fit(X, y)
     assert model.objective_ > stopped.objective_
-    rows, plan = (
-        TrainingRows(X, y == 1, np.ones(y.size)),
-        FitSettings(1 / (100 * y.size)),
-    )
-    theta = np.append(model.coef_[0], model.intercept_)
-    _, gradient = penalised(goal(rows, am.FBeta(1)), theta, plan.strength)
-    assert np.abs(Scaling.of(rows, plan).gradient(gradient)).max() <= model.tol
 
 
 def test_no_convergence_is_said_once():
@@ -304,6 +296,7 @@ def test_no_convergence_is_said_once():
     ("settings", "message"),
     [
         ({"C": 0}, "C must be a positive number"),
+        ({"C": 5e-324}, "C must be 1e-100 or more"),
         ({"gamma": -1}, "gamma must be a positive number"),
         ({"gamma": np.inf}, "gamma must be finite"),
         ({"tol": "small"}, "tol must be a number"),
@@ -377,14 +370,6 @@ def test_among_the_tools_of_scikit_learn():
     assert OneVsRestClassifier(model).fit(X, three).score(X, three) > 0.7
 
 
-def test_reports_go_to_the_screen(capsys):
-    X, y = rare(100)
-    MetricLogisticRegression(random_state=0, n_restarts=2, verbose=1).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith("[MetricLogisticRegression] start 1: 0.")
-
-
 def test_boosting_and_surfaces_do_not_load_scikit_learn():
     code = (
         "import sys, argmetric as am; am.metric_objective('f1'); "
@@ -422,11 +407,6 @@ def test_a_surface_of_sure_margins_has_no_warnings():
         [0.0, 1.0, 2.0], [0, 1, 1], theta0=-1e308, theta1=[1e308], gamma=3.0
     )
     assert surface.values.tolist() == [[pytest.approx(6 / 7)]]  # 0, 1/2 and 1
-
-
-def test_a_penalty_beyond_floats_is_refused():
-    with pytest.raises(ValueError, match="C must be 1e-100 or more"):
-        am.MetricLogisticRegression(C=5e-324).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("depth", [1, 5000])

@@ -78,9 +78,10 @@ def reliability_bins(
         """Weight of the rows from each place to the next, times the values."""
         if weight is None and values is None:
             return np.diff(begin, append=p.size).astype(np.float64)
+        each: Any = values
         if weight is not None:
-            values = weight if values is None else weight * values
-        return np.add.reduceat(values, begin, dtype=np.float64)
+            each = weight if values is None else weight * values
+        return np.add.reduceat(each, begin, dtype=np.float64)
 
     first = first_of_equals(p)
     mass = added(first, p if by_positives and p[-1] > 0.0 else None)
@@ -152,7 +153,8 @@ def calibration_line(
     covariance = np.linalg.inv(information)
     if weight is not None or unit is not None:
         # Σ of the squares of what rows, or whole units, pull at slope and intercept
-        pull, level = residual * x, residual
+        pull: Any = residual * x
+        level: Any = residual
         if unit is not None:
             pull, level = (np.bincount(unit, values) for values in (pull, level))
         mixed = dot(pull, level)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,8 @@ def _between(scores: Floats, cut: int) -> float:
 def count_cuts(rows: SortedRows) -> Cuts:
     """Counts at the last row of every tie, and of the empty prediction."""
     ends, scores, positive = rows.ends, rows.scores, rows.positive
+    tp: Any
+    fp: Any
     if rows.weight is None:  # integers add up exactly; at ends, k is the number of rows
         hits = np.cumsum(positive, dtype=np.int64)
         tp = hits if ends.size == hits.size else hits[ends - 1]

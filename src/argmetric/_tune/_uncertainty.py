@@ -66,11 +66,12 @@ class SampleSums:
     def others(self, folds: int) -> SampleSums:
         """What the other folds of the same split hold."""
 
-        def rest(a: Floats) -> Floats:
+        def without(a: Floats) -> Floats:
             split = a.reshape(-1, folds, a.shape[1])
-            return (split.sum(axis=1, keepdims=True) - split).reshape(a.shape)
+            rest = split.sum(axis=1, keepdims=True) - split
+            return np.asarray(rest.reshape(a.shape))
 
-        return self.changed(rest)
+        return self.changed(without)
 
     def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Counts tp, k, t, n; the last cut predicts everything."""

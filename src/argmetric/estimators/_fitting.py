@@ -229,12 +229,13 @@ def calibrate_and_tune(
             "set a calibration"
         )
     if route == "auto":
+        method: Any = "identity" if calibrator is None else calibrator.method
         check = calibration_check(
             y == problem.classes[problem.positive],
             held_out.checked,
             metric,
             **rows,
-            method="identity" if calibrator is None else calibrator.method,  # type: ignore[arg-type]
+            method=method,
             random_state=seed,
             logits=held_out.margins,
         )
