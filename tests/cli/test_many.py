@@ -22,7 +22,7 @@ from scale_data import decisions, left_beside, scored, write_parts
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
     """Let runs be granted so little that a few rows are many buckets."""
-    monkeypatch.setattr("argmetric.scale._memory.LEAST_MEMORY", 1)
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 1)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
-from argmetric._files import _delimited, _source
+from argmetric._files import _parse, _source
 from argmetric._files.blocks import BadRowError, Request, open_rows
 from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
 from argmetric._text.corpus.files import read_sentences
@@ -158,7 +158,7 @@ def twin_of_row_ends(data: bytes) -> list[int]:
 @given(st.text('a"",\n\r', max_size=20))
 def test_rows_end_where_the_twin_says(text: str) -> None:
     data = text.encode()
-    assert _delimited.row_ends(data, ",").tolist() == twin_of_row_ends(data)
+    assert _parse.row_ends(data, ",").tolist() == twin_of_row_ends(data)
 
 
 def test_the_command_line_takes_a_size(run) -> None:
@@ -192,7 +192,7 @@ def test_a_header_of_more_than_a_mebibyte(monkeypatch: pytest.MonkeyPatch) -> No
     names = ["score", *(f"{i:0>20000}" for i in range(60))]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 61) + "\n")
     assert aio.read_table("wide.csv").names == names
-    monkeypatch.setattr(_delimited, "MAX_COLUMNS", 60)
+    monkeypatch.setattr(_parse, "MAX_COLUMNS", 60)
     message = "wide.csv has 61 columns; at most 60 are read"
     with pytest.raises(aio.DataError, match=message):
         aio.read_table("wide.csv")

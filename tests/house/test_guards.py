@@ -204,7 +204,7 @@ HELD_BY = {
     },
     "stream": {
         "test_learners_equal_their_twins": (
-            "compress linear_dense linear_sparse mixture_sparse"
+            "compress linear_sparse mixture_sparse"
         ),
     },
     "stream_baselines": {

@@ -14,7 +14,7 @@ LOADED = [
 def little_memory():
     """Let runs be granted so little that a few rows are many buckets."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("argmetric.scale._memory.LEAST_MEMORY", 1)
+        patch.setattr("argmetric.scale._executors.LEAST_MEMORY", 1)
         yield
 
 

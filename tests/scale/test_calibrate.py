@@ -9,9 +9,9 @@ import opened
 from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
-from argmetric.scale import _labelled as labelled_stage
+from argmetric.scale import _calibrate as labelled_stage
+from argmetric.scale._calibrate import drawn_reference, drawn_rows
 from argmetric.scale._columns import WantedColumns
-from argmetric.scale._labelled import drawn_reference, drawn_rows
 from argmetric.scale._reading import reading
 from scale_data import write_parts
 

@@ -183,7 +183,7 @@ def turned(p):
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "MOST_CELLS", 3 << 12)
+    monkeypatch.setattr("argmetric.scale._columns.MOST_CELLS", 3 << 12)
     monkeypatch.setattr(room, "SAMPLE_ROWS", 2000)
     peaks = {}
     for n in (5_000, 320_000):  # the first call imports what it needs
@@ -207,7 +207,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     ],
 )
 def test_a_bad_row_is_named_with_its_file(tmp_path, monkeypatch, column, value, what):
-    monkeypatch.setattr(room, "MOST_CELLS", 3)  # batches of 1024 rows
+    monkeypatch.setattr(
+        "argmetric.scale._columns.MOST_CELLS", 3
+    )  # batches of 1024 rows
     table, _ = classified(4000)
     values = table[column].to_numpy().copy()
     values[2000 + 1703] = value
@@ -231,8 +233,7 @@ def test_a_bad_label_is_named_with_its_file(tmp_path):
         evaluate_classes(folder)
     pq.write_table(table.slice(0, 60), folder / "part-001.parquet")
     with pytest.raises(
-        DataError,
-        match=r"part-000.parquet: column 'y' has the label 'b' at row 1, wh",
+        DataError, match=r"part-000.parquet: column 'y' has the label 'b' at row 1, wh"
     ):
         evaluate_classes(folder, classes=["a", "c"])
 

@@ -12,7 +12,7 @@ import opened
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale._folders import claimed, places_of
+from argmetric.scale._tasks import claimed, places_of
 from opened import decide
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 

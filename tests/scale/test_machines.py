@@ -232,9 +232,9 @@ def test_a_worker_without_the_folder_is_told(files):
 
 PROGRAM = """
 import os, signal, sys
-from argmetric.scale import _memory
+from argmetric.scale import _executors
 from argmetric.scale import open
-_memory.LEAST_MEMORY = 1
+_executors.LEAST_MEMORY = 1
 folder, output, stage, memory = sys.argv[1:]
 def progress(at):
     if at.stage == stage and at.done:

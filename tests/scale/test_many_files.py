@@ -11,11 +11,11 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import Dask, Threads
-from argmetric.scale import _memory as memory_stage
+from argmetric.scale import _executors as memory_stage
 from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _sources as sources_stage
 from argmetric.scale import _tasks as tasks_stage
-from argmetric.scale._memory import LEAST_MEMORY, check_memory
+from argmetric.scale._executors import LEAST_MEMORY, check_memory
 from argmetric.scale._sources import batches_of
 from argmetric.scale._tasks import PieceTask, Refused, perform, run_stage, together
 from opened import calibrate, decide
@@ -275,7 +275,7 @@ def test_a_lost_scheduler_is_told_in_words():
     executor = object.__new__(Dask)
     executor.client, executor.retries = Client(), 3
     with pytest.raises(tasks_stage.StageError, match="scan failed: the Dask scheduler"):
-        run_stage("scan", executor, [task(1)], None, tasks_stage.refuse)
+        run_stage("scan", executor, [task(1)], None, pytest.fail)
 
 
 # -- the command line --------------------------------------------------------------

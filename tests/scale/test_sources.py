@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale._memory import bucket_rows, check_memory, n_buckets
+from argmetric.scale._executors import bucket_rows, check_memory, n_buckets
 from argmetric.scale._sources import find_files
 from opened import decide
 from scale_data import decisions, scored, write_parts

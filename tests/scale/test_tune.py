@@ -6,7 +6,7 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import _tune as tune_stage
-from argmetric.scale._labelled import keys_of
+from argmetric.scale._calibrate import keys_of
 from opened import tune
 from scale_data import write_parts
 
@@ -54,7 +54,7 @@ def test_few_rows_give_the_very_rule_of_memory(rows, folder, tmp_path):
 def test_cells_of_many_files_are_merged_whenever_enough_wait(
     rows, tmp_path, monkeypatch, waiting
 ):
-    monkeypatch.setattr(tune_stage, "WAITING_CELLS", waiting)
+    monkeypatch.setattr("argmetric.scale._run.WAITING_CELLS", waiting)
     y, p = rows[0][:300], rows[1][:300].round(2)
     table = pa.table({"label": y, "score": p})
     many = write_parts(tmp_path / "many", table, range(7, 300, 7))

@@ -122,10 +122,7 @@ def test_a_group_that_is_larger_than_memory_is_cut_too(tmp_path):
     folder = write_parts(tmp_path / "in", table, [20_000, 20_001])
     stages = set()
     found = in_pieces(
-        folder,
-        tmp_path / "out",
-        group="user",
-        progress=lambda at: stages.add(at.stage),
+        folder, tmp_path / "out", group="user", progress=lambda at: stages.add(at.stage)
     )
     wanted = am.decide(p, groups=ids, average="groups")
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)

@@ -10,10 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
-from argmetric.stream import (
-    FOFORule,
-    OnlineClassifier,
-)
+from argmetric.stream import FOFORule, OnlineClassifier
 from stream_data import problem, same_state
 
 ORDER = "steps are counted in rows: a row of weight 2 is not two rows"
@@ -101,10 +98,7 @@ def test_labels_of_all_kinds():
         (lambda m, X, y: m.fit(X, y).partial_fit(X[:2], [1, 7]), "row 1: label 7 is"),
         (lambda m, X, y: m.fit(X, y).partial_fit(X, y, classes=[0, 2]), "not those"),
         (lambda m, X, y: m.partial_fit(X[:2], ["a", "a"]), "classes="),
-        (
-            lambda m, X, y: m.set_params(pos_label=5).fit(X, y),
-            "never holds 5",
-        ),
+        (lambda m, X, y: m.set_params(pos_label=5).fit(X, y), "never holds 5"),
         (lambda m, X, y: m.fit(X, y).predict(X[:, :2]), "2 features"),
         (lambda m, X, y: m.fit(X, y, -np.ones(len(y))), "sample_weight is -1 at row 0"),
         (lambda m, X, y: m.fit(X, y, 0.0 * y), "zero for all rows"),

@@ -18,7 +18,7 @@ from argmetric.stream import (
     SFORule,
     get_rule,
 )
-from argmetric.stream._metric import level_form
+from argmetric.stream._rule_base import level_form
 from argmetric.stream.kernels import rules as kernels
 from twins import stream as twin
 

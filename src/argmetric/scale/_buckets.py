@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from argmetric._decide import NeverDefinedError, decide
 from argmetric._files import DataError
@@ -20,11 +22,17 @@ from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import replaced_whole
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
-from argmetric.scale._folders import temporary
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
 from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
 from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
-from argmetric.scale._tasks import Found, PieceTask, Tally, require_same, tally
+from argmetric.scale._tasks import (
+    Found,
+    PieceTask,
+    Tally,
+    require_same,
+    tally,
+    temporary,
+)
 from argmetric.scale._vector import VectorCut, VectorFound
 
 MOST_ROWS = 1 << 20  # of a row group
@@ -155,39 +163,26 @@ Labelling = tuple[Decided, ...] | VectorCut
 
 def append_decisions(run: Run, decided: Mapping[int, Labelling], column: str) -> int:
     """Write the files of the output; how many rows are positive."""
-    folder = run.places.made("appended")
-    tasks = []
-    for piece in run.whole_files:
-        assert piece.source is not None
-        target = os.path.join(run.places.fresh, piece.source.name)
-        # by tasks folders would outlive a clean-up
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        work = partial(
-            append,
-            score=run.columns.score,
-            column=column,
-            decided=decided[piece.file],
-            before=run.tallies[piece.file],
-            target=target,
-            memory=run.task_memory,
-        )
-        kept = os.path.join(folder, f"file-{piece.file:06d}.json")
-        tasks.append(PieceTask(work, piece, kept, piece.rows))
-    return sum(found["positives"] for found in run.stage("append", tasks))
+    known: dict[str, Any] = {"score": run.columns.score, "column": column}
+    results = run.rewritten(
+        "append",
+        "appended",
+        partial(append, **known),
+        lambda file: {"decided": decided[file], "before": run.tallies[file]},
+    )
+    return sum(found["positives"] for found in results)
 
 
 def append(
     piece: Piece,
     score: str,
     column: str,
-    decided: Labelling,
-    before: Tally,
     target: str,
     memory: int,
+    decided: Labelling,
+    before: Tally,
 ) -> Found:
     """Write one file of the output; found: its positives."""
-    import pyarrow as pa
-
     source = piece.source
     assert source is not None
     label = labeller(source, decided)
@@ -220,8 +215,6 @@ def written_again(
     `labels` is given every batch of so many rows in order. The block is given the
     number of rows on the disk; where it raises, nothing is left.
     """
-    import pyarrow as pa
-
     made, writer = temporary(target), None
     try:
         for batch in batches_of(source, None, rows):
@@ -233,7 +226,9 @@ def written_again(
         if writer is None:
             writer = _writer(made, _schema(source).append(added), source)
         writer.close()
-        yield _rows_in(made)
+        with told_of(made), opened(made) as place:
+            on_disk = int(pq.ParquetFile(place).metadata.num_rows)
+        yield on_disk
         os.replace(made, target)
     except BaseException:
         if writer is not None:
@@ -287,9 +282,6 @@ def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.in
 
 
 def _schema(source: Source) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if source.partition is not None:
         return source.partition.schema
     with told_of(source.path), opened(source.path) as place:
@@ -300,8 +292,6 @@ def _schema(source: Source) -> Any:
 
 
 def _writer(path: str, schema: Any, source: Source) -> Any:
-    import pyarrow.parquet as pq
-
     how: dict[str, Any] = {}
     if source.packing is not None:  # Arrow files become what Parquet files are
         compression, helped = source.packing
@@ -310,11 +300,3 @@ def _writer(path: str, schema: Any, source: Source) -> Any:
             "use_dictionary": [*helped, schema.names[-1]],
         }
     return pq.ParquetWriter(path, schema, **how)
-
-
-def _rows_in(path: str) -> int:
-    """Rows of a file as it lies on the disk."""
-    import pyarrow.parquet as pq
-
-    with told_of(path), opened(path) as place:
-        return int(pq.ParquetFile(place).metadata.num_rows)

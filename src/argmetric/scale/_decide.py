@@ -18,20 +18,21 @@ from argmetric._results.whole_files import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
 from argmetric.scale._columns import WantedColumns
-from argmetric.scale._folders import (
+from argmetric.scale._executors import ALWAYS_FITS, bucket_rows, n_buckets
+from argmetric.scale._reading import look_at, running
+from argmetric.scale._result import ScaledDecision
+from argmetric.scale._run import Run, n_rows
+from argmetric.scale._sources import Source, is_address
+from argmetric.scale._tasks import (
+    Found,
     Places,
+    StageError,
     begin,
     claimed,
     clean_up,
     commit,
     places_of,
 )
-from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, n_buckets
-from argmetric.scale._reading import look_at, running
-from argmetric.scale._result import ScaledDecision
-from argmetric.scale._run import Run, n_rows
-from argmetric.scale._sources import Source, is_address
-from argmetric.scale._tasks import Found, StageError
 from argmetric.scale._vector import Reading, VectorFound, decide_vector
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ def writing(files: Files, output: Any, wanted: WantedColumns) -> Iterator[Run]:
     if is_address(output):
         raise ValueError(f"output must be a folder of this machine, not {output}")
     places = places_of(output, files.work_dir)
-    _refuse_own_input(files.found, places.output)
+    for path, *_ in files.found:
+        if path.startswith(places.output + "/"):
+            raise DataError(f"output: {places.output} holds {path}, which is read")
     with running(files, places) as run, claimed(places):
         look_at(run, files.found, wanted)
         yield run
@@ -193,12 +196,6 @@ def _decided(
 def _fits(rows: int, most_rows: int) -> bool:
     """Whether so many rows may be decided in the memory of one worker."""
     return rows <= max(2 * most_rows, ALWAYS_FITS)
-
-
-def _refuse_own_input(found: list[Any], output: str) -> None:
-    for path, *_ in found:
-        if path.startswith(output + "/"):
-            raise DataError(f"output: {output} holds {path}, which is read")
 
 
 def identities(sources: dict[int, Source]) -> list[list[Any]]:

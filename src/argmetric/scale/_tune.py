@@ -25,10 +25,10 @@ from argmetric._tune import (
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, require_defined
+from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._labelled import keys_of
 from argmetric.scale._reading import reading
-from argmetric.scale._run import Run
+from argmetric.scale._run import Gathered, Run
 from argmetric.scale._tasks import Found, require_all
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
-WAITING_CELLS = 1 << 16  # at least, of files, before they become one
 WHOLE = 0, (1 << 64) - 1
 
 
@@ -98,21 +97,15 @@ def tune(
 
 def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> ScoreCells:
     """Cells of the rows, so many, whose keys lie between two, both included."""
-    parts: list[ScoreCells] = []
-    waiting, most = 0, WAITING_CELLS
+    total = gathered_cells()
 
     def take(found: Found) -> Found:
-        nonlocal waiting, most
-        parts.append(found.pop("cells"))
-        waiting += 1 + parts[-1].scores.size
-        if waiting > most:  # as many as are merged: each is sorted a few times
-            parts[:] = [merged_cells(parts)]
-            waiting, most = 0, max(WAITING_CELLS, parts[0].scores.size)
+        total.add(found.pop("cells"))
         return found
 
     work = partial(count_cells, low=low, high=high, shift=shift)
     run.over_files("count", work, take=take)
-    cells = merged_cells(parts)
+    cells = total.whole()
     require_all("count", n_rows, cells.n_rows)
     return cells
 
@@ -198,8 +191,6 @@ class ScoreCells:
 
 def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
     """Cells of all files; those with the same keys become one."""
-    if len(parts) == 1:
-        return parts[0]
     first = np.concatenate([part.first for part in parts])
     keys, place = np.unique(first, return_inverse=True)
 
@@ -214,6 +205,11 @@ def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
     return ScoreCells(scores, keys, last, total("positive"), total("negative"))
 
 
+def gathered_cells() -> Gathered[ScoreCells]:
+    """Cells to which those of more rows are added."""
+    return Gathered(merged_cells, lambda cells: cells.scores.size)
+
+
 def count_cells(
     batches: Iterable[FileBatch], low: int, high: int, shift: int | None
 ) -> Found:
@@ -221,19 +217,16 @@ def count_cells(
 
     Without bins (`shift` is None) every distinct score has a cell of its own.
     """
-    parts = []
+    total = gathered_cells()
+    empty = np.zeros(0)
+    total.add(_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None))
     for batch in batches:
         scores, keys = batch.values, keys_of(batch.values)
         inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
         if inside.any():
             some = scores[inside], keys[inside], batch.positive[inside]
-            parts.append(_cells_of(*some, low, shift))
-        if len(parts) > 16:
-            parts = [merged_cells(parts)]
-    if not parts:
-        empty = np.zeros(0)
-        parts = [_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None)]
-    return {"cells": merged_cells(parts)}
+            total.add(_cells_of(*some, low, shift))
+    return {"cells": total.whole()}
 
 
 def _cells_of(

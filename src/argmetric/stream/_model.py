@@ -13,16 +13,13 @@ from argmetric._input.arguments import shown
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
-    UNWEIGHTED,
     FeatureRows,
     Learner,
     ModelState,
     SparseRows,
-    Weights,
-    part_of,
     to_sparse,
 )
-from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rule_base import UNWEIGHTED, ThresholdRule, Weights
 
 _Row = tuple[npt.NDArray[np.int32], Floats, int]
 
@@ -42,12 +39,8 @@ class WaitingRows:
         ends = sparse.indptr.tolist()
         for i, key in enumerate(ids.tolist()):
             part = slice(ends[i], ends[i + 1])
-            one = (
-                sparse.indices[part].copy(),
-                sparse.data[part].copy(),
-                int(labels[i]),
-            )
-            self.rows[key] = one
+            found = sparse.indices[part].copy(), sparse.data[part].copy()
+            self.rows[key] = (*found, int(labels[i]))
         self.next_id += sparse.n
         return ids
 
@@ -80,32 +73,18 @@ class WaitingRows:
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
         """Take rows out, in the order of the ids."""
-        found = [self.rows.pop(key) for key in ids.tolist()]
-        lengths = [indices.size for indices, _, _ in found]
-        rows = SparseRows(
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([indices for indices, _, _ in found]).astype(np.int32),
-            np.concatenate([data for _, data, _ in found]),
-        )
-        return rows, np.array([label for _, _, label in found], dtype=np.uint8)
+        return _stacked([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Plain arrays of everything that waits."""
-        found = list(self.rows.values())
-        lengths = [indices.size for indices, _, _ in found]
+        rows, labels = _stacked(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
             "waiting_ids": np.array(list(self.rows), dtype=np.int64),
-            "waiting_indptr": np.concatenate([[0], np.cumsum(lengths)]).astype(
-                np.int64
-            ),
-            "waiting_indices": np.concatenate(
-                [np.zeros(0, np.int32), *(indices for indices, _, _ in found)]
-            ),
-            "waiting_data": np.concatenate(
-                [np.zeros(0), *(data for _, data, _ in found)]
-            ),
-            "waiting_labels": np.array([label for *_, label in found], dtype=np.uint8),
+            "waiting_indptr": rows.indptr,
+            "waiting_indices": rows.indices,
+            "waiting_data": rows.data,
+            "waiting_labels": labels,
         }
 
     @classmethod
@@ -129,12 +108,19 @@ class WaitingRows:
             raise ValueError(f"a row that waits has a column beyond {n_features}")
         for i, key in enumerate(arrays["waiting_ids"].tolist()):
             part = slice(ends[i], ends[i + 1])
-            waiting.rows[key] = (
-                np.array(arrays["waiting_indices"][part], dtype=np.int32),
-                np.array(arrays["waiting_data"][part], dtype=np.float64),
-                int(labels[i]),
-            )
+            own = np.array(indices[part], dtype=np.int32)
+            data = np.array(arrays["waiting_data"][part], dtype=np.float64)
+            waiting.rows[key] = own, data, int(labels[i])
         return waiting
+
+
+def _stacked(found: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
+    """Rows one below the other, and their labels."""
+    nothing = np.zeros(0, np.int32), np.zeros(0), 0
+    indices, data, _ = zip(nothing, *found, strict=True)
+    ends = np.cumsum([one.size for one in indices], dtype=np.int64)
+    rows = SparseRows(ends, np.concatenate(indices), np.concatenate(data))
+    return rows, np.array([label for *_, label in found], dtype=np.uint8)
 
 
 _NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
@@ -253,9 +239,7 @@ class StreamModel:
         stop = min(start + _STRETCH, truth.size)
         kept = [array.copy() for array in (self.rule_state, *self.state.arrays)]
         part = slice(start, stop)
-        found = self._block(
-            part_of(rows, start, stop), truth[part], (weight, pace), learn=True
-        )
+        found = self._block(rows[part], truth[part], (weight, pace), learn=True)
         drift = None
         seen = weight[: stop - start] > 0.0 if pace else None
         for i, error in enumerate((found[0] != truth[part]).tolist()):
@@ -272,9 +256,7 @@ class StreamModel:
             self.rule_state = kept[0]
             self.state = ModelState(*kept[1:])
             part = slice(start, drift)
-            self._block(
-                part_of(rows, start, drift), truth[part], (weight, pace), learn=True
-            )
+            self._block(rows[part], truth[part], (weight, pace), learn=True)
         self.rule_state = self._fresh_rule()
         self.learner.restart(self.state)
         self.n_drifts += 1

@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from argmetric._files._arrow import cast, flat, integer_array, to_numpy
-from argmetric._files._delimited import header, parse, pieces
 from argmetric._files._formats import MAX_LINE_BYTES, DataError, marked
+from argmetric._files._parse import header, parse, pieces
 from argmetric._files._source import PIECE, Source
 from argmetric._files._values import why_no_number
 from argmetric._files.blocks._base import BadRowError, RowFormat, RowLayout, shown
@@ -55,8 +56,6 @@ class DelimitedRows(TextRows):
         return RowLayout(kind, len(found), found, target, tuple(names), mark), end
 
     def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
-        import pyarrow as pa
-
         if ends.size == 1 and piece.count(b'"') % 2:
             return None  # a quote that never closes
         columns, features = self.layout.columns, set(self.layout.names)
@@ -210,8 +209,6 @@ class SvmlightRows(TextRows):
         return max(width, 1)
 
     def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
-        import pyarrow as pa
-
         text = np.frombuffer(piece, np.uint8)
         space = text <= 32
         words = np.flatnonzero(np.append(True, space[:-1]) & ~space)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._files import _source
-from argmetric._files._delimited import Place, pieces, row_ends
 from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError
+from argmetric._files._parse import Place, pieces, row_ends
 from argmetric._files.blocks import _base
 from argmetric._files.blocks._base import (
     BadRowError,
