@@ -136,13 +136,15 @@ class Position:
     classes: StreamClasses = field(default_factory=StreamClasses)  # as far as known
     tail: bytes = b""  # before the offset, by which the place is recognised
 
-    def skip(self, message: str) -> Position:
-        """Return the position behind a bad row; offset and lines are the caller's."""
-        errors = self.errors
-        if len(errors) < SHOWN_ERRORS:
-            errors = (*errors, message)
+    def skip(self, messages: list[str]) -> Position:
+        """Return the position behind bad rows; offset and lines are the caller's."""
+        if not messages:
+            return self
         return replace(
-            self, rows=self.rows + 1, skipped=self.skipped + 1, errors=errors
+            self,
+            rows=self.rows + len(messages),
+            skipped=self.skipped + len(messages),
+            errors=(*self.errors, *messages)[:SHOWN_ERRORS],
         )
 
 

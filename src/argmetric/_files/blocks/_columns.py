@@ -303,7 +303,7 @@ class ParquetRows:
             if self.request.on_error == "stop":
                 taken, problem = row, BadRowError(message)
                 break
-            position = position.skip(message)
+            position = position.skip([message])
         rows = self.position.rows + taken
         self.position = replace(position, rows=rows, offset=rows)
         good = np.setdiff1d(np.arange(taken), wrong)

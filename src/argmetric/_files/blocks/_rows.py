@@ -98,7 +98,9 @@ class TextRows:
                     f"{self.name}, line {place.lines + 1}: longer than "
                     f"{MAX_LINE_BYTES >> 20} MiB; is it text, and in the right format?"
                 )
-            newlines = row_ends(piece, None)
+            lines = np.count_nonzero(np.frombuffer(piece, np.uint8) == 10)
+            is_plain = ends is not None and ends.size == lines
+            newlines = ends if is_plain else row_ends(piece, None)
             ends = newlines if ends is None else ends
             sizes = np.diff(ends, prepend=0)
             begins = np.frombuffer(piece, np.uint8)[ends - sizes]
@@ -149,12 +151,11 @@ class TextRows:
             stop = min(start + _base.room(self.position, self.request.every), end)
             numbers = self.position.rows + 1 + np.flatnonzero(good[start:stop])
             rows_behind = self.position.rows + stop - start
-            for text in [text for i, text in wrong.items() if start <= i < stop]:
-                self.position = self.position.skip(text)
+            skipped = [text for i, text in wrong.items() if start <= i < stop]
             # The last newline may be ours
             size = min(int(behind[stop - 1]), self.source.offset - place.offset)
             self.position = replace(
-                self.position,
+                self.position.skip(skipped),
                 offset=place.offset + size,
                 lines=place.lines + int(lines[stop - 1]),
                 rows=rows_behind,
