@@ -6,13 +6,9 @@ import pytest
 
 import argmetric as am
 import opened
-from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
-from argmetric.scale import _calibrate as labelled_stage
-from argmetric.scale._calibrate import drawn_reference, drawn_rows
-from argmetric.scale._columns import WantedColumns
-from argmetric.scale._reading import reading
+from argmetric.scale._calibrate import drawn_rows
 from scale_data import write_parts
 
 N = 8_000
@@ -113,13 +109,16 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
         assert_same(found, wanted, 1e-10)
 
 
-def test_the_map_is_the_same_for_any_files(files, tmp_path, monkeypatch):
+@pytest.mark.parametrize("method", ["spline", "auto"])
+def test_the_map_is_the_same_for_any_files(tmp_path, monkeypatch, method):
     monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr(calibrate_stage, "ROWS_COMPARED", 1000)  # drawn of each class
     y, p, w = made()
     table = pa.table({"label": y, "score": p, "w": w})
     one = write_parts(tmp_path / "one", table, [])
     many = write_parts(tmp_path / "many", table, range(1000, N, 1000))
-    maps = [opened.calibrate(folder, weight="w", n_jobs=2) for folder in (one, many)]
+    words = {"weight": "w", "n_jobs": 2}
+    maps = [opened.calibrate(folder, method, **words) for folder in (one, many)]
     assert_same(*maps, 1e-12)
 
 
@@ -154,38 +153,14 @@ def test_auto_chooses_as_in_memory(files, weight):
     assert_same(found, wanted, 1e-10)
 
 
-def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
-    y, p, w = made()
-    table = pa.table({"label": y, "score": p, "w": w})
-    drawn = []
-    for i, breaks in enumerate(([], [1, 4000])):
-        folder = write_parts(tmp_path / f"in{i}", table, breaks)
-        wanted = WantedColumns({"score": None, "label": None}, weight="w")
-        with reading(scale.open(folder), wanted, both=True) as run:
-            drawn.append(drawn_reference(run, 1000))
-    one, two = drawn
-    np.testing.assert_array_equal(one.scores, two.scores)
-    np.testing.assert_array_equal(one.y, two.y)
-    np.testing.assert_array_equal(one.weights, two.weights)
-    for label in (False, True):
-        members = (y == label) & (w > 0)
-        part = one.y == label
-        assert part.sum() == 1000
-        assert np.isin(one.scores[part], p[members]).all()
-        error = p[members].std() / np.sqrt(1000)
-        assert abs(one.scores[part].mean() - p[members].mean()) < 4 * error
-        mean = one.weights[part].mean() / (members.sum() / 1000)
-        assert mean == pytest.approx(w[members].mean(), rel=0.1)
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weight):
     monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(labelled_stage, "BINS", 1 << 5)
+    monkeypatch.setattr(calibrate_stage, "BINS", 1 << 5)
     y, p, w = made(ends=True)
     weights = np.ones(N) if weight is None else w
     with np.errstate(divide="ignore"):
-        number = labelled_stage.bins_of(np.log(p) - np.log1p(-p))
+        number = calibrate_stage.bins_of(np.log(p) - np.log1p(-p))
     bins = np.unique(number[weights > 0], return_inverse=True)[1]
     there = weights > 0
     mean = np.bincount(bins, (weights * p)[there]) / np.bincount(bins, weights[there])

@@ -13,7 +13,6 @@ from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _scores as evaluate_stage
 from argmetric.scale import _train as train_stage
 from argmetric.scale import _tune as tune_stage
-from argmetric.scale._tasks import Tally, tally, tally_of
 from scale_data import write_parts
 
 N = 900
@@ -70,35 +69,6 @@ def changed(monkeypatch, module, change):
 
 def without_the_last(batch):
     return batch.slice(0, batch.num_rows - 1)
-
-
-def test_a_tally_has_no_order_and_sees_every_change():
-    rng = np.random.default_rng(0)
-    rows, p = np.arange(1000), rng.random(1000)
-    whole, order = tally(rows, p), rng.permutation(1000)
-    assert tally(rows[order], p[order]) == whole
-    assert tally(rows[:300], p[:300]) + tally(rows[300:], p[300:]) == whole
-    assert tally(rows, p[order]) != whole
-    assert tally(rows[:-1], p[:-1]) != whole
-    nudged = p.copy()
-    nudged[17] = np.nextafter(p[17], 1)
-    assert tally(rows, nudged) != whole
-    assert Tally() + whole == whole
-
-
-def test_a_tally_of_several_values_sees_a_change_of_any():
-    rng = np.random.default_rng(1)
-    rows, X, y = np.arange(200), rng.normal(size=(200, 3)), rng.random(200) < 0.5
-    whole, order = tally_of(rows, X, y), rng.permutation(200)
-    assert tally_of(rows[order], X[order], y[order]) == whole
-    seen = {whole}
-    for i, j in ((0, 0), (0, 1), (199, 2)):
-        nudged = X.copy()
-        nudged[i, j] = np.nextafter(X[i, j], 9.0)
-        seen.add(tally_of(rows, nudged, y))
-    seen.add(tally_of(rows, X[:, [1, 0, 2]].copy(), y))
-    seen.add(tally_of(rows, X, y ^ (rows == 7)))
-    assert len(seen) == 6
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -116,12 +116,9 @@ def to_numpy(column: Any, dtype: type[np.generic]) -> npt.NDArray[Any]:
 
 def mask_to_numpy(mask: Any) -> npt.NDArray[np.bool_]:
     """Return a boolean column as numpy, False where it is null."""
-    bits = cast(call("coalesce", mask, _false()), pa.uint8())
+    false = pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\0")])[0]
+    bits = cast(call("coalesce", mask, false), pa.uint8())
     return to_numpy(bits, np.uint8).astype(np.bool_)
-
-
-def _false() -> Any:
-    return pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\0")])[0]
 
 
 _WHOLE = r"^-?(0|[1-9]\d*)$"
@@ -224,20 +221,18 @@ def json_values(column: Any) -> Any:
         column = call("if_else", call("is_finite", column), column, null_like(column))
         text = _with_point(cast(column, pa.large_string()))
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        text = _json_strings(cast(column, pa.large_string()))
+        column = cast(column, pa.large_string())
+        odd = call("match_substring_regex", column, pattern=_TO_ESCAPE_IN_JSON)
+        if call("any", odd).as_py():
+            values = column.to_pylist()
+            text = text_array([json.dumps(v, ensure_ascii=False) for v in values])
+        else:
+            ends, nothing = text_scalar('"'), text_scalar("")
+            text = call("binary_join_element_wise", ends, column, ends, nothing)
     else:
         values = column.to_pylist()
         text = text_array([json.dumps(value, default=str) for value in values])
     return call("coalesce", text, text_scalar("null"))
-
-
-def _json_strings(column: Any) -> Any:
-    odd = call("match_substring_regex", column, pattern=_TO_ESCAPE_IN_JSON)
-    if call("any", odd).as_py():
-        values = column.to_pylist()
-        return text_array([json.dumps(v, ensure_ascii=False) for v in values])
-    quote = text_scalar('"')
-    return call("binary_join_element_wise", quote, column, quote, text_scalar(""))
 
 
 def null_like(column: Any) -> Any:

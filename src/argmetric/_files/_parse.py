@@ -37,7 +37,6 @@ class Place:
         return Place(self.name, self.lines + lines, self.offset + size)
 
     def behind(self, data: bytes) -> Place:
-        """Return the place after a piece."""
         lines = np.count_nonzero(
             np.frombuffer(data, np.uint8) == 10
         )  # not `count`: slow

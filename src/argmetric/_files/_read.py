@@ -41,7 +41,7 @@ from argmetric._files._parse import (
 )
 from argmetric._files._source import PIECE, Source
 from argmetric._files._table import Table
-from argmetric._files._write import BINARY, typed_batches
+from argmetric._files._write import BINARY, read_typed, typed_batches
 from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
 
 Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
@@ -163,7 +163,7 @@ def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
     if choose is None or not source.regular or source.codec or format == "xlsx":
-        columns = BINARY[format].read(source.all())
+        columns = read_typed(source.all(), format)
         yield _chosen(Table(columns, format, source.name), choose)
         return
 

@@ -39,12 +39,10 @@ class Table:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, in their order."""
         return list(self.columns.column_names)
 
     @property
     def n_rows(self) -> int:
-        """The number of rows."""
         return int(self.columns.num_rows)
 
     def place_of(self, row: int) -> tuple[str, int]:

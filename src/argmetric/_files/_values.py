@@ -49,7 +49,8 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         _refuse(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
-        legible = _matches(column, _NUMBER)
+        numeric = call("match_substring_regex", column, pattern=_NUMBER)
+        legible = mask_to_numpy(numeric)
         if not legible.all():
             first = column[int(np.argmin(legible))].as_py()
             _refuse(table, name, ~legible, why_no_number(str(first)))
@@ -59,10 +60,6 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
     _refuse(table, name, ~np.isfinite(values), "is not a finite number")
     return values
-
-
-def _matches(column: Any, pattern: str) -> npt.NDArray[np.bool_]:
-    return mask_to_numpy(call("match_substring_regex", column, pattern=pattern))
 
 
 def why_no_number(text: str) -> str:
@@ -186,7 +183,10 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
         return
     row = int(np.argmax(bad))
     value = table.columns.column(table.names.index(name))[row].as_py()
-    shown = "" if value is None or value == "" else f": {_clipped(value)}"
+    text = repr(value)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[:_SHOWN_CHARACTERS] + "…"
+    shown = "" if value is None or value == "" else f": {text}"
     count = int(bad.sum())
     more = f" ({count} such rows)" if count > 1 else ""
     source, row = table.place_of(row)
@@ -195,16 +195,10 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
     )
 
 
-def _clipped(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-
-
 def _place(table: Table, name: str) -> str:
     return f"{table.source}: column {name!r}"
 
 
-_WHOLE = re.compile(r"-?\d+\.0+")
 _TWO_OF_THEM = (
     "make a column with two of them first; argmetric decide and evaluate take several "
     f"classes with {marked('one_label')}"
@@ -253,17 +247,14 @@ def class_names(
     coded = _coded(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
     _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
-    names = [_class_name(value) for value in coded.values]
+    texts = [str(value).strip() for value in coded.values]
+    whole = r"(-?\d+)\.0+"
+    names = [re.sub(f"^{whole}$", r"\1", text) for text in texts]
     if among is not None:
         odd = np.array([one not in among for one in names], dtype=np.bool_)
         problem = f"is none of the classes ({listed(tuple(among))})"
         _refuse(table, name, coded.spread(odd, of_null=True), problem)
     return coded.codes, names
-
-
-def _class_name(value: Any) -> str:
-    text = str(value).strip()
-    return text.rstrip("0").rstrip(".") if _WHOLE.fullmatch(text) else text
 
 
 def _read(

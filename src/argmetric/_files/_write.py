@@ -8,7 +8,7 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -37,6 +37,7 @@ from argmetric._results.whole_files import is_special, written_whole
 
 BATCH_ROWS = 1 << 17
 INSTALL = f"Excel files need openpyxl: {install('excel')}"
+NOT_WRITTEN = "Excel files are read, not written: write .csv or .parquet"
 
 
 def read_excel(data: bytes) -> Any:
@@ -76,39 +77,16 @@ def _column(cells: tuple[Any, ...]) -> Any:
         return pa.array([None if cell is None else str(cell) for cell in cells])
 
 
-def refuse_excel(*asked: Any) -> NoReturn:
-    """Refuse to write what is only read."""
-    raise DataError("Excel files are read, not written: write .csv or .parquet")
+def read_typed(data: bytes, format: Format) -> Any:
+    """Return the columns of a whole binary file."""
+    if format == "xlsx":
+        return read_excel(data)
+    if format == "parquet":
+        import pyarrow.parquet as pq
 
-
-class Binary(NamedTuple):
-    """How a binary format is read and written."""
-
-    read: Callable[[bytes], Any]
-    write: Callable[[Any, IO[bytes]], None]
-
-
-def _read_parquet(data: bytes) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
-
-
-def _write_parquet(columns: Any, stream: IO[bytes]) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(columns, stream)
-
-
-def _ipc(open_: str, new: str) -> Binary:
-    def read(data: bytes) -> Any:
-        return getattr(pa.ipc, open_)(pa.py_buffer(data)).read_all()
-
-    def write(columns: Any, stream: IO[bytes]) -> None:
-        with getattr(pa.ipc, new)(stream, columns.schema) as writer:
-            writer.write_table(columns)
-
-    return Binary(read, write)
+        return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    return open_(pa.py_buffer(data)).read_all()
 
 
 def typed_batches(
@@ -151,14 +129,7 @@ def typed_batches(
                 yield part.slice(first, rows)
 
 
-BINARY: dict[Format, Binary] = {
-    "parquet": Binary(_read_parquet, _write_parquet),
-    "arrow": _ipc("open_file", "new_file"),
-    "arrow-stream": _ipc("open_stream", "new_stream"),
-    "xlsx": Binary(read_excel, refuse_excel),
-}
-
-
+BINARY: tuple[Format, ...] = ("parquet", "arrow", "arrow-stream", "xlsx")
 _ROWS_AT_ONCE = 65_536
 
 
@@ -212,7 +183,7 @@ def output_format(table: Table, path: str) -> Format:
         raise DataError(f"cannot write {path}: there is no folder {folder}")
     format = format_by_name(without_codec(path), role="output_format")
     if format == "xlsx":
-        refuse_excel()
+        raise DataError(NOT_WRITTEN)
     return format
 
 
@@ -225,8 +196,17 @@ def _write(
         _write_delimited(table.columns, file, delimiter)
     elif format == "jsonl":
         _write_jsonl(table, file, numeric)
+    elif format == "xlsx":
+        raise DataError(NOT_WRITTEN)
+    elif format == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(_typed(table, numeric), file)
     else:
-        BINARY[format].write(_typed(table, numeric), file)
+        columns = _typed(table, numeric)
+        new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
+        with new(file, columns.schema) as writer:
+            writer.write_table(columns)
 
 
 def _typed(table: Table, numeric: frozenset[str]) -> Any:
@@ -250,7 +230,10 @@ def _write_lines(file: IO[bytes], lines: Any) -> None:
 def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
     names = columns.column_names
     alone = len(names) == 1
-    header = delimiter.join(_quoted_name(name, delimiter) for name in names)
+    marks = {delimiter, '"', "\n", "\r"}
+    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
+    pairs = zip(names, quoted, strict=True)
+    header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
     file.write(f"{header}\n".encode())
     separator = text_scalar(delimiter)
     for arrays in _batches(columns):
@@ -260,12 +243,6 @@ def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
         rows = len(arrays[0])
         texts = [whole.slice(i * rows, rows) for i in range(len(names))]
         _write_lines(file, call("binary_join_element_wise", *texts, separator))
-
-
-def _quoted_name(name: str, delimiter: str) -> str:
-    if any(mark in name for mark in (delimiter, '"', "\n", "\r")):
-        return '"' + name.replace('"', '""') + '"'
-    return name
 
 
 def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:

@@ -265,7 +265,6 @@ def draw_rows(reader: PieceReader, first: int, most: int) -> Found:
 
 
 def nothing_drawn() -> list[Drawn]:
-    """No negatives, and no positives."""
     nothing = np.zeros(0)
     return [Drawn.of(np.zeros(0, dtype=np.int64), nothing, nothing)] * 2
 

@@ -69,7 +69,6 @@ class LabelColumn:
         return Labels(np.zeros(0, dtype=bool), self.positive, self.negative)
 
     def holds(self, record: Any) -> Booleans:
-        """Which rows are positive."""
         labels = plain_labels(record.column(self.column))
         found = [labels == one for one in self.spellings or (self.positive,)]
         return np.asarray(reduce(np.logical_or, found), dtype=bool)
@@ -102,7 +101,6 @@ class UsedColumns:
 
     @property
     def batch_rows(self) -> int:
-        """How many rows are read at a time."""
         cells = MOST_CELLS // max(len(self.features), 1)
         return min(BATCH_ROWS, max(cells, LEAST_ROWS))
 
@@ -114,7 +112,6 @@ class UsedColumns:
 
     @property
     def of_labels(self) -> tuple[LabelColumn, ...]:
-        """Columns of labels that are read."""
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
     def names(self, source: Source) -> list[str]:
@@ -272,7 +269,6 @@ def _kind_of_ids(kind: Any) -> str:
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type of ids of a kind."""
     plain = {
         "whole numbers without a sign": pa.uint64(),
         "fractions": pa.float64(),

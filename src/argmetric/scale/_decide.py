@@ -199,7 +199,6 @@ def _fits(rows: int, most_rows: int) -> bool:
 
 
 def identities(sources: dict[int, Source]) -> list[list[Any]]:
-    """Path, size and time of every file."""
     return [[one.path, one.size, one.modified] for one in sources.values()]
 
 

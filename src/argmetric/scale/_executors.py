@@ -146,7 +146,6 @@ class Processes(_Closing):
         return self._pool
 
     def close(self) -> None:
-        """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -222,7 +221,6 @@ class Dask(_Closing):
             self.client.cancel(futures)
 
     def close(self) -> None:
-        """End the client, and processes that were started for it."""
         self._ends.close()
 
 

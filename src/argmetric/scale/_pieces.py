@@ -103,7 +103,6 @@ class Bucket:
 
 
 def read_bucket(pieces: tuple[Piece, ...], columns: UsedColumns) -> Bucket:
-    """All rows of some pieces."""
     values, ids, tallies = [np.empty(0)], [], []
     for piece in pieces:
         reader = PieceReader(piece, columns)

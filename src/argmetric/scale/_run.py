@@ -57,7 +57,6 @@ class Gathered(Generic[Part]):
         self.waiting, self.most = 0, WAITING_CELLS
 
     def add(self, part: Part) -> None:
-        """Take one more."""
         self.parts.append(part)
         self.waiting += 1 + self.size(part)
         if self.waiting > self.most:
@@ -66,7 +65,6 @@ class Gathered(Generic[Part]):
             self.most = max(WAITING_CELLS, self.size(self.parts[0]))
 
     def whole(self) -> Part:
-        """All of them as one."""
         return self.parts[0] if len(self.parts) == 1 else self.merge(self.parts)
 
 
@@ -139,12 +137,10 @@ class Run:
 
     @property
     def n(self) -> int:
-        """Rows of all files, as their ends say."""
         return sum(source.rows for source in self.sources.values())
 
     @property
     def task_memory(self) -> int:
-        """What one task may take."""
         return max(1, self.memory // self.n_workers)
 
     @property
@@ -188,7 +184,6 @@ class Run:
 
     @property
     def whole_files(self) -> PieceTuple:
-        """Every file as one piece."""
         return tuple(
             Piece(i, source, rows=source.rows) for i, source in self.sources.items()
         )
@@ -359,5 +354,4 @@ class Run:
 
 
 def n_rows(pieces: PieceTuple) -> int:
-    """Rows of all pieces."""
     return sum(piece.rows for piece in pieces)

@@ -260,7 +260,6 @@ def told_of(path: str) -> Iterator[None]:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Size and time of the last change."""
     if is_address(path):
         system, inner = file_system(path)
         return int(system.size(inner) or 0), 0

@@ -39,7 +39,6 @@ class Places:
     work: str  # pieces, labels, and what tasks have found
 
     def inside(self, *parts: str) -> str:
-        """A path in the working folder."""
         return os.path.join(self.work, *parts)
 
     def made(self, *parts: str) -> str:

@@ -170,7 +170,6 @@ class ScoreCells:
 
     @property
     def n_rows(self) -> int:
-        """Rows in all of them."""
         return int(self.positive.sum() + self.negative.sum())
 
     def cuts(self) -> Cuts:

@@ -416,8 +416,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Continue from a state of `get_state`; the parameters must be equal."""
-        header = StateHeader.from_arrays(state)
-        header.check_configuration(configuration_of(self))
+        header = StateHeader.from_arrays(state, configuration_of(self))
         model = new_model(self, 0)
         with undamaged():
             model.take_arrays(state, header.n_features)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, check_number
 from argmetric._input.labels import clear_labels, one_per_row
@@ -37,7 +36,6 @@ class Look(NamedTuple):
 
     @property
     def errors(self) -> int:
-        """Rows that were predicted wrongly."""
         return self.predicted + self.actual - 2 * self.hits
 
 
@@ -154,32 +152,24 @@ class ProgressiveScore(Shown):
         """
         true = one_per_row(clear_labels(_column(y_true), "y_true"), "y_true")
         pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")
+        rows = np.stack([true & pred, pred, true, np.ones_like(true)]).astype(float)
         if self.window is not None:
-            self._slide(_counts(true, pred)[:, -self.window :])
-        elif self.fading is not None:
-            self._fade(_counts(true, pred))
-        else:
-            self.counts = self.counts + _counts(true, pred).sum(axis=1)
-        return self.value
+            # new rows take the places of the oldest; empty places count nothing
+            rows = rows[:, -self.window :]
+            places = (self._place + np.arange(rows.shape[1])) % self.window
+            self.counts = self.counts - self._ring[:, places].sum(1) + rows.sum(1)
+            self._ring[:, places] = rows
+            self._place = int(self._place + rows.shape[1]) % self.window
+        elif self.fading is None:
+            self.counts = self.counts + rows.sum(axis=1)
+        elif rows.shape[1]:  # row by row: counts ← (1 - 1/fading)·counts + row
+            from scipy.signal import lfilter
 
-    def _slide(self, rows: Floats) -> None:
-        """New rows take the places of the oldest ones; empty places count nothing."""
-        places = (self._place + np.arange(rows.shape[1])) % self._ring.shape[1]
-        leaving = self._ring[:, places].sum(axis=1)
-        self.counts = self.counts - leaving + rows.sum(axis=1)
-        self._ring[:, places] = rows
-        self._place = int(self._place + rows.shape[1]) % self._ring.shape[1]
-
-    def _fade(self, rows: Floats) -> None:
-        """Row by row: counts ← (1 - 1/fading)·counts + row."""
-        from scipy.signal import lfilter
-
-        assert self.fading is not None
-        keep = 1.0 - 1.0 / self.fading
-        if rows.shape[1]:
+            keep = 1.0 - 1.0 / self.fading
             state = keep * self.counts[:, None]
             steps, _ = lfilter([1.0], [1.0, -keep], rows, axis=1, zi=state)
             self.counts = steps[:, -1]
+        return self.value
 
     @property
     def value(self) -> float:
@@ -203,11 +193,6 @@ class ProgressiveScore(Shown):
         if self.fading is not None:
             kind = f", fading={self.fading:g}"
         return f"ProgressiveScore({self.metric.name}={self.value:.4f}{kind})"
-
-
-def _counts(true: npt.NDArray[np.bool_], pred: npt.NDArray[np.bool_]) -> Floats:
-    """One row per count: tp, k, t, n."""
-    return np.stack([true & pred, pred, true, np.ones_like(true)]).astype(np.float64)
 
 
 def _column(labels: Any) -> Any:

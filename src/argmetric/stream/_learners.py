@@ -34,11 +34,9 @@ class SparseRows:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.indptr.size - 1
 
     def __getitem__(self, part: slice) -> SparseRows:
-        """Some rows, without a copy."""
         ends = self.indptr[part.start : part.stop + 1]
         return SparseRows(ends, self.indices, self.data)
 
@@ -47,7 +45,6 @@ FeatureRows = Floats | SparseRows
 
 
 def count_rows(rows: FeatureRows) -> int:
-    """Number of rows of either kind."""
     return rows.n if isinstance(rows, SparseRows) else rows.shape[0]
 
 
@@ -124,7 +121,6 @@ class Learner:
 
     @property
     def kernels(self) -> ModuleType:
-        """The kernel file that runs it."""
         if self.name in OWN_DECISION:
             from argmetric.stream.kernels import stream_baselines
 
@@ -132,7 +128,6 @@ class Learner:
         return self.slots
 
     def init(self, metric: Metric, n_features: int) -> ModelState:
-        """Arrays before the first row."""
         kernels, slots = self.kernels, self.slots
         model = np.zeros(kernels.MODEL)
         model[slots.RATE] = 1.0 if self.step is None else self.step

@@ -45,7 +45,6 @@ class WaitingRows:
         return ids
 
     def expire(self, most: int) -> tuple[SparseRows, BinaryLabels] | None:
-        """Take out the oldest rows beyond `most`."""
         extra = len(self.rows) - most
         if extra <= 0:
             return None
@@ -72,11 +71,9 @@ class WaitingRows:
         return np.array([key in self.rows for key in keys], dtype=bool)
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
-        """Take rows out, in the order of the ids."""
         return _stacked([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Plain arrays of everything that waits."""
         rows, labels = _stacked(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
@@ -141,21 +138,9 @@ class StreamModel:
     """A learner and its threshold, and all that they have learned from a stream.
 
     It takes rows in the types of the kernels and labels 0 and 1, both checked before,
-    and knows neither classes nor names of features.
-
-    Parameters
-    ----------
-    metric : Metric
-        What predictions are judged by.
-    learner : Learner
-        How the probability is learned.
-    rule : ThresholdRule, optional
-        How the threshold is learned; None where the learner carries its own decision.
-    n_features : int, default=0
-        Columns to make room for; `grow` makes room for more.
-    detector : Detector, optional
-        Is fed 1 for every error and 0 for every hit; at a drift the rule starts anew
-        and the learner takes large steps again.
+    and knows neither classes nor names of features. Without a `rule` the learner
+    carries its own decision. The `detector` is fed 1 for every error and 0 for every
+    hit; at a drift the rule starts anew and the learner takes large steps again.
     """
 
     def __init__(
@@ -197,7 +182,6 @@ class StreamModel:
         return labels, logits
 
     def grow(self, n_features: int) -> None:
-        """Make room for more columns."""
         self.state.grow(self.learner, n_features)
 
     def _block(
@@ -310,12 +294,10 @@ class StreamModel:
         return self.learner.own_threshold(self.state)
 
     def coefficients(self, n_features: int) -> Floats:
-        """Intercept and weights of the log-odds."""
         return self.learner.coefficients(self.state, n_features)
 
     @property
     def n_seen(self) -> int:
-        """Rows learned from."""
         return int(self.state.model[self.learner.slots.STEPS])
 
     @property
@@ -333,7 +315,6 @@ class StreamModel:
         return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Rule and learner as plain arrays; the rows that wait give their own."""
         model, weights, history = (array.copy() for array in self.state.arrays)
         return {
             "rule": self.rule_state.copy(),
@@ -345,8 +326,20 @@ class StreamModel:
     def take_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
     ) -> None:
-        """Go on from `to_arrays`, and from the rows that waited, if there are any."""
-        self._check_shapes(arrays, n_features)
+        """Go on from `to_arrays`, and from the rows that waited, if there are any.
+
+        Arrays that compiled code would read beyond their ends are refused.
+        """
+        own = self.to_arrays()
+        needed = own.pop("weights").shape
+        right = all(np.shape(arrays[name]) == one.shape for name, one in own.items())
+        given, axis = np.shape(arrays["weights"]), int(not self.learner.features_first)
+        right = right and len(given) == 2 and given[1 - axis] == needed[1 - axis]
+        if not (right and given[axis] > n_features):
+            raise ValueError(
+                "arrays of the state have other shapes: is it damaged, or of another "
+                "version of argmetric?"
+            )
         history = arrays["history"]
         self.rule_state = np.array(arrays["rule"], dtype=np.float64)
         found = (arrays[name] for name in ("model", "weights", "history"))
@@ -354,22 +347,3 @@ class StreamModel:
         if not 0 <= self.state.model[self.learner.slots.LENGTH] < len(history):
             raise ValueError("the length of its history is not that of the array")
         self.waiting = WaitingRows.from_arrays(arrays, n_features)
-
-    def _check_shapes(
-        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
-    ) -> None:
-        """Refuse arrays that compiled code would read beyond their ends."""
-        own = self.to_arrays()
-        needed = own.pop("weights").shape
-        right = all(np.shape(arrays[name]) == one.shape for name, one in own.items())
-        given, axis = np.shape(arrays["weights"]), int(not self.learner.features_first)
-        if not (
-            right
-            and len(given) == 2
-            and given[1 - axis] == needed[1 - axis]
-            and given[axis] > n_features
-        ):
-            raise ValueError(
-                "arrays of the state have other shapes: is it damaged, or of another "
-                "version of argmetric?"
-            )

@@ -31,7 +31,6 @@ class StreamClasses:
 
     @property
     def known(self) -> bool:
-        """Whether both classes are."""
         return self.positive is not None and self.negative is not None
 
     def of(self, label: str) -> int | None:
@@ -114,12 +113,10 @@ class RowLayout:
     delimiter: str = ","  # between its cells
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
         return asdict(self) | {"names": list(self.names), "columns": list(self.columns)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RowLayout:
-        """Return what `to_dict` described."""
         names, columns = tuple(values["names"]), tuple(values["columns"])
         return cls(**(values | {"names": names, "columns": columns}))
 

@@ -102,7 +102,6 @@ def label_texts(column: Any) -> tuple[Any, list[str]]:
 
 
 def label_text(value: Any) -> str:
-    """Return a label as the text that stands for it in all formats."""
     if value is None:
         return ""
     if isinstance(value, bool):

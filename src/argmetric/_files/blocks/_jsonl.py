@@ -90,7 +90,12 @@ class JsonRows(TextRows):
             labels = flat(table.column(target))
             if pa.types.is_timestamp(labels.type):
                 return None
-        X, usable = self._hashed(table) if self._bits else self._dense(table)
+        if self._bits:
+            X, usable = self._hashed(table)
+        else:
+            columns = [table.column(name) for name in self.layout.names]
+            X, bad = dense(columns, table.num_rows)
+            usable = ~bad.any(axis=1)
         if usable is None:
             return None
         if not (self._bits or target is None):
@@ -123,11 +128,6 @@ class JsonRows(TextRows):
             )
         except pa.ArrowException:
             return None
-
-    def _dense(self, table: Any) -> tuple[Any, Any]:
-        columns = [table.column(name) for name in self.layout.names]
-        X, bad = dense(columns, table.num_rows)
-        return X, ~bad.any(axis=1)
 
     def _hashed(self, table: Any) -> tuple[Any, Any]:
         n_rows, other = table.num_rows, {*self.request.drop, self.layout.target}

@@ -78,7 +78,6 @@ class TextRows:
         raise NotImplementedError
 
     def stacked(self, rows: list[Any]) -> Any:
-        """Return the features of rows as a matrix."""
         return np.array(rows, np.float64).reshape(len(rows), self.layout.n_features)
 
     def blocks(self) -> Blocks:
@@ -113,7 +112,6 @@ class TextRows:
     def _blocks(
         self, piece: bytes, place: Place, newlines: Any, starts: Any, ends: Any
     ) -> Blocks:
-        """Blocks of a piece."""
         X, y, good = self._quickly(piece, starts, ends)
         rows: list[Any] = []
         labels: list[int] = []

@@ -87,7 +87,6 @@ def _shown(value: Any) -> str:
 
 
 def checkpoint_files(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the newest first."""
     names = sorted(os.listdir(folder), reverse=True)
     return [folder / name for name in names if _NAME.fullmatch(name)]
 

@@ -241,7 +241,6 @@ def _check_options(o: Given, metric: Metric) -> None:
 def _told(
     run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Given
 ) -> int:
-    """Tell what a pass over a stream found."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
     values: _report.Values = {
