@@ -25,18 +25,18 @@ _THREAD_BYTES = 1 << 20  # parsed by one of several threads
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """A file, and lines and bytes of it before a piece."""
 
     name: str
     lines: int = 0
     offset: int = 0
 
-    def plus(self, lines: int, size: int) -> Place:
+    def plus(self, lines: int, size: int) -> TextPlace:
         """Return the place so many lines and bytes later."""
-        return Place(self.name, self.lines + lines, self.offset + size)
+        return TextPlace(self.name, self.lines + lines, self.offset + size)
 
-    def behind(self, data: bytes) -> Place:
+    def behind(self, data: bytes) -> TextPlace:
         lines = np.count_nonzero(
             np.frombuffer(data, np.uint8) == 10
         )  # not `count`: slow
@@ -190,7 +190,7 @@ def parse(
 
 
 def text_columns(
-    data: bytes, names: list[str], chosen: list[str], delimiter: str, place: Place
+    data: bytes, names: list[str], chosen: list[str], delimiter: str, place: TextPlace
 ) -> Any:
     """Return every cell as the text it is; what a column means is decided later."""
     numbers = range(len(names)) if chosen == names else map(names.index, chosen)
@@ -213,7 +213,7 @@ def text_columns(
     return table.rename_columns(chosen)
 
 
-def _refuse_ragged(data: bytes, width: int, mark: str, place: Place) -> None:
+def _refuse_ragged(data: bytes, width: int, mark: str, place: TextPlace) -> None:
     """Refuse the first row with more or fewer cells than the header, by its line."""
     text = StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(text, delimiter=mark)
@@ -237,7 +237,7 @@ def refuse_endless(cell: str, data: bytes, where: str) -> None:
         raise DataError(f"{where} opens a quote that never closes")
 
 
-def refuse_long_line(data: bytes, most: int, place: Place) -> None:
+def refuse_long_line(data: bytes, most: int, place: TextPlace) -> None:
     """Refuse a line that readers would copy several times over."""
     start = 0
     while len(data) - start > most:
@@ -251,7 +251,7 @@ def refuse_long_line(data: bytes, most: int, place: Place) -> None:
         start = end + 1
 
 
-def json_columns(data: bytes, place: Place) -> tuple[Any, Any]:
+def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
     """Return the columns of JSON lines, and the lines without blank ones."""
     import pyarrow.compute as pc
 
@@ -301,7 +301,7 @@ def _as_text(type_: Any) -> Any:
     return type_
 
 
-def _mixed_columns(lines: Any, place: Place) -> Any:
+def _mixed_columns(lines: Any, place: TextPlace) -> Any:
     """Read what has no single type; such columns become text, to be judged if used."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):

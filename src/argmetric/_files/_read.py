@@ -31,7 +31,7 @@ from argmetric._files._formats import (
     without_codec,
 )
 from argmetric._files._parse import (
-    Place,
+    TextPlace,
     delimiter_in,
     header,
     pieces,
@@ -177,7 +177,7 @@ def _typed_tables(
 
 def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
-) -> Iterator[tuple[bytes, Place]]:
+) -> Iterator[tuple[bytes, TextPlace]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
@@ -193,7 +193,7 @@ def _text(
         parts = (piece for piece, _ in pieces(read, mark, size, most))
     else:
         parts = [source.all() if utf8 else head]
-    place = Place(name)
+    place = TextPlace(name)
     for piece in parts:
         refuse_long_line(piece, max_line, place)
         yield piece, place

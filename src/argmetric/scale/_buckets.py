@@ -24,7 +24,7 @@ from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
 from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
-from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
+from argmetric.scale._sources import InputFile, batches_of, is_arrow, naming, opened
 from argmetric.scale._tasks import (
     Found,
     PieceTask,
@@ -199,7 +199,7 @@ def append(
         return pa.array(part)
 
     added = pa.field(column, pa.int64())
-    with written_again(source, target, added, labels, rows) as on_disk:
+    with file_with_column(source, target, added, labels, rows) as on_disk:
         require_same("append", source.path, before, after)
         written = Tally(on_disk, before.checksum)
         require_same("append", source.path, before, written)
@@ -207,8 +207,8 @@ def append(
 
 
 @contextlib.contextmanager
-def written_again(
-    source: Source, target: str, added: Any, labels: Callable[[Any], Any], rows: int
+def file_with_column(
+    source: InputFile, target: str, added: Any, labels: Callable[[Any], Any], rows: int
 ) -> Iterator[int]:
     """Write a file with one more column; it gets its name after the block.
 
@@ -226,7 +226,7 @@ def written_again(
         if writer is None:
             writer = _writer(made, _schema(source).append(added), source)
         writer.close()
-        with told_of(made), opened(made) as place:
+        with naming(made), opened(made) as place:
             on_disk = int(pq.ParquetFile(place).metadata.num_rows)
         yield on_disk
         os.replace(made, target)
@@ -239,7 +239,7 @@ def written_again(
 
 
 def labeller(
-    source: Source, decided: Labelling
+    source: InputFile, decided: Labelling
 ) -> Callable[[Floats], npt.NDArray[np.int8]]:
     """What gives the labels of the next rows, with their scores, whenever called."""
     if isinstance(decided, VectorCut):
@@ -261,7 +261,7 @@ def labeller(
     return by_row
 
 
-def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
+def labels_of(source: InputFile, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
     """Labels of all rows of a file, gathered from the buckets."""
     labels = np.full(source.rows, UNDECIDED, dtype=np.int8)
     for one in decided:
@@ -281,17 +281,17 @@ def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.in
     return labels
 
 
-def _schema(source: Source) -> Any:
+def _schema(source: InputFile) -> Any:
     if source.partition is not None:
         return source.partition.schema
-    with told_of(source.path), opened(source.path) as place:
+    with naming(source.path), opened(source.path) as place:
         if is_arrow(source.path):
             with pa.ipc.open_file(place) as reader:
                 return reader.schema
         return pq.read_schema(place)
 
 
-def _writer(path: str, schema: Any, source: Source) -> Any:
+def _writer(path: str, schema: Any, source: InputFile) -> Any:
     how: dict[str, Any] = {}
     if source.packing is not None:  # Arrow files become what Parquet files are
         compression, helped = source.packing

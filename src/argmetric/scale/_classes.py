@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_class_reference
 from argmetric._classes import (
     ActualClassScore,
@@ -28,7 +27,7 @@ from argmetric._input.types import Floats, Integers
 from argmetric._results.saving import plain
 from argmetric._tune import MultiClassRule
 from argmetric.metrics import MetricLike, get_class_metric
-from argmetric.scale._buckets import written_again
+from argmetric.scale._buckets import file_with_column
 from argmetric.scale._columns import (
     LEAST_ROWS,
     FileBatch,
@@ -36,18 +35,15 @@ from argmetric.scale._columns import (
     WantedColumns,
     plain_labels,
 )
-from argmetric.scale._decide import identities, kept_or_cleaned, named, writing
+from argmetric.scale._decide import named, written
 from argmetric.scale._pieces import Piece
 from argmetric.scale._reading import reading
 from argmetric.scale._result import ScaledClassDecision
 from argmetric.scale._run import Run, task_of
-from argmetric.scale._sources import Source, batches_of
+from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale._tasks import (
     Found,
     Tally,
-    begin,
-    clean_up,
-    commit,
     require_all,
     require_read,
 )
@@ -139,50 +135,49 @@ def decide_classes(
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, scores="classes", added=added)
-    with writing(files, output, wanted) as run:
-        places, sampled = run.places, 0
+    sampled = 0
+
+    def prepare(run: Run) -> dict[str, Any]:
+        nonlocal rule, sampled
         if rule is None:
             cells = run.memory // (CELL_BYTES * len(columns))
-            size = min(run.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
+            sampled = min(run.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
             rng = np.random.default_rng(random_state)
-            rows = np.sort(rng.choice(run.n, size, replace=False, shuffle=False))
+            rows = np.sort(rng.choice(run.n, sampled, replace=False, shuffle=False))
             (p,) = run.picked("sample", rows, _values)
             kept: dict[str, Any] = {"classes": names, "calibrator": found}
             rule = decide_in_memory(p, metric, **words, **kept).rule
-            sampled = p.shape[0]
         if rule is None:
             raise ValueError(
                 f"{of_metric.name} has no rule of weights and offsets: pass rule="
             )
-        plan: dict[str, Any] = {
-            "argmetric": __version__,
+        return {
             "metric": of_metric.name,
             "options": [plain(rule.weights), plain(rule.offsets)],
             "calibrator": named(rule.calibrator),
             "columns": [columns, list(map(repr, names)), added],
-            "files": identities(run.sources),
         }
-        with kept_or_cleaned(places):
-            plan = begin(places, plan, resume=resume)
-            counts, tables = _label_files(run, rule, added)
-            expected, most_probable = map(float, of_metric.score(tables))
-            answer = ScaledClassDecision(
-                output=places.output,
-                classes=names,
-                n=run.n,
-                n_files=len(run.sources),
-                counts=counts,
-                expected_confusion=tables[0],
-                expected=expected,
-                most_probable=most_probable,
-                rule=rule,
-                n_sampled=sampled,
-                metric=of_metric,
-                skipped=tuple(run.skipped),
-            )
-            commit(places, {**answer.to_dict(), "run": plan["run"]})
-        clean_up(places)
-    return answer
+
+    def work(run: Run, plan: dict[str, Any]) -> ScaledClassDecision:
+        assert rule is not None
+        counts, tables = _label_files(run, rule, added)
+        expected, most_probable = map(float, of_metric.score(tables))
+        return ScaledClassDecision(
+            output=run.places.output,
+            classes=names,
+            n=run.n,
+            n_files=len(run.sources),
+            counts=counts,
+            expected_confusion=tables[0],
+            expected=expected,
+            most_probable=most_probable,
+            rule=rule,
+            n_sampled=sampled,
+            metric=of_metric,
+            skipped=tuple(run.skipped),
+        )
+
+    return written(files, output, wanted, resume, prepare, work)
 
 
 def _values(batch: FileBatch) -> list[Floats]:
@@ -244,7 +239,7 @@ def _label_file(
     room = memory // (4 * source.row_bytes + CELL_BYTES * count)
     rows = max(min(room, columns.batch_rows), LEAST_ROWS)
     added = pa.field(column, names.type)
-    with written_again(source, target, added, labels, rows) as on_disk:
+    with file_with_column(source, target, added, labels, rows) as on_disk:
         for read in (first, on_disk):
             require_read("decide", source.path, Tally(source.rows), Tally(read))
     return {"tables": tables.tolist(), "counts": counts.tolist()}
@@ -327,7 +322,7 @@ def _pairs(
 
 
 def _coded(
-    batch: Any, column: str, source: Source, first: int, classes: Any
+    batch: Any, column: str, source: InputFile, first: int, classes: Any
 ) -> tuple[list[Any], Integers]:
     """Labels of a batch that begins at a row of a file, each once, and their rows."""
     labels = batch.column(column)

@@ -29,7 +29,7 @@ from argmetric._input.classes import check_class_probabilities
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
-from argmetric.scale._sources import Source, batches_of
+from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale._tasks import Tally, tally, tally_of
 
 LEAST_ROWS = 1 << 10  # of a batch
@@ -114,14 +114,14 @@ class UsedColumns:
     def of_labels(self) -> tuple[LabelColumn, ...]:
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
-    def names(self, source: Source) -> list[str]:
+    def names(self, source: InputFile) -> list[str]:
         """What is read of a file: folders such as day=3 are no columns of it."""
         labels = [one.column for one in self.of_labels]
         group = [] if self.group in source.keys else [self.group]
         found = [self.score, *labels, self.weight, *self.features, *group]
         return [name for name in found if name]
 
-    def values(self, record: Any, source: Source, first: int) -> Floats:
+    def values(self, record: Any, source: InputFile, first: int) -> Floats:
         """What a run needs of every row, checked.
 
         That is the features, or probabilities of classes; or the score, with a minus
@@ -173,7 +173,7 @@ def require(right: Booleans, values: Floats, place: str, first: int, rule: str) 
         raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
 
 
-def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColumns:
+def find_columns(source: InputFile, schema: Any, wanted: WantedColumns) -> UsedColumns:
     """The columns of one file that a verb asked for."""
     table = Table(schema.empty_table(), "parquet", source.path)
     defaults = {
@@ -232,7 +232,7 @@ def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColu
     )
 
 
-def kind_of_group(source: Source, schema: Any, group: str) -> str:
+def kind_of_group(source: InputFile, schema: Any, group: str) -> str:
     """What ids of a column, or of a folder, are in the pieces."""
     if group in source.keys:
         return "text"
@@ -305,7 +305,7 @@ class FileBatch:
     ids: Any = None  # their groups, an Arrow array
     record: Any = None  # what labels and weights are read from when they are asked for
     columns: UsedColumns = UsedColumns()
-    source: Source | None = None
+    source: InputFile | None = None
 
     @cached_property
     def positive(self) -> Booleans:
@@ -345,7 +345,7 @@ class FileBatch:
 
 
 def read_batches(
-    source: Source, columns: UsedColumns, rows: int
+    source: InputFile, columns: UsedColumns, rows: int
 ) -> Iterator[FileBatch]:
     """All rows of a file, in their order."""
     first = 0

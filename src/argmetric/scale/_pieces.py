@@ -23,7 +23,7 @@ from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
-from argmetric.scale._sources import Source, told_of
+from argmetric.scale._sources import InputFile, naming
 from argmetric.scale._tasks import (
     Found,
     Tally,
@@ -48,7 +48,7 @@ class Piece:
     """Rows of a file: some batches of its file of pieces, or all of the file itself."""
 
     file: int  # the number of the file
-    source: Source | None = None  # the file, where nothing was partitioned
+    source: InputFile | None = None  # the file, where nothing was partitioned
     pieces: str = ""  # the file of pieces
     batches: range = range(0)  # which of its batches, in the order of the rows
     rows: int = 0  # how many there are
@@ -118,7 +118,7 @@ def read_bucket(pieces: tuple[Piece, ...], columns: UsedColumns) -> Bucket:
 
 def chunks_of(piece: Piece) -> Iterator[Chunk]:
     """Row numbers, scores and ids of the batches of a piece."""
-    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+    with naming(piece.pieces), pa.OSFile(piece.pieces) as file:
         reader = pa.ipc.open_file(file)
         for i in piece.batches:
             rows, scores, ids = reader.get_batch(i).columns
@@ -130,7 +130,7 @@ def read_row_numbers(piece: Piece) -> Integers:
     if piece.source is not None:
         return np.arange(piece.source.rows)
     alone = pa.ipc.IpcReadOptions(included_fields=[0])
-    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+    with naming(piece.pieces), pa.OSFile(piece.pieces) as file:
         reader = pa.ipc.open_file(file, options=alone)
         parts = [reader.get_batch(i).column(0).to_numpy() for i in piece.batches]
     return np.concatenate(parts)

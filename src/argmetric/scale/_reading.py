@@ -39,7 +39,7 @@ from argmetric.scale._columns import (
 from argmetric.scale._executors import as_executor
 from argmetric.scale._pieces import Piece
 from argmetric.scale._run import Run, task_of
-from argmetric.scale._sources import Source, batches_of, find_files, look
+from argmetric.scale._sources import InputFile, batches_of, find_files, look
 from argmetric.scale._tasks import (
     Found,
     Places,
@@ -105,8 +105,8 @@ def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
 
     Files must agree on the columns; the first decides.
     """
-    sources: dict[int, Source] = {}
-    first: tuple[Source, Any, UsedColumns] | None = None
+    sources: dict[int, InputFile] = {}
+    first: tuple[InputFile, Any, UsedColumns] | None = None
     room = run.memory // HELD_SHARE
     parts = [
         files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
@@ -143,7 +143,7 @@ def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
 
 
 def _refuse_unlike(
-    source: Source, schema: Any, wanted: WantedColumns, first: Any
+    source: InputFile, schema: Any, wanted: WantedColumns, first: Any
 ) -> None:
     """Refuse a file that has not the columns of the first, in whatever order."""
     other, its_schema, its_columns = first

@@ -24,7 +24,7 @@ from argmetric.scale._pieces import (
     read_bucket,
     split,
 )
-from argmetric.scale._sources import OnError, Source
+from argmetric.scale._sources import InputFile, OnError
 from argmetric.scale._tasks import (
     Found,
     PieceTask,
@@ -128,7 +128,7 @@ class Run:
     places: Places
     report: Callable[[Progress], None] | None
     on_error: OnError
-    sources: dict[int, Source] = field(default_factory=dict)  # the files, by number
+    sources: dict[int, InputFile] = field(default_factory=dict)  # the files, by number
     columns: UsedColumns = field(default_factory=UsedColumns)  # what is read of them
     # what went in, by the number of the file
     tallies: dict[int, Tally] = field(default_factory=dict)

@@ -108,7 +108,7 @@ LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     """One input file, as it was when the run began."""
 
     path: str
@@ -248,7 +248,7 @@ def opened(path: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def told_of(path: str) -> Iterator[None]:
+def naming(path: str) -> Iterator[None]:
     """A DataError that names the file, where it cannot be read."""
     try:
         yield
@@ -267,17 +267,17 @@ def stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
+def look(item: tuple[str, str] | Partition) -> tuple[InputFile, Any]:
     """What the end of a file says of it, and its schema."""
     if isinstance(item, Partition):
         table = item.table()
         rows, used = table.num_rows, table.nbytes
         per_row = used // max(rows, 1) + 1
-        source = Source(item.path, item.name, {}, 0, 0, rows, per_row, item)
+        source = InputFile(item.path, item.name, {}, 0, 0, rows, per_row, item)
         return source, item.schema
     path, name = item
     packing = held = None
-    with told_of(path), opened(path) as place:
+    with naming(path), opened(path) as place:
         size, modified = stamp(path)
         if is_arrow(path):
             with pa.ipc.open_file(place) as reader:
@@ -300,7 +300,7 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
     per_row = used // max(rows, 1) + 1
     folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
     keys = {key: value for key, _, value in folders if key not in schema.names}
-    source = Source(
+    source = InputFile(
         path, name, keys, size, modified, rows, per_row, None, packing, held
     )
     return source, schema
@@ -341,7 +341,7 @@ def is_arrow(path: str) -> bool:
 
 
 def batches_of(
-    source: Source, columns: list[str] | None = None, rows: int = BATCH_ROWS
+    source: InputFile, columns: list[str] | None = None, rows: int = BATCH_ROWS
 ) -> Iterator[Any]:
     """Record batches of the columns (None: all) in the order of the rows."""
     if source.partition is not None:
@@ -349,12 +349,12 @@ def batches_of(
         part = table if columns is None else table.select(columns)
         yield from part.combine_chunks().to_batches(rows)
         return
-    with told_of(source.path):
+    with naming(source.path):
         if stamp(source.path) != (source.size, source.modified):
             raise DataError(f"{source.path} has changed since the run began")
     if source.held is not None:
         yield source.held if columns is None else source.held.select(columns)
         return
-    with told_of(source.path), opened(source.path) as place:
+    with naming(source.path), opened(source.path) as place:
         kind = "arrow" if is_arrow(source.path) else "parquet"
         yield from typed_batches(place, kind, lambda schema: columns, rows=rows)

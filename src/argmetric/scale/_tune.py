@@ -95,7 +95,7 @@ def tune(
     return tune_cuts(cells.cuts(), [chosen], settings, run.columns.truth.classes)[0]
 
 
-def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> ScoreCells:
+def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> LabelCells:
     """Cells of the rows, so many, whose keys lie between two, both included."""
     total = gathered_cells()
 
@@ -110,7 +110,7 @@ def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> Sco
     return cells
 
 
-def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
+def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> LabelCells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
     if run.n <= ROWS_SCANNED_WHOLE:
@@ -135,8 +135,8 @@ def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
 
 
 def _range_left(
-    cells: ScoreCells, metric: Metric, limits: RuleLimits, low: int, high: int
-) -> ScoreCells:
+    cells: LabelCells, metric: Metric, limits: RuleLimits, low: int, high: int
+) -> LabelCells:
     """Cells from the first to the last that can hold the best cut.
 
     One more on either side tells the scores between which the outermost cuts lie.
@@ -147,7 +147,7 @@ def _range_left(
     if not found.size:
         limits.allowed_cuts(cells.cuts())  # says what can be had
     part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-    return ScoreCells(*(values[part] for values in vars(cells).values()))
+    return LabelCells(*(values[part] for values in vars(cells).values()))
 
 
 # -- labelled scores in cells ------------------------------------------------------
@@ -157,7 +157,7 @@ def _range_left(
 
 
 @dataclass(frozen=True)
-class ScoreCells:
+class LabelCells:
     """Cells with rows in them, ascending."""
 
     scores: Floats  # the smallest score of each
@@ -180,15 +180,15 @@ class ScoreCells:
         )
         return Cuts(self.scores[::-1].copy(), tp, fp)
 
-    def replaced(self, inner: ScoreCells) -> ScoreCells:
+    def replaced(self, inner: LabelCells) -> LabelCells:
         """These cells, with finer ones in place of those that have the same rows."""
         before = self.last < inner.first[0]
         after = self.first > inner.last[-1]
         parts = zip(vars(self).values(), vars(inner).values(), strict=True)
-        return ScoreCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
+        return LabelCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
 
 
-def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
+def merged_cells(parts: list[LabelCells]) -> LabelCells:
     """Cells of all files; those with the same keys become one."""
     first = np.concatenate([part.first for part in parts])
     keys, place = np.unique(first, return_inverse=True)
@@ -201,10 +201,10 @@ def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
     scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
     np.minimum.at(scores, place, np.concatenate([part.scores for part in parts]))
     np.maximum.at(last, place, np.concatenate([part.last for part in parts]))
-    return ScoreCells(scores, keys, last, total("positive"), total("negative"))
+    return LabelCells(scores, keys, last, total("positive"), total("negative"))
 
 
-def gathered_cells() -> Gathered[ScoreCells]:
+def gathered_cells() -> Gathered[LabelCells]:
     """Cells to which those of more rows are added."""
     return Gathered(merged_cells, lambda cells: cells.scores.size)
 
@@ -230,7 +230,7 @@ def count_cells(
 
 def _cells_of(
     scores: Floats, keys: Hashes, positive: Booleans, low: int, shift: int | None
-) -> ScoreCells:
+) -> LabelCells:
     if shift is None:
         bins, width = keys, np.uint64(0)
     else:
@@ -242,4 +242,4 @@ def _cells_of(
     np.minimum.at(least, place, scores)
     hits = np.bincount(place, positive, first.size).astype(np.int64)
     rows: npt.NDArray[np.int64] = np.bincount(place, minlength=first.size)
-    return ScoreCells(least, first, first + width, hits, rows - hits)
+    return LabelCells(least, first, first + width, hits, rows - hits)

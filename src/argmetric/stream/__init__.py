@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argmetric.stream._history import StreamDisplay as StreamDisplay
     from argmetric.stream._history import StreamHistory as StreamHistory
     from argmetric.stream._history import alarms_in as alarms_in
-    from argmetric.stream._history import of_late as of_late
+    from argmetric.stream._history import recent_counts as recent_counts
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
@@ -52,7 +52,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_wrapper": ("OnlineThreshold",),
     },
     for_other_rooms={
-        "_history": ("Look", "StreamHistory", "alarms_in", "of_late"),
+        "_history": ("Look", "StreamHistory", "alarms_in", "recent_counts"),
         "_learners": ("Learner", "LearnerName"),
         "_model": ("StreamModel",),
         "_rules": ("RuleName",),

@@ -390,12 +390,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Floats:
         """Weights of the log-odds, of shape (1, n_features)."""
-        return self._coefficients(self._width())[None, 1:]
+        return np.asarray(self._coefficients(self._width())[None, 1:])
 
     @property
     def intercept_(self) -> Floats:
         """Constant of the log-odds, of shape (1,)."""
-        return self._coefficients(self._width())[:1]
+        return np.asarray(self._coefficients(self._width())[:1])
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything learned, as plain arrays (for `numpy.savez`).

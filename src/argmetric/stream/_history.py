@@ -312,7 +312,7 @@ class StreamDisplay(Display):
             n_seen=counts[3],
             threshold=threshold,
             score=np.atleast_1d(metric.value(*counts)),
-            recent=np.atleast_1d(metric.value(*of_late(counts))),
+            recent=np.atleast_1d(metric.value(*recent_counts(counts))),
             name=metric.name,
         )
 
@@ -338,7 +338,7 @@ class StreamDisplay(Display):
         return lines.get("score", lines.get("threshold"))
 
 
-def of_late(counts: Floats) -> Floats:
+def recent_counts(counts: Floats) -> Floats:
     """Counts of the rows between each moment and one before it.
 
     Parameters

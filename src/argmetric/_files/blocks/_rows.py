@@ -13,7 +13,7 @@ import numpy as np
 
 from argmetric._files import _source
 from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError
-from argmetric._files._parse import Place, pieces, row_ends
+from argmetric._files._parse import TextPlace, pieces, row_ends
 from argmetric._files.blocks import _base
 from argmetric._files.blocks._base import (
     BadRowError,
@@ -83,7 +83,7 @@ class TextRows:
     def blocks(self) -> Blocks:
         """Yield blocks until the input ends; a bad row is skipped, or raised."""
         source = self.source
-        place = Place(self.name, self.position.lines, self.position.offset)
+        place = TextPlace(self.name, self.position.lines, self.position.offset)
         for piece, ends in pieces(
             source.read,
             self.delimiter,
@@ -110,7 +110,7 @@ class TextRows:
             place = place.plus(newlines.size, len(piece))
 
     def _blocks(
-        self, piece: bytes, place: Place, newlines: Any, starts: Any, ends: Any
+        self, piece: bytes, place: TextPlace, newlines: Any, starts: Any, ends: Any
     ) -> Blocks:
         X, y, good = self._quickly(piece, starts, ends)
         rows: list[Any] = []
