@@ -286,7 +286,7 @@ def test_groups_of_jsonl_are_those_of_one_piece(monkeypatch, ids, packed):
 
     whole = named([aio.read_table(name)])
     assert whole == named(blocks())
-    monkeypatch.setattr(_read, "BLOCK_BYTES", 30)
+    monkeypatch.setattr("argmetric._files._read.BLOCK_BYTES", 30)
     assert len(blocks()) > len(ids)
     assert whole == named(blocks())
 
@@ -297,7 +297,7 @@ def test_blocks_are_the_table(monkeypatch, format):
     table = aio.read_table(put("in.csv", "\n".join(["id,score,note", *rows])))
     aio.write_table(table, f"rows.{format}")
     whole = aio.read_table(f"rows.{format}").columns.select(["note", "score"])
-    monkeypatch.setattr(_read, "BLOCK_BYTES", 100)
+    monkeypatch.setattr("argmetric._files._read.BLOCK_BYTES", 100)
     blocks = list(aio.read_blocks(f"rows.{format}", lambda table: ["note", "score"]))
     assert [t.first for t in blocks][:1] == [0]
     assert blocks[-1].first + blocks[-1].n_rows == 50
@@ -357,7 +357,7 @@ def test_a_slow_pipe_is_read_in_few_pieces(monkeypatch):
         parsed.append(len(given[0]))
         return whole(*given)
 
-    monkeypatch.setattr(_read, "text_columns", counted)
+    monkeypatch.setattr("argmetric._files._read.text_columns", counted)
     write = "(echo score,label; for i in 1 2 3 4 5; do sleep 0.02; echo 0.$i,1; done)"
     with subprocess.Popen(["sh", "-c", f"{write} > pipe"]):
         table = aio.read_table("pipe")
@@ -461,7 +461,7 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(monkeypatch):
         stream.write(b"half of it")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_write, "_write_lines", full)
+    monkeypatch.setattr("argmetric._files._write._write_lines", full)
     with pytest.raises(aio.DataError) as caught:
         aio.write_table(table, "out.csv")
     assert str(caught.value) == "cannot write out.csv: No space left on device"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
-from argmetric._files import _parse, _source
+from argmetric._files import _parse
 from argmetric._files.blocks import BadRowError, Request, open_rows
 from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
 from argmetric._text.corpus.files import read_sentences
@@ -98,8 +98,8 @@ def test_saved_values_and_sentences_of_20_000_levels_are_refused():
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 def test_what_unpacks_to_far_more_is_refused_on_the_way(codec, monkeypatch):
-    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", 1 << 16)
-    monkeypatch.setattr(_source, "PIECE", 1 << 14)
+    monkeypatch.setattr("argmetric._files._source.ALWAYS_UNPACKED", 1 << 16)
+    monkeypatch.setattr("argmetric._files._source.PIECE", 1 << 14)
     plain = b"score\n" + b"0.5\n" * 100_000
     data = pa.compress(plain, codec=codec, asbytes=True) if codec == "zstd" else None
     data = gzip.compress(plain) if data is None else data
@@ -109,7 +109,7 @@ def test_what_unpacks_to_far_more_is_refused_on_the_way(codec, monkeypatch):
     message = f"{name}: {len(data):,} bytes of {codec} unpack to more than 200 times"
     with pytest.raises(aio.DataError, match=re.escape(message)):
         aio.read_table(name)
-    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", len(plain))
+    monkeypatch.setattr("argmetric._files._source.ALWAYS_UNPACKED", len(plain))
     assert aio.read_table(name).n_rows == 100_000
 
 
@@ -182,7 +182,7 @@ def test_a_header_of_more_than_a_mebibyte(monkeypatch):
     names = ["score", *(f"{i:0>20000}" for i in range(60))]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 61) + "\n")
     assert aio.read_table("wide.csv").names == names
-    monkeypatch.setattr(_parse, "MAX_COLUMNS", 60)
+    monkeypatch.setattr("argmetric._files._parse.MAX_COLUMNS", 60)
     message = "wide.csv has 61 columns; at most 60 are read"
     with pytest.raises(aio.DataError, match=message):
         aio.read_table("wide.csv")

@@ -6,7 +6,6 @@ import pytest
 
 import argmetric as am
 import opened
-from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
 from argmetric.scale._calibrate import drawn_rows
 from scale_data import write_parts
@@ -90,7 +89,7 @@ def test_scores_on_another_scale_have_the_ends_of_memory(files):
 )
 @pytest.mark.parametrize("kind", ["plain", "ends", "weights"])
 def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
     y, p, w = made(ends=kind == "ends")
     weight = w if kind == "weights" else None
     found = opened.calibrate(
@@ -101,7 +100,7 @@ def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
 
 
 def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
     y, p, _ = made(digits=3)
     folder = files(y, p)
     for method in ("spline", "isotonic"):
@@ -111,8 +110,10 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
 
 @pytest.mark.parametrize("method", ["spline", "auto"])
 def test_the_map_is_the_same_for_any_files(tmp_path, monkeypatch, method):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(calibrate_stage, "ROWS_COMPARED", 1000)  # drawn of each class
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr(
+        "argmetric.scale._calibrate.ROWS_COMPARED", 1000
+    )  # drawn of each class
     y, p, w = made()
     table = pa.table({"label": y, "score": p, "w": w})
     one = write_parts(tmp_path / "one", table, [])
@@ -155,8 +156,8 @@ def test_auto_chooses_as_in_memory(files, weight):
 
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weight):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(calibrate_stage, "BINS", 1 << 5)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.BINS", 1 << 5)
     y, p, w = made(ends=True)
     weights = np.ones(N) if weight is None else w
     with np.errstate(divide="ignore"):
@@ -188,10 +189,10 @@ def test_refusals_are_those_of_memory(files, tmp_path):
     with pytest.raises(ValueError, match="label of positive weight is 1"):
         opened.calibrate(write_parts(tmp_path / "one", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "w": np.where(np.arange(N) == 10, -1.0, w)})
-    with pytest.raises(DataError, match="column 'w' is -1 at row 1: weights are"):
+    with pytest.raises(ValueError, match="column 'w' is -1 at row 1: weights are"):
         opened.calibrate(write_parts(tmp_path / "below", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "note": ["x"] * N})
-    with pytest.raises(DataError, match="column 'note' holds string, not numbers"):
+    with pytest.raises(ValueError, match="column 'note' holds string, not numbers"):
         opened.calibrate(write_parts(tmp_path / "text", table, []), weight="note")
     table = pa.table({"label": y, "p": p.round()})
     folder = write_parts(tmp_path / "sure", table, [])
@@ -213,12 +214,12 @@ def test_the_check_is_that_of_memory(kind, tmp_path):
 
 
 def test_a_check_of_many_rows_is_one_of_a_sample_that_is_asked_for(files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_CHECKED_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_CHECKED_ROWS", 1000)
     y, p, _ = made()
     folder = files(y, p, np.arange(N) // 10)
-    with pytest.raises(DataError, match=r"8,000 rows are too many.*n_sample=1000000"):
+    with pytest.raises(ValueError, match=r"8,000 rows are too many.*n_sample=1000000"):
         opened.calibration_check(folder)
-    with pytest.raises(DataError, match="a sample of rows has no whole groups"):
+    with pytest.raises(ValueError, match="a sample of rows has no whole groups"):
         opened.calibration_check(folder, group="w", n_sample=2000)
     rows = drawn_rows(N, 2000, np.random.default_rng(7))
     words = {"n_bootstrap": 20, "random_state": 7}

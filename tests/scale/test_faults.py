@@ -10,7 +10,6 @@ import pytest
 import argmetric as am
 import opened
 from argmetric.scale import _buckets as bucket_stage
-from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale._tasks import claimed, places_of
 from opened import decide
@@ -33,7 +32,7 @@ def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
         rows, scores, ids = chunk
         return real(writer, (rows[1:], scores[1:], ids[1:]), codes[1:], parts)
 
-    monkeypatch.setattr(pieces_stage, "write_chunk", lossy)
+    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", lossy)
     with pytest.raises(
         ValueError, match=r"^partition: .*part-000\.parquet: 800 rows went in and 799"
     ):
@@ -49,18 +48,21 @@ def test_scores_that_a_partition_changes_are_noticed(files, monkeypatch):
         rows, scores, ids = chunk
         return real(writer, (rows, np.where(rows == 5, 0.5, scores), ids), codes, parts)
 
-    monkeypatch.setattr(pieces_stage, "write_chunk", changed)
+    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", changed)
     with pytest.raises(ValueError, match=r"^decide: .*part-000\.parquet: .*other scor"):
         decide_by_user(files)
 
 
 def test_labels_that_are_lost_are_missed(files, monkeypatch):
     real = bucket_stage.write_labels
-    monkeypatch.setattr(bucket_stage, "write_labels", lambda p, y: real(p, y[:-1]))
+    monkeypatch.setattr(
+        "argmetric.scale._buckets.write_labels", lambda p, y: real(p, y[:-1])
+    )
     with pytest.raises(ValueError, match=r"^append: .*labels for .*rows of"):
         decide_by_user(files)
     monkeypatch.setattr(
-        bucket_stage, "write_labels", lambda p, y: real(p, np.full_like(y, -1))
+        "argmetric.scale._buckets.write_labels",
+        lambda p, y: real(p, np.full_like(y, -1)),
     )
     with pytest.raises(ValueError, match=r"^append: 800 rows .* have no decision"):
         decide_by_user(files)
@@ -73,7 +75,7 @@ def test_rows_that_change_while_they_are_written_are_noticed(files, monkeypatch)
         for batch in real(source, columns, rows):
             yield batch.slice(0, batch.num_rows - 1)
 
-    monkeypatch.setattr(bucket_stage, "batches_of", short)
+    monkeypatch.setattr("argmetric.scale._buckets.batches_of", short)
     with pytest.raises(ValueError, match=r"^append: .*800 rows went in and 799 came"):
         decide_by_user(files)
     assert not files[2].exists()
@@ -258,7 +260,7 @@ def test_a_kill_during_the_clean_up_is_no_unfinished_decide_by_user(
 ):
     _, table, output = files
     with monkeypatch.context() as patched:
-        patched.setattr(decide_stage, "clean_up", lambda places: None)
+        patched.setattr("argmetric.scale._decide.clean_up", lambda places: None)
         decide_by_user(files, metric="recall")
     assert left_beside(output) == [".out.work"]
     decide_by_user(files, resume=resume)

@@ -15,7 +15,6 @@ import pytest
 from argmetric._results.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale._tasks import StageError
 from opened import evaluate
 from scale_data import (
     SMALL,
@@ -52,7 +51,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(
     with monkeypatch.context() as patched:
         patched.setattr(module, name, full_disk)
         with pytest.raises(
-            StageError, match=f"{stage} failed: .*No space left.*`resume` goes on"
+            ValueError, match=f"{stage} failed: .*No space left.*`resume` goes on"
         ):
             decide_by_user(files)
     assert not output.exists()
@@ -83,7 +82,7 @@ def test_writes_that_fail_leave_the_old_output(files, memory, stage):
     _, table, output = files
     decide_by_user(files, metric="recall")
     before = read_back(output)
-    with files_of(4000), pytest.raises(StageError, match=f"^{stage} failed: "):
+    with files_of(4000), pytest.raises(ValueError, match=f"^{stage} failed: "):
         decide_by_user(files, memory=memory)
     assert read_back(output).equals(before)
     decide_by_user(files, resume=True)
@@ -93,23 +92,23 @@ def test_writes_that_fail_leave_the_old_output(files, memory, stage):
 
 def test_what_is_done_is_not_done_again(files, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(bucket_stage, "_writer", full_disk)
-        with pytest.raises(StageError):
+        patched.setattr("argmetric.scale._buckets._writer", full_disk)
+        with pytest.raises(ValueError, match="No space left"):
             decide_by_user(files)
 
     def never(*_):
         raise AssertionError("done already")
 
-    monkeypatch.setattr(pieces_stage, "read_batches", never)
-    monkeypatch.setattr(pieces_stage, "chunks_of", never)
+    monkeypatch.setattr("argmetric.scale._pieces.read_batches", never)
+    monkeypatch.setattr("argmetric.scale._pieces.chunks_of", never)
     decide_by_user(files, resume=True)
     np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
 
 
 def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(bucket_stage, "write_labels", full_disk)
-        with pytest.raises(StageError):
+        patched.setattr("argmetric.scale._buckets.write_labels", full_disk)
+        with pytest.raises(ValueError, match="No space left"):
             decide_by_user(files, work_dir=tmp_path)
     piece = max(tmp_path.rglob("pieces/file-000001.arrow"))
     piece.write_bytes(piece.read_bytes()[:-20])

@@ -10,9 +10,7 @@ import pytest
 
 import argmetric as am
 from argmetric import scale
-from argmetric._files import DataError
 from argmetric.scale import Dask, Threads
-from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _sources as sources_stage
 from opened import calibrate, decide
 from scale_data import SMALL, by_user, decisions, read_back, scored, write_parts
@@ -68,7 +66,7 @@ def opens(monkeypatch):
         paths.append(path)
         return before(path)
 
-    monkeypatch.setattr(sources_stage, "opened", opened)
+    monkeypatch.setattr("argmetric.scale._sources.opened", opened)
     return paths
 
 
@@ -79,9 +77,9 @@ def test_tiny_files_are_read_once_while_there_is_room(
     tiny, opens, tmp_path, monkeypatch, held_rows, memory, times
 ):
     folder, table = tiny
-    monkeypatch.setattr(sources_stage, "HELD_ROWS", held_rows)
+    monkeypatch.setattr("argmetric.scale._sources.HELD_ROWS", held_rows)
     if memory:
-        monkeypatch.setattr(reading_stage, "HELD_SHARE", SMALL)
+        monkeypatch.setattr("argmetric.scale._reading.HELD_SHARE", SMALL)
     decide(folder, group="user", output=tmp_path / "out", memory=memory)
     assert len(opens) == times * 20
     assert set(opens) == {str(path) for path in folder.iterdir()}
@@ -188,7 +186,7 @@ def test_a_lost_scheduler_is_told_in_words(tiny, tmp_path):
             looks = function.__name__ == "_looked"
             return map(function, items) if looks else super().map(function, items)
 
-    with pytest.raises(DataError, match="decide failed: the Dask scheduler is lost"):
+    with pytest.raises(ValueError, match="decide failed: the Dask scheduler is lost"):
         decide(tiny[0], output=tmp_path / "out", executor=Lost())
 
 

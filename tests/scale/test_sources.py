@@ -7,13 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale._sources import find_files
+from argmetric import scale
 from opened import decide
 from scale_data import decisions, scored, write_parts
 
 
 def names(files):
-    return [name for _, name in find_files(files)]
+    return [name for _, name in scale.open(files).found]
 
 
 @pytest.fixture
@@ -40,7 +40,9 @@ def test_folders_patterns_and_lists(tree, monkeypatch):
     assert names(tree / "a" / "1.parquet") == ["1.parquet"]
     monkeypatch.chdir(tree)
     assert names("a") == ["1.parquet", "2.pq"]
-    assert [path for path, _ in find_files("a/1.*")] == [str(tree / "a" / "1.parquet")]
+    assert [path for path, _ in scale.open("a/1.*").found] == [
+        str(tree / "a" / "1.parquet")
+    ]
 
 
 def test_partitions_are_columns_and_stay_folders(tmp_path):

@@ -429,11 +429,11 @@ def test_overflow_is_not_silent():
 
 
 def test_the_extra_is_named_where_river_is_missing(monkeypatch):
-    from argmetric.stream import _river
+    from argmetric.stream import RiverClassifier
 
-    monkeypatch.setattr(_river, "_RiverBase", None)
+    monkeypatch.setattr("argmetric.stream._river._RiverBase", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[river\]'"):
-        _river.RiverClassifier()
+        RiverClassifier()
 
 
 def test_text_that_has_no_encoding_is_a_feature_like_others():

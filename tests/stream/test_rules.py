@@ -18,7 +18,6 @@ from argmetric.stream import (
     SFORule,
     get_rule,
 )
-from argmetric.stream._rule_base import level_form
 from argmetric.stream.kernels import rules as kernels
 from twins import stream as twin
 
@@ -102,8 +101,9 @@ def stream(name, n=420, seed=0):
 def twin_options(metric, b2=None):
     if b2 is not None:
         return {"b2": b2}
-    form = level_form(am.get_metric(metric))
-    return {"b2": None, "level": exact_level(metric), "start": form.start}
+    newton = NewtonRule()
+    start = newton.threshold_of(newton.init_state(metric))
+    return {"b2": None, "level": exact_level(metric), "start": start}
 
 
 def exact_level(metric):

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._files import _write
 from command import Ended
 
 skops = pytest.importorskip("skops.io")
@@ -223,7 +222,7 @@ def test_a_model_is_replaced_whole_or_not_at_all(
     def fail(handle):
         raise error
 
-    monkeypatch.setattr(_write.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     ended = run("train", "data.csv", "--model", "logistic", "-o", "m.skops")
     assert (ended.code, ended.err) == (code, message)
     assert Path("m.skops").read_text() == "old"
