@@ -1,7 +1,5 @@
 """A table to learn from, and what a saved model says of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ GROUP = np.array([f"g{i // 4}" for i in range(N)])
 WEIGHT = RNG.integers(1, 4, N)
 
 
-def write_csv(name: str, rows: slice = slice(None), **columns: Any) -> None:
+def write_csv(name, rows=slice(None), **columns):
     columns = columns or {
         "id": [f"u{i}" for i in range(N)],
         "age": ["" if i % 9 == 0 else a for i, a in enumerate(AGE)],
@@ -36,23 +34,23 @@ def write_csv(name: str, rows: slice = slice(None), **columns: Any) -> None:
     Path(name).write_text("\n".join(lines) + "\n")
 
 
-def column(path: str, name: str) -> list[Any]:
+def column(path, name):
     values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
     return values
 
 
-def words(text: str) -> str:
+def words(text):
     return " ".join(text.split())
 
 
 class model_of:  # noqa: N801
     """The methods of a saved model on the rows of a file."""
 
-    def __init__(self, path: str, file: str) -> None:
+    def __init__(self, path, file):
         self.saved = load_model(path)
         self.X = self.saved.features.matrix(aio.read_table(file))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return lambda *given, **how: getattr(self.saved.model, name)(
             self.X, *given, **how
         )

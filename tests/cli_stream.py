@@ -1,10 +1,7 @@
 """Rows of a stream in files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +15,7 @@ X = np.where(RNG.random((N, 5)) < 0.4, RNG.normal(size=(N, 5)).round(4), 0.0)
 Y = (RNG.random(N) < 1 / (1 + np.exp(1.5 - 2 * X[:, 0] + X[:, 1]))).astype(int)
 
 
-def svm_lines(X: Any = X, y: Any = Y) -> list[str]:
+def svm_lines(X=X, y=Y):
     return [
         f"{label} "
         + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value)
@@ -26,28 +23,26 @@ def svm_lines(X: Any = X, y: Any = Y) -> list[str]:
     ]
 
 
-def csv_lines(X: Any = X, y: Any = Y) -> list[str]:
-    rows = zip(X.tolist(), np.asarray(y).tolist(), strict=True)
-    return [
-        "a,b,c,d,e,y",
-        *(",".join(map(repr, row)) + f",{label}" for row, label in rows),
-    ]
+def csv_lines(X=X, y=Y, names=NAMES):
+    """Rows under a header, with labels at their end if there are some."""
+    cells = [list(map(repr, row)) for row in X.tolist()]
+    labels = [[]] * len(cells) if y is None else [[str(one)] for one in y]
+    lines = [",".join(row + label) for row, label in zip(cells, labels, strict=True)]
+    return [",".join([*names, *([] if y is None else "y")]), *lines]
 
 
-def json_lines(X: Any = X, y: Any = Y) -> list[str]:
-    rows = zip(X.tolist(), np.asarray(y).tolist(), strict=True)
-    return [
-        json.dumps({"y": label, **dict(zip(NAMES, row, strict=True))})
-        for row, label in rows
-    ]
+def json_lines(X=X, y=Y, names=NAMES):
+    rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    labels = [{}] * len(rows) if y is None else [{"y": int(one)} for one in y]
+    return [json.dumps(a | b) for a, b in zip(labels, rows, strict=True)]
 
 
-def write(name: str, lines: list[str], end: str = "\n") -> str:
+def write(name, lines, end="\n"):
     Path(name).write_text(end.join(lines) + end)
     return name
 
 
-def write_all() -> dict[str, str]:
+def write_all():
     """The same rows in every format."""
     columns = dict(zip(NAMES, X.T, strict=True))
     pq.write_table(pa.table({**columns, "y": Y}), "rows.parquet", row_group_size=150)
@@ -60,15 +55,15 @@ def write_all() -> dict[str, str]:
     }
 
 
-def read(name: str = "out.jsonl") -> list[dict[str, Any]]:
+def read(name="out.jsonl"):
     return [json.loads(line) for line in Path(name).read_text().splitlines()]
 
 
-def newest(folder: str = "kept") -> Any:
+def newest(folder="kept"):
     return read_checkpoint(sorted(Path(folder).glob("*.npz"))[-1])
 
 
-def same_state(one: Any, other: Any) -> None:
+def same_state(one, other):
     assert one.arrays.keys() == other.arrays.keys()
     for name, array in one.arrays.items():
         np.testing.assert_array_equal(array, other.arrays[name], strict=True)
@@ -78,5 +73,5 @@ def same_state(one: Any, other: Any) -> None:
         assert one.manifest[name] == other.manifest[name], name
 
 
-def names(folder: str = "kept") -> list[str]:
+def names(folder="kept"):
     return sorted(p.name for p in Path(folder).iterdir() if p.name != "lock")

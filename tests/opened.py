@@ -1,20 +1,16 @@
 """Verbs over files in one call: open the files, and call the verb."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Callable
-from typing import Any
 
 from argmetric import scale
 
 OPENING = tuple(inspect.signature(scale.open).parameters)[1:]
 
 
-def opened(verb: str) -> Callable[..., Any]:
+def opened(verb):
     """A function of files and of all words for `open` and for the verb."""
 
-    def call(files: Any, *values: Any, **words: Any) -> Any:
+    def call(files, *values, **words):
         how = {name: words.pop(name) for name in OPENING if name in words}
         return getattr(scale.open(files, **how), verb)(*values, **words)
 

@@ -7,6 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import argmetric as am
+from opened import decide
+
 SMALL = 200_000  # bytes: a thousand rows in a bucket
 
 
@@ -38,6 +41,18 @@ def read_back(output):
     """All rows of an output, file by file in order."""
     paths = sorted(Path(output).rglob("*.parquet"))
     return pa.concat_tables([pq.ParquetFile(path).read() for path in paths])
+
+
+def by_user(table):
+    """Labels of one call in memory, for the mean over users."""
+    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
+    return am.decide(p, groups=ids, average="groups").labels
+
+
+def decide_by_user(files, **words):
+    """Decide in many buckets; files are a folder, its rows and an output."""
+    how = {"group": "user", "output": files[2], "memory": SMALL}
+    return decide(files[0], **how | words)
 
 
 def decisions(output):

@@ -16,14 +16,14 @@ import pytest
 import argmetric as am
 from argmetric.cli._progress import stages
 from argmetric.scale import Progress
-from argmetric.scale._memory import LEAST_MEMORY
+from argmetric.scale._executors import LEAST_MEMORY
 from scale_data import decisions, left_beside, scored, write_parts
 
 
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
     """Let runs be granted so little that a few rows are many buckets."""
-    monkeypatch.setattr("argmetric.scale._memory.LEAST_MEMORY", 1)
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 1)
 
 
 @pytest.fixture
@@ -389,7 +389,7 @@ def test_one_file_is_read_as_its_size_says(run, rows, verb):
 @pytest.mark.parametrize("files", ["in", "in/part-000.parquet"])
 @pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
 def test_less_memory_than_a_run_takes(run, rows, verb, files, monkeypatch):
-    monkeypatch.setattr("argmetric.scale._memory.LEAST_MEMORY", LEAST_MEMORY)
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", LEAST_MEMORY)
     refused = run(verb, files, "--memory", "499MB")
     assert refused.code != 0
     assert "memory must be at least 500 MB, not '499MB'" in refused.err

@@ -1,10 +1,7 @@
 """``argmetric stream predict``: the model of a checkpoint on rows without labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,76 +9,49 @@ import pyarrow.parquet as pq
 import pytest
 
 from argmetric.stream import OnlineClassifier
-from command import Run
+from cli_stream import NAMES, N, X, Y, csv_lines, json_lines, read, svm_lines, write
 
-N, SEEN, NAMES = 400, 300, "abcd"
-RNG = np.random.default_rng(8)
-X = np.where(RNG.random((N, 4)) < 0.6, RNG.normal(size=(N, 4)).round(4), 0.0)
-Y = (RNG.random(N) < 1 / (1 + np.exp(1.0 - 2 * X[:, 0] + X[:, 1]))).astype(int)
-ORDER = "dxbac"  # of the columns of new rows, with one that was not there
-
-
-def learned() -> OnlineClassifier:
-    model = OnlineClassifier("f1")
-    model.progressive(X[:SEEN], Y[:SEEN], classes=[0, 1])
-    return model
-
-
-MODEL = learned()
+SEEN = 300
+ORDER = [3, 5, 1, 0, 2, 4]  # of the columns of new rows, with one that was not there
+NEW = np.column_stack([X[SEEN:], np.arange(N - SEEN)])[:, ORDER]
+NEW_NAMES = [f"{NAMES}x"[i] for i in ORDER]
+MODEL = OnlineClassifier("f1")
+MODEL.progressive(X[:SEEN], Y[:SEEN], classes=[0, 1])
 SCORES = MODEL.predict_proba(X[SEEN:])[:, 1]
 DECISIONS = MODEL.predict(X[SEEN:])
 
 
-def write_old(kind: str) -> str:
-    columns = dict(zip(NAMES, X[:SEEN].T, strict=True)) | {"y": Y[:SEEN]}
-    name = f"old.{kind}"
+def write_rows(name, X, y, names=NAMES):
+    """Rows in the format of the name; without labels libsvm text has any token."""
+    kind = name.rpartition(".")[2]
     if kind == "parquet":
-        pq.write_table(pa.table(columns), name)
+        labels = {} if y is None else {"y": y}
+        columns = dict(zip(names, X.T, strict=True))
+        pq.write_table(pa.table(columns | labels), name)
     elif kind == "svm":
-        Path(name).write_text(svm(X[:SEEN], Y[:SEEN].tolist()))
+        write(name, svm_lines(X, ["?"] * len(X) if y is None else y))
     else:
-        write_text(name, columns)
+        lines = csv_lines if kind == "csv" else json_lines
+        write(name, lines(X, y, names))
     return name
 
 
-def write_new(kind: str) -> str:
-    """Rows without labels; libsvm text has any token in its place."""
-    known = dict(zip(NAMES, X[SEEN:].T, strict=True)) | {"x": np.arange(N - SEEN)}
-    columns = {name: known[name] for name in ORDER}
-    name = f"new.{kind}"
-    if kind == "parquet":
-        pq.write_table(pa.table(columns), name)
-    elif kind == "svm":
-        Path(name).write_text(svm(X[SEEN:], ["?"] * (N - SEEN)))
-    else:
-        write_text(name, columns)
-    return name
+def write_old(kind):
+    return write_rows(f"old.{kind}", X[:SEEN], Y[:SEEN])
 
 
-def write_text(name: str, columns: dict[str, Any]) -> None:
-    rows = list(zip(*(values.tolist() for values in columns.values()), strict=True))
-    if name.endswith(".jsonl"):
-        lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
-    else:
-        lines = [",".join(columns), *(",".join(map(repr, row)) for row in rows)]
-    Path(name).write_text("\n".join([*lines, ""]))
+def write_new(kind):
+    if kind == "svm":
+        return write_rows("new.svm", X[SEEN:], None)
+    return write_rows(f"new.{kind}", NEW, None, NEW_NAMES)
 
 
-def svm(X: Any, labels: list[Any]) -> str:
-    rows = zip(labels, X.tolist(), strict=True)
-    cells = [
-        (label, [f"{j}:{value!r}" for j, value in enumerate(row, 1) if value])
-        for label, row in rows
-    ]
-    return "".join(f"{label} {' '.join(row)}\n" for label, row in cells)
-
-
-def train(run: Run, kind: str, *options: str) -> None:
+def train(run, kind, *options):
     ended = run("stream", write_old(kind), "--checkpoint", "kept", *options)
     assert ended.code == 0, ended.err
 
 
-def read(text: str) -> list[dict[str, Any]]:
+def parsed(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -95,12 +65,12 @@ def read(text: str) -> list[dict[str, Any]]:
         ("svm", "svm"),
     ],
 )
-def test_rows_without_labels_are_predicted(run: Run, old: str, new: str) -> None:
+def test_rows_without_labels_are_predicted(run, old, new):
     train(run, old)
     before = sorted(path.read_bytes() for path in Path("kept").iterdir())
     ended = run("stream", "predict", "kept", write_new(new), "-o", "out.jsonl")
     assert ended.code == 0, ended.err
-    rows = read(Path("out.jsonl").read_text())
+    rows = read("out.jsonl")
     assert [row["row"] for row in rows] == list(range(1, N - SEEN + 1))
     assert [row["decision"] for row in rows] == DECISIONS.tolist()
     assert [row["score"] for row in rows] == pytest.approx(SCORES.tolist(), rel=1e-9)
@@ -110,20 +80,19 @@ def test_rows_without_labels_are_predicted(run: Run, old: str, new: str) -> None
     assert sorted(path.read_bytes() for path in Path("kept").iterdir()) == before
 
 
-def test_hashed_keys_leave_the_label_out(run: Run) -> None:
+def test_hashed_keys_leave_the_label_out(run):
     train(run, "jsonl", "--hash-bits", "8", "--target", "y")
-    known = dict(zip(NAMES, X[SEEN:].T, strict=True))
-    write_text("plain.jsonl", known)
-    write_text("labelled.jsonl", known | {"y": Y[SEEN:]})
+    write_rows("plain.jsonl", X[SEEN:], None)
+    write_rows("labelled.jsonl", X[SEEN:], Y[SEEN:])
     plain, labelled = (
         run("stream", "predict", "kept", f"{name}.jsonl").out
         for name in ("plain", "labelled")
     )
     assert plain == labelled
-    assert len(read(plain)) == N - SEEN
+    assert len(parsed(plain)) == N - SEEN
 
 
-def test_one_checkpoint_is_a_file_and_classes_have_their_names(run: Run) -> None:
+def test_one_checkpoint_is_a_file_and_classes_have_their_names(run):
     text = Path(write_old("csv")).read_text().splitlines()
     named = [f"{line[:-1]}{'yes' if line[-1] == '1' else 'no'}" for line in text[1:]]
     Path("named.csv").write_text("\n".join([text[0], *named, ""]))
@@ -135,10 +104,10 @@ def test_one_checkpoint_is_a_file_and_classes_have_their_names(run: Run) -> None
     assert found["positives"] == DECISIONS.sum()
     assert found["checkpoint"] == str(path)
     expected = ["yes" if one else "no" for one in DECISIONS]
-    assert [row["decision"] for row in read(Path("o").read_text())] == expected
+    assert [row["decision"] for row in read("o")] == expected
 
 
-def test_what_cannot_be_predicted(run: Run) -> None:
+def test_what_cannot_be_predicted(run):
     train(run, "csv")
     new = write_new("csv")
     lines = Path(new).read_text().splitlines()
@@ -163,6 +132,6 @@ def test_what_cannot_be_predicted(run: Run) -> None:
     skip = "--on-error", "skip", "-o", "out.jsonl"
     ended = run("stream", "predict", "kept", "spoilt.csv", *skip)
     assert ended.code == 0
-    numbers = [row["row"] for row in read(Path("out.jsonl").read_text())]
+    numbers = [row["row"] for row in read("out.jsonl")]
     assert numbers == [1, 2, *range(4, N - SEEN + 1)]
     assert "skipped    1 bad row" in ended.err

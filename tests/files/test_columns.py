@@ -1,10 +1,7 @@
 """Columns: found by name, and judged as numbers, probabilities, labels or groups."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,35 +13,27 @@ from argmetric.cli._app import app
 from argmetric.cli._errors import with_flags
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, so that messages hold short names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def read_text(name, content):
+    Path(name).write_text(content)
+    return aio.read_table(name)
 
 
-def put(name: str, content: str | bytes) -> str:
-    data = content.encode() if isinstance(content, str) else content
-    Path(name).write_bytes(data)
-    return name
-
-
-def table_of(**columns: Any) -> aio.Table:
+def table_of(**columns):
     return aio.Table(pa.table(columns), "parquet", "t.parquet")
 
 
-def find_score(table: aio.Table, name: str | None = None) -> str:
+def find_score(table, name=None):
     names = aio.SCORE_NAMES
     return aio.find_column(table, name, names, what="score", role="score")
 
 
-def test_columns_by_name_and_by_default() -> None:
+def test_columns_by_name_and_by_default():
     table = table_of(id=["a"], Prob=[0.5], other=[1.0])
     assert find_score(table) == "Prob"
     assert find_score(table, "other") == "other"
 
 
-def test_two_candidates_are_never_guessed_between() -> None:
+def test_two_candidates_are_never_guessed_between():
     with pytest.raises(aio.DataError) as caught:
         find_score(table_of(score=[0.5], prob=[0.5]))
     assert str(caught.value) == (
@@ -53,7 +42,7 @@ def test_two_candidates_are_never_guessed_between() -> None:
     )
 
 
-def test_missing_columns_offer_the_nearest_names() -> None:
+def test_missing_columns_offer_the_nearest_names():
     table = table_of(model_score=[0.5], x=[1])
     with pytest.raises(aio.DataError) as caught:
         find_score(table, "Model_scor")
@@ -67,14 +56,14 @@ def test_missing_columns_offer_the_nearest_names() -> None:
     assert str(caught.value).endswith("pass `score=COLUMN` (columns: model_score, x)")
 
 
-def test_many_columns_are_listed_in_part() -> None:
+def test_many_columns_are_listed_in_part():
     table = table_of(**{f"c{i}": [0] for i in range(40)})
     with pytest.raises(aio.DataError, match=r"c10, c11, … 40 in all\)$"):
         aio.named_column(table, "zzz")
 
 
-def test_a_name_that_occurs_twice(folder: Path) -> None:
-    table = aio.read_table(put("in.csv", "score,x,score\n1,0,2\n"))
+def test_a_name_that_occurs_twice():
+    table = read_text("in.csv", "score,x,score\n1,0,2\n")
     told = r"^in.csv has 2 columns named 'score': columns 1 and 3; rename one$"
     with pytest.raises(aio.DataError, match=told):
         aio.named_column(table, "score")
@@ -82,28 +71,28 @@ def test_a_name_that_occurs_twice(folder: Path) -> None:
         find_score(table)
 
 
-def test_a_key_that_occurs_twice(folder: Path) -> None:
+def test_a_key_that_occurs_twice():
     content = '{"p": 0.1, "q": {"p": 1}}\n\n{"p": 0.2, "q": {"p": 2}, "p" : 0.3}\n'
-    table = aio.read_table(put("in.jsonl", content))
+    table = read_text("in.jsonl", content)
     with pytest.raises(aio.DataError, match=r"^in.jsonl, row 2: the key 'p' twice$"):
         aio.named_column(table, "p")
     assert aio.named_column(table, "q") == "q"
-    table = aio.read_table(put("in.jsonl", content.replace(', "p" : 0.3', "")))
+    table = read_text("in.jsonl", content.replace(', "p" : 0.3', ""))
     assert find_score(table) == "p"
 
 
-def test_missing_header_is_pointed_out(folder: Path) -> None:
-    table = aio.read_table(put("in.csv", "0.5,1\n0.25,0\n"))
+def test_missing_header_is_pointed_out():
+    table = read_text("in.csv", "0.5,1\n0.25,0\n")
     with pytest.raises(aio.DataError, match=r"the file needs a header line$"):
         find_score(table)
 
 
-def test_taken_columns_are_not_defaults() -> None:
+def test_taken_columns_are_not_defaults():
     table = table_of(y=[1], target=[0])
     assert aio.default_columns(table, aio.LABEL_NAMES, taken=["y"]) == ["target"]
 
 
-def test_new_column_needs_a_free_name_and_every_row() -> None:
+def test_new_column_needs_a_free_name_and_every_row():
     table = table_of(a=[1, 2])
     with pytest.raises(aio.DataError, match=r"^t.parquet already has a column 'a'$"):
         table.with_column("a", [1, 2])
@@ -129,13 +118,13 @@ COUNTED = "; rows are counted from 1, without the header"
     ],
     ids=["f8", "f4", "f2", "text", "large", "dictionary", "chunks", "slice", "decimal"],
 )
-def test_numbers_of_every_kind(values: Any) -> None:
+def test_numbers_of_every_kind(values):
     found = aio.numbers(table_of(s=values), "s")
     assert found.dtype == np.float64
     assert found.tolist() == [0.5, 1.0]
 
 
-def test_text_is_read_as_the_nearest_float() -> None:
+def test_text_is_read_as_the_nearest_float():
     texts = ["0.1", "1e-300", "0.30000000000000004", "4.9e-324", "1"]
     found = aio.numbers(table_of(s=texts), "s")
     assert found.tolist() == [float(text) for text in texts]
@@ -154,13 +143,13 @@ def test_text_is_read_as_the_nearest_float() -> None:
         (["x" * 99], "row 1: '" + "x" * 39 + "… is not a number"),
     ],
 )
-def test_no_number(values: list[Any], problem: str) -> None:
+def test_no_number(values, problem):
     with pytest.raises(aio.DataError) as caught:
         aio.numbers(table_of(s=values), "s")
     assert str(caught.value) == f"t.parquet: column 's', {problem}{COUNTED}"
 
 
-def test_types_that_are_no_numbers() -> None:
+def test_types_that_are_no_numbers():
     table = table_of(s=pa.array([0], pa.timestamp("s")))
     with pytest.raises(aio.DataError, match=r"column 's' holds timestamp\[s\], not"):
         aio.numbers(table, "s")
@@ -181,7 +170,7 @@ def test_types_that_are_no_numbers() -> None:
          "1.00001); probabilities are needed"),
     ],
 )  # fmt: skip
-def test_no_probability(values: list[float], problem: str) -> None:
+def test_no_probability(values, problem):
     table = table_of(s=values)
     with pytest.raises(aio.DataError) as caught:
         aio.probabilities(table, "s")
@@ -189,7 +178,7 @@ def test_no_probability(values: list[float], problem: str) -> None:
     assert aio.probabilities(table, "s", logits=True).tolist() == values
 
 
-def test_what_rounding_puts_outside_is_what_it_is_for_the_functions() -> None:
+def test_what_rounding_puts_outside_is_what_it_is_for_the_functions():
     values = [0.5, -1e-17, 1.0000001, 1.0 + 1e-6, -1e-6]
     read = aio.probabilities(table_of(s=values), "s")
     assert read.tolist() == [0.5, 0.0, 1.0, 1.0, 0.0]
@@ -223,7 +212,7 @@ def test_what_rounding_puts_outside_is_what_it_is_for_the_functions() -> None:
         ([1, 1], "0", [0, 0]),
     ],
 )
-def test_labels(values: list[Any], pos_label: str | None, expected: list[int]) -> None:
+def test_labels(values, pos_label, expected):
     found = aio.labels(table_of(y=values), "y", pos_label=pos_label)
     assert found.tolist() == expected
 
@@ -231,7 +220,7 @@ def test_labels(values: list[Any], pos_label: str | None, expected: list[int]) -
 @pytest.mark.parametrize(
     "values", [[1, None, 0], ["1", "", "0"], [1.0, float("nan"), 0.0], ["1", "NA", "0"]]
 )
-def test_labels_that_have_not_arrived(values: list[Any]) -> None:
+def test_labels_that_have_not_arrived(values):
     table = table_of(y=values)
     found = aio.labels(table, "y", missing=True)
     np.testing.assert_array_equal(found, [1, np.nan, 0])
@@ -260,13 +249,13 @@ def test_labels_that_have_not_arrived(values: list[Any]) -> None:
          "argmetric decide and evaluate take several classes with `one_label`"),
     ],
 )  # fmt: skip
-def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> None:
+def test_no_labels(values, pos_label, problem):
     with pytest.raises(aio.DataError) as caught:
         aio.labels(table_of(y=values), "y", pos_label=pos_label)
     assert str(caught.value) == f"t.parquet: column 'y' {problem}"
 
 
-def test_one_class_may_be_absent_where_that_says_nothing() -> None:
+def test_one_class_may_be_absent_where_that_says_nothing():
     table = table_of(y=["ham", None, "ham"])
     found = aio.labels(table, "y", pos_label="spam", missing=True)
     np.testing.assert_array_equal(found, [0, np.nan, 0])
@@ -274,7 +263,7 @@ def test_one_class_may_be_absent_where_that_says_nothing() -> None:
         aio.classes(table_of(y=["ham", "ham"]), "y", "spam")
 
 
-def test_groups_of_any_kind_in_any_order() -> None:
+def test_groups_of_any_kind_in_any_order():
     codes, ids = aio.groups(table_of(g=["b", "a", "b", "007"]), "g")
     assert codes.tolist() == [0, 1, 0, 2]
     assert ids == ["b", "a", "007"]
@@ -282,18 +271,18 @@ def test_groups_of_any_kind_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("gap", [None, "", " "])
-def test_rows_without_a_group(gap: str | None) -> None:
+def test_rows_without_a_group(gap):
     place = r"'g', row 2(: ' ')? is empty; every row needs a group"
     with pytest.raises(aio.DataError, match=place):
         aio.groups(table_of(g=["a", gap]), "g")
 
 
-def test_groups_that_cannot_be_told_apart() -> None:
+def test_groups_that_cannot_be_told_apart():
     with pytest.raises(aio.DataError, match=r"'g' holds list<.*cannot be told apart"):
         aio.groups(table_of(g=[[1], [2]]), "g")
 
 
-def test_errors_name_roles_and_the_command_line_its_flags() -> None:
+def test_errors_name_roles_and_the_command_line_its_flags():
     folder = Path(aio.__file__).parent
     flags = re.compile(r"--[a-z]|argmetric [a-z]+ -")
     spoken = [p.name for p in folder.rglob("*.py") if flags.search(p.read_text())]
@@ -304,7 +293,7 @@ def test_errors_name_roles_and_the_command_line_its_flags() -> None:
     assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
 
 
-def test_every_role_has_a_flag() -> None:
+def test_every_role_has_a_flag():
     known = {
         name
         for called, command in app.resolved_commands().items()

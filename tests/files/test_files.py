@@ -1,7 +1,5 @@
 """Reading, judging and writing rows: what goes in comes out, or nothing does."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io
@@ -12,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -25,31 +22,23 @@ from hypothesis import strategies as st
 from argmetric import _files as aio
 from argmetric._files import _read, _write
 from argmetric._files._arrow import text_array
-from argmetric._files._formats import sniff
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, so that messages hold short names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def put(name: str, content: str | bytes) -> str:
+def put(name, content):
     data = content.encode() if isinstance(content, str) else content
     Path(name).write_bytes(data)
     return name
 
 
-def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def feed(monkeypatch, data):
     stream = io.TextIOWrapper(io.BytesIO(data))
     monkeypatch.setattr(sys, "stdin", stream)
 
 
-def typed_table() -> pa.Table:
+def typed_table():
     return pa.table(
         {
             "id": pa.array(["007", "08", None], pa.string()),
@@ -65,7 +54,7 @@ def typed_table() -> pa.Table:
 # Round trips
 
 
-def test_csv_keeps_every_cell_as_it_was(folder: Path) -> None:
+def test_csv_keeps_every_cell_as_it_was():
     table = aio.read_table(put("in.csv", CSV)).with_column("decision", [1, 0, 1])
     aio.write_table(table, "out.csv")
     assert Path("out.csv").read_text() == (
@@ -73,7 +62,7 @@ def test_csv_keeps_every_cell_as_it_was(folder: Path) -> None:
     )
 
 
-def test_csv_text_is_not_taken_for_missing_or_for_dates(folder: Path) -> None:
+def test_csv_text_is_not_taken_for_missing_or_for_dates():
     text = "id,score,when,odd\nNA,0.1,2024-01-01,true\nnull,0.2,12:30,\n"
     aio.write_table(aio.read_table(put("in.csv", text)), "out.csv")
     assert Path("out.csv").read_text() == text
@@ -94,19 +83,19 @@ def test_csv_text_is_not_taken_for_missing_or_for_dates(folder: Path) -> None:
     ],
     ids=["mark", "crlf", "no-end", "blank", "lines", "semicolon", "twice", "utf8", "q"],
 )
-def test_csv_shapes(folder: Path, content: str, expected: str) -> None:
+def test_csv_shapes(content, expected):
     aio.write_table(aio.read_table(put("in.csv", content)), "out.csv")
     assert Path("out.csv").read_bytes() == expected.encode()
 
 
-def test_empty_cell_of_a_single_column_is_a_row(folder: Path) -> None:
+def test_empty_cell_of_a_single_column_is_a_row():
     table = aio.read_table(put("in.csv", "\nscore\n0.5\n\n0.25\n"))
     assert table.n_rows == 3
     aio.write_table(table, "out.csv")
     assert Path("out.csv").read_text() == 'score\n0.5\n""\n0.25\n'
 
 
-def test_tsv_keeps_tabs_apart_from_commas(folder: Path) -> None:
+def test_tsv_keeps_tabs_apart_from_commas():
     text = 'id\tnote\tscore\n007\ta,b\t0.5\n8\t"c\td"\t0.25\n'
     aio.write_table(aio.read_table(put("in.tsv", text)), "out.tsv")
     assert Path("out.tsv").read_text() == text
@@ -117,7 +106,7 @@ def test_tsv_keeps_tabs_apart_from_commas(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather", "t.arrows"])
-def test_typed_formats_keep_types_order_and_metadata(folder: Path, name: str) -> None:
+def test_typed_formats_keep_types_order_and_metadata(name):
     original = typed_table()
     pq.write_table(original, "in.parquet")
     table = aio.read_table("in.parquet").with_column("decision", [0, 1, 0])
@@ -128,14 +117,14 @@ def test_typed_formats_keep_types_order_and_metadata(folder: Path, name: str) ->
     assert again.columns.schema.metadata[b"owner"] == b"me"
 
 
-def test_arrow_stream_under_the_name_of_a_file(folder: Path) -> None:
+def test_arrow_stream_under_the_name_of_a_file():
     table = pa.table({"score": [0.5]})
     with pa.ipc.new_stream("in.arrow", table.schema) as writer:
         writer.write_table(table)
     assert aio.read_table("in.arrow").columns.equals(table)
 
 
-def test_jsonl_lines_stay_as_they_are(folder: Path) -> None:
+def test_jsonl_lines_stay_as_they_are():
     lines = [
         '{"id": "007", "score": 0.10, "when": "2024-01-01", "n": 12345678901234567890}',
         '{"score": 1e-3, "id": "8", "deep": {"when": "2024-01-01T00:00:00Z"}}',
@@ -150,7 +139,7 @@ def test_jsonl_lines_stay_as_they_are(folder: Path) -> None:
     ]
 
 
-def test_jsonl_compact_spacing_is_kept(folder: Path) -> None:
+def test_jsonl_compact_spacing_is_kept():
     table = aio.read_table(put("in.jsonl", '{"a":1}\r\n{"a":2}')).with_column(
         "d", [1, 0]
     )
@@ -158,13 +147,13 @@ def test_jsonl_compact_spacing_is_kept(folder: Path) -> None:
     assert Path("out.jsonl").read_text() == '{"a":1,"d":1}\n{"a":2,"d":0}\n'
 
 
-def test_jsonl_text_that_looks_like_a_date_stays_text(folder: Path) -> None:
+def test_jsonl_text_that_looks_like_a_date_stays_text():
     content = '{"score": 1, "when": "2024-01-01", "deep": [{"t": "2024-01-01"}]}\n'
     aio.write_table(aio.read_table(put("in.jsonl", content)), "out.parquet")
     assert pq.read_table("out.parquet").to_pylist() == [json.loads(content)]
 
 
-def test_jsonl_with_half_of_a_surrogate_pair(folder: Path) -> None:
+def test_jsonl_with_half_of_a_surrogate_pair():
     content = '{"a": "\\ud800", "b": 1}\n{"a": "x", "b": 0}\n'
     table = aio.read_table(put("in.jsonl", content))
     assert aio.labels(table, "b").tolist() == [1, 0]
@@ -173,7 +162,7 @@ def test_jsonl_with_half_of_a_surrogate_pair(folder: Path) -> None:
     assert Path("out.jsonl").read_text() == content
 
 
-def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used(folder: Path) -> None:
+def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used():
     content = '{"s": 0.5, "x": 1}\n{"s": 0.25, "x": "one"}\n{"s": "high", "x": [1]}\n'
     table = aio.read_table(put("in.jsonl", content))
     assert table.columns.column("x").to_pylist() == ["1", "one", "[1]"]
@@ -181,7 +170,7 @@ def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used(folder: Path) -> N
         aio.numbers(table, "s")
 
 
-def test_parquet_to_text_formats(folder: Path) -> None:
+def test_parquet_to_text_formats():
     original = pa.table(
         {
             "id": ['0"7', None],
@@ -205,7 +194,7 @@ def test_parquet_to_text_formats(folder: Path) -> None:
     ]
 
 
-def test_nested_values_go_to_jsonl_and_not_to_csv(folder: Path) -> None:
+def test_nested_values_go_to_jsonl_and_not_to_csv():
     pq.write_table(typed_table(), "in.parquet")
     table = aio.read_table("in.parquet")
     with pytest.raises(aio.DataError, match=r"column 'tags' of type list.* in a CSV"):
@@ -219,7 +208,7 @@ def test_nested_values_go_to_jsonl_and_not_to_csv(folder: Path) -> None:
     }  # fmt: skip
 
 
-def test_csv_to_parquet_gives_types_only_where_nothing_is_lost(folder: Path) -> None:
+def test_csv_to_parquet_gives_types_only_where_nothing_is_lost():
     content = (
         "id,version,n,x,on,empty,big,score,long\n"
         "007,1.10,1,0.5,true,,1,0.50,0.123456789012345678\n"
@@ -245,7 +234,7 @@ def test_csv_to_parquet_gives_types_only_where_nothing_is_lost(folder: Path) -> 
     assert first["n"] == 1
 
 
-def test_more_rows_than_one_batch(folder: Path) -> None:
+def test_more_rows_than_one_batch():
     n = 2 * _write._ROWS_AT_ONCE + 3
     content = "id,score\n" + "".join(f"{i:07d},0.5\n" for i in range(n))
     table = aio.read_table(put("in.csv", content))
@@ -260,9 +249,7 @@ def test_more_rows_than_one_batch(folder: Path) -> None:
     st.sampled_from([1, 7, 64, 1 << 20]),
 )
 @settings(deadline=None)
-def test_any_text_survives_csv_in_pieces_of_any_size(
-    rows: list[tuple[str, str]], delimiter: str, size: int
-) -> None:
+def test_any_text_survives_csv_in_pieces_of_any_size(rows, delimiter, size):
     columns = [text_array(list(column)) for column in zip(*rows, strict=True)]
     table = aio.Table(pa.table(columns, ["a", "b"]), "csv", "t.csv", delimiter)
     with tempfile.TemporaryDirectory() as folder:
@@ -284,37 +271,33 @@ def test_any_text_survives_csv_in_pieces_of_any_size(
         ["a", 2**53 + 1],
     ],
 )
-def test_groups_of_jsonl_are_those_of_one_piece(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, ids: list[Any], packed: bool
-) -> None:
+def test_groups_of_jsonl_are_those_of_one_piece(monkeypatch, ids, packed):
     rows = [{"score": 0.5, "g": one} for one in ids for _ in range(3)]
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     name = "rows.jsonl.gz" if packed else "rows.jsonl"
     put(name, gzip.compress(data) if packed else data)
 
-    def named(tables: Any) -> list[str]:
+    def named(tables):
         found = [aio.groups(table, "g") for table in tables]
         return [str(names[i]) for codes, names in found for i in codes]
 
-    def blocks() -> list[aio.Table]:
+    def blocks():
         return list(aio.read_blocks(name, lambda table: ["score", "g"]))
 
     whole = named([aio.read_table(name)])
     assert whole == named(blocks())
-    monkeypatch.setattr(_read, "BLOCK_BYTES", 30)
+    monkeypatch.setattr("argmetric._files._read.BLOCK_BYTES", 30)
     assert len(blocks()) > len(ids)
     assert whole == named(blocks())
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "arrow"])
-def test_blocks_are_the_table(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, format: aio.Format
-) -> None:
+def test_blocks_are_the_table(monkeypatch, format):
     rows = [f"{i},0.{i},word {i}" for i in range(50)]
     table = aio.read_table(put("in.csv", "\n".join(["id,score,note", *rows])))
     aio.write_table(table, f"rows.{format}")
     whole = aio.read_table(f"rows.{format}").columns.select(["note", "score"])
-    monkeypatch.setattr(_read, "BLOCK_BYTES", 100)
+    monkeypatch.setattr("argmetric._files._read.BLOCK_BYTES", 100)
     blocks = list(aio.read_blocks(f"rows.{format}", lambda table: ["note", "score"]))
     assert [t.first for t in blocks][:1] == [0]
     assert blocks[-1].first + blocks[-1].n_rows == 50
@@ -327,24 +310,7 @@ def test_blocks_are_the_table(
 # Standard input and formats
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        (b"a,b\n1,2\n", "csv"),
-        (b"a\tb\n1\t2\n", "tsv"),
-        (b'\xef\xbb\xbf {"a": 1}', "jsonl"),
-        (b"PAR1....", "parquet"),
-        (b"ARROW1\0\0", "arrow"),
-        (b"\xff\xff\xff\xff0000", "arrow-stream"),
-        (b"\x1f\x8b\0\0", None),
-        (b"  \n", None),
-    ],
-)
-def test_sniff(head: bytes, expected: str | None) -> None:
-    assert sniff(head) == expected
-
-
-def test_stdin_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_is_recognised(monkeypatch):
     feed(monkeypatch, b"p\tq\n1\t2\n")
     table = aio.read_table("-")
     assert (table.format, table.source, table.names) == (
@@ -352,7 +318,7 @@ def test_stdin_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
 
 
-def test_stdin_with_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stdin_with_a_format(monkeypatch):
     feed(monkeypatch, b"p\tq\n1\t2\n")
     assert aio.read_table("-", "csv").names == ["p", "q"]
     feed(monkeypatch, b"\0\1\2\3")
@@ -360,9 +326,7 @@ def test_stdin_with_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
         aio.read_table("-")
 
 
-def test_stdout_takes_the_format_that_was_read(
-    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_stdout_takes_the_format_that_was_read(capfdbinary):
     table = aio.read_table(put("in.csv", CSV))
     aio.write_table(table, "-")
     assert capfdbinary.readouterr().out == CSV.replace('"a, b"', '"a, b"').encode()
@@ -371,7 +335,7 @@ def test_stdout_takes_the_format_that_was_read(
     assert pq.read_table(pa.BufferReader(data)).num_rows == 3
 
 
-def test_named_pipe_is_read_and_written(folder: Path) -> None:
+def test_named_pipe_is_read_and_written():
     os.mkfifo("pipe")
     put("in.csv", CSV)
     with subprocess.Popen(["sh", "-c", "cat in.csv > pipe"]):
@@ -384,18 +348,16 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
-def test_a_slow_pipe_is_read_in_few_pieces(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_pipe_is_read_in_few_pieces(monkeypatch):
     os.mkfifo("pipe")
     parsed: list[int] = []
     whole = _read.text_columns
 
-    def counted(*given: Any) -> Any:
+    def counted(*given):
         parsed.append(len(given[0]))
         return whole(*given)
 
-    monkeypatch.setattr(_read, "text_columns", counted)
+    monkeypatch.setattr("argmetric._files._read.text_columns", counted)
     write = "(echo score,label; for i in 1 2 3 4 5; do sleep 0.02; echo 0.$i,1; done)"
     with subprocess.Popen(["sh", "-c", f"{write} > pipe"]):
         table = aio.read_table("pipe")
@@ -450,16 +412,14 @@ def test_a_slow_pipe_is_read_in_few_pieces(
          ".json, .xlsx, .xlsm, or pass `format`"),
     ],
 )  # fmt: skip
-def test_files_that_cannot_be_read(
-    folder: Path, name: str, content: str | bytes, message: str
-) -> None:
+def test_files_that_cannot_be_read(name, content, message):
     put(name, content)
     with pytest.raises(aio.DataError) as caught:
         aio.read_table(name)
     assert str(caught.value) == message
 
 
-def test_missing_file_and_folder(folder: Path) -> None:
+def test_missing_file_and_folder():
     put("scores.csv", CSV)
     with pytest.raises(aio.DataError) as caught:
         aio.read_table("score.csv")
@@ -481,7 +441,7 @@ def test_missing_file_and_folder(folder: Path) -> None:
         ("t.arrows", 0.3),  # the end mark of a stream is optional
     ],
 )
-def test_truncated_binary_files(folder: Path, name: str, keep: float) -> None:
+def test_truncated_binary_files(name, keep):
     pq.write_table(pa.table({"score": np.linspace(0, 1, 5000)}), "in.parquet")
     aio.write_table(aio.read_table("in.parquet"), name)
     whole = Path(name).read_bytes()
@@ -493,17 +453,15 @@ def test_truncated_binary_files(folder: Path, name: str, keep: float) -> None:
 # Writing: whole or not at all
 
 
-def test_failed_write_leaves_the_old_file_and_nothing_else(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_leaves_the_old_file_and_nothing_else(monkeypatch):
     table = aio.read_table(put("in.csv", CSV))
     put("out.csv", "old")
 
-    def full(stream: io.BufferedWriter, lines: Any) -> None:
+    def full(stream, lines):
         stream.write(b"half of it")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(_write, "_write_lines", full)
+    monkeypatch.setattr("argmetric._files._write._write_lines", full)
     with pytest.raises(aio.DataError) as caught:
         aio.write_table(table, "out.csv")
     assert str(caught.value) == "cannot write out.csv: No space left on device"
@@ -512,10 +470,8 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(
 
 
 @pytest.mark.parametrize("stage", ["fsync", "replace"])
-def test_failure_at_the_last_moment(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
-    def fail(*args: Any) -> None:
+def test_failure_at_the_last_moment(monkeypatch, stage):
+    def fail(*args):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     table = aio.read_table(put("in.csv", CSV))
@@ -527,7 +483,7 @@ def test_failure_at_the_last_moment(
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "jsonl"])
-def test_full_device(folder: Path, format: aio.Format) -> None:
+def test_full_device(format):
     table = aio.read_table(put("in.csv", CSV))
     with pytest.raises(aio.DataError) as caught:
         aio.write_table(table, "/dev/full", format)
@@ -535,7 +491,7 @@ def test_full_device(folder: Path, format: aio.Format) -> None:
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
 
-def test_folders_that_are_missing_or_no_file(folder: Path) -> None:
+def test_folders_that_are_missing_or_no_file():
     table = aio.read_table(put("in.csv", CSV))
     for format, reason in ((None, "there is no folder nowhere"), ("csv", "No such fi")):
         with pytest.raises(
@@ -549,7 +505,7 @@ def test_folders_that_are_missing_or_no_file(folder: Path) -> None:
         aio.write_table(table, "out.xls")
 
 
-def test_permissions_and_links_are_kept(folder: Path) -> None:
+def test_permissions_and_links_are_kept():
     table = aio.read_table(put("in.csv", CSV))
     put("real.csv", "old")
     os.chmod("real.csv", 0o640)
@@ -566,7 +522,7 @@ def test_permissions_and_links_are_kept(folder: Path) -> None:
     assert stat.S_IMODE(os.stat("new.csv").st_mode) == 0o644
 
 
-def test_input_may_be_replaced_by_the_output(folder: Path) -> None:
+def test_input_may_be_replaced_by_the_output():
     pq.write_table(pa.table({"score": [0.5, 0.25]}), "t.parquet")
     aio.write_table(aio.read_table("t.parquet").with_column("d", [1, 0]), "t.parquet")
     assert pq.read_table("t.parquet").to_pydict() == {"score": [0.5, 0.25], "d": [1, 0]}
@@ -575,7 +531,7 @@ def test_input_may_be_replaced_by_the_output(folder: Path) -> None:
 # Weight
 
 
-def test_import_loads_nothing_heavy_and_reading_loads_no_pandas(folder: Path) -> None:
+def test_import_loads_nothing_heavy_and_reading_loads_no_pandas():
     put("in.csv", CSV)
     code = """
 import sys

@@ -1,7 +1,5 @@
 """Files that are made to hurt: each is refused in a line, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
-from argmetric._files import _delimited, _source
+from argmetric._files import _parse
 from argmetric._files.blocks import BadRowError, Request, open_rows
 from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
 from argmetric._text.corpus.files import read_sentences
@@ -21,20 +19,14 @@ from argmetric._text.corpus.files import read_sentences
 TOO_DEEP = "nested deeper than 100 levels"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def nested(levels: int, opening: str = "[", closing: str = "]") -> str:
+def nested(levels, opening="[", closing="]"):
     return opening * levels + closing * levels
 
 
 # Nesting
 
 
-def twin_of_depth(text: str) -> int:
+def twin_of_depth(text):
     """How deep brackets go, sign by sign."""
     depth = deepest = 0
     in_string = escaped = False
@@ -65,7 +57,7 @@ def twin_of_depth(text: str) -> int:
         nested(51, '{"a":[', "]}"),
     ],
 )
-def test_depth_is_that_of_brackets_outside_of_strings(text: str) -> None:
+def test_depth_is_that_of_brackets_outside_of_strings(text):
     wanted = twin_of_depth(text) > MAX_NESTING
     assert is_too_deep(text.encode()) == wanted
     if wanted:
@@ -73,7 +65,7 @@ def test_depth_is_that_of_brackets_outside_of_strings(text: str) -> None:
             parsed(text)
 
 
-def test_rows_of_20_000_levels_are_refused_by_both_readers() -> None:
+def test_rows_of_20_000_levels_are_refused_by_both_readers():
     deep = '{"y": 0, "x": 1}\n{"y": 1, "x": ' + nested(20_000) + "}\n"
     Path("rows.jsonl").write_text(deep)
     with pytest.raises(aio.DataError, match=f"rows.jsonl, line 2: .* {TOO_DEEP}"):
@@ -84,14 +76,14 @@ def test_rows_of_20_000_levels_are_refused_by_both_readers() -> None:
     rows.source.close()
 
 
-def test_many_brackets_that_are_not_deep_are_read_as_before() -> None:
+def test_many_brackets_that_are_not_deep_are_read_as_before():
     lists = "[" + ",".join(["[1]"] * 300) + "]"
     Path("rows.jsonl").write_text(f'{{"score": 0.5, "x": {lists}}}\n' * 3)
     table = aio.read_table("rows.jsonl")
     assert table.columns.column("x").to_pylist() == [[[1]] * 300] * 3
 
 
-def test_saved_values_and_sentences_of_20_000_levels_are_refused() -> None:
+def test_saved_values_and_sentences_of_20_000_levels_are_refused():
     Path("deep.json").write_text(nested(20_000, '{"a":', "}"))
     Path("deep.jsonl").write_text('{"tokens": ' + nested(20_000) + "}\n")
     for load in (Rule.load, Calibrator.load):
@@ -105,11 +97,9 @@ def test_saved_values_and_sentences_of_20_000_levels_are_refused() -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_what_unpacks_to_far_more_is_refused_on_the_way(
-    codec: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", 1 << 16)
-    monkeypatch.setattr(_source, "PIECE", 1 << 14)
+def test_what_unpacks_to_far_more_is_refused_on_the_way(codec, monkeypatch):
+    monkeypatch.setattr("argmetric._files._source.ALWAYS_UNPACKED", 1 << 16)
+    monkeypatch.setattr("argmetric._files._source.PIECE", 1 << 14)
     plain = b"score\n" + b"0.5\n" * 100_000
     data = pa.compress(plain, codec=codec, asbytes=True) if codec == "zstd" else None
     data = gzip.compress(plain) if data is None else data
@@ -119,11 +109,11 @@ def test_what_unpacks_to_far_more_is_refused_on_the_way(
     message = f"{name}: {len(data):,} bytes of {codec} unpack to more than 200 times"
     with pytest.raises(aio.DataError, match=re.escape(message)):
         aio.read_table(name)
-    monkeypatch.setattr(_source, "ALWAYS_UNPACKED", len(plain))
+    monkeypatch.setattr("argmetric._files._source.ALWAYS_UNPACKED", len(plain))
     assert aio.read_table(name).n_rows == 100_000
 
 
-def test_the_longest_line() -> None:
+def test_the_longest_line():
     Path("rows.csv").write_text("score,note\n0.5," + "a" * 96 + "\n0.5,b\n")
     assert aio.read_table("rows.csv", max_line=100).n_rows == 2
     message = "rows.csv, line 2: longer than 99 bytes; if that is right, pass `max_line"
@@ -133,7 +123,7 @@ def test_the_longest_line() -> None:
     assert aio.read_table("last.csv", max_line=5).n_rows == 1
 
 
-def twin_of_row_ends(data: bytes) -> list[int]:
+def twin_of_row_ends(data):
     """Ends of rows, sign by sign; a stray quote goes to the end of its line."""
     ends, at = [], 0
     while at < len(data):
@@ -156,12 +146,12 @@ def twin_of_row_ends(data: bytes) -> list[int]:
 
 @settings(max_examples=500, deadline=None)
 @given(st.text('a"",\n\r', max_size=20))
-def test_rows_end_where_the_twin_says(text: str) -> None:
+def test_rows_end_where_the_twin_says(text):
     data = text.encode()
-    assert _delimited.row_ends(data, ",").tolist() == twin_of_row_ends(data)
+    assert _parse.row_ends(data, ",").tolist() == twin_of_row_ends(data)
 
 
-def test_the_command_line_takes_a_size(run) -> None:
+def test_the_command_line_takes_a_size(run):
     Path("rows.csv").write_text("score,note\n0.5," + "a" * 2000 + "\n0.25,b\n")
     ended = run("decide", "rows.csv", "-o", "out.csv", "--max-line", "2kB")
     assert (ended.code, ended.out) == (1, "")
@@ -177,7 +167,7 @@ def test_the_command_line_takes_a_size(run) -> None:
     assert run("decide", "rows.csv", "-o", "out.csv", "--max-line", "3kB").code == 0
 
 
-def test_many_columns_with_all_that_needs_quotes() -> None:
+def test_many_columns_with_all_that_needs_quotes():
     names = ["score", *(f"c{i}" for i in range(3000))]
     cells = ["0.5", *(['"a ""b"", c"', "", "7", "x y"] * 750)]
     text = ",".join(names) + "\n" + (",".join(cells) + "\n") * 2
@@ -188,11 +178,11 @@ def test_many_columns_with_all_that_needs_quotes() -> None:
     assert Path("out.csv").read_text() == text
 
 
-def test_a_header_of_more_than_a_mebibyte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_of_more_than_a_mebibyte(monkeypatch):
     names = ["score", *(f"{i:0>20000}" for i in range(60))]
     Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 61) + "\n")
     assert aio.read_table("wide.csv").names == names
-    monkeypatch.setattr(_delimited, "MAX_COLUMNS", 60)
+    monkeypatch.setattr("argmetric._files._parse.MAX_COLUMNS", 60)
     message = "wide.csv has 61 columns; at most 60 are read"
     with pytest.raises(aio.DataError, match=message):
         aio.read_table("wide.csv")

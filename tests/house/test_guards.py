@@ -196,9 +196,7 @@ HELD_BY = {
         "test_rules_equal_their_twins_for_f1": "run_rule",
     },
     "stream": {
-        "test_learners_equal_their_twins": (
-            "compress linear_dense linear_sparse mixture_sparse"
-        ),
+        "test_learners_equal_their_twins": ("compress linear_sparse mixture_sparse"),
     },
     "stream_baselines": {
         "test_baselines_equal_their_twins": "baseline_sparse",

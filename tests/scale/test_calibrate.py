@@ -6,13 +6,8 @@ import pytest
 
 import argmetric as am
 import opened
-from argmetric import scale
-from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
-from argmetric.scale import _labelled as labelled_stage
-from argmetric.scale._columns import WantedColumns
-from argmetric.scale._labelled import drawn_reference, drawn_rows
-from argmetric.scale._reading import reading
+from argmetric.scale._calibrate import drawn_rows
 from scale_data import write_parts
 
 N = 8_000
@@ -94,7 +89,7 @@ def test_scores_on_another_scale_have_the_ends_of_memory(files):
 )
 @pytest.mark.parametrize("kind", ["plain", "ends", "weights"])
 def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
     y, p, w = made(ends=kind == "ends")
     weight = w if kind == "weights" else None
     found = opened.calibrate(
@@ -105,7 +100,7 @@ def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
 
 
 def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
     y, p, _ = made(digits=3)
     folder = files(y, p)
     for method in ("spline", "isotonic"):
@@ -113,13 +108,18 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
         assert_same(found, wanted, 1e-10)
 
 
-def test_the_map_is_the_same_for_any_files(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+@pytest.mark.parametrize("method", ["spline", "auto"])
+def test_the_map_is_the_same_for_any_files(tmp_path, monkeypatch, method):
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr(
+        "argmetric.scale._calibrate.ROWS_COMPARED", 1000
+    )  # drawn of each class
     y, p, w = made()
     table = pa.table({"label": y, "score": p, "w": w})
     one = write_parts(tmp_path / "one", table, [])
     many = write_parts(tmp_path / "many", table, range(1000, N, 1000))
-    maps = [opened.calibrate(folder, weight="w", n_jobs=2) for folder in (one, many)]
+    words = {"weight": "w", "n_jobs": 2}
+    maps = [opened.calibrate(folder, method, **words) for folder in (one, many)]
     assert_same(*maps, 1e-12)
 
 
@@ -154,38 +154,14 @@ def test_auto_chooses_as_in_memory(files, weight):
     assert_same(found, wanted, 1e-10)
 
 
-def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
-    y, p, w = made()
-    table = pa.table({"label": y, "score": p, "w": w})
-    drawn = []
-    for i, breaks in enumerate(([], [1, 4000])):
-        folder = write_parts(tmp_path / f"in{i}", table, breaks)
-        wanted = WantedColumns({"score": None, "label": None}, weight="w")
-        with reading(scale.open(folder), wanted, both=True) as run:
-            drawn.append(drawn_reference(run, 1000))
-    one, two = drawn
-    np.testing.assert_array_equal(one.scores, two.scores)
-    np.testing.assert_array_equal(one.y, two.y)
-    np.testing.assert_array_equal(one.weights, two.weights)
-    for label in (False, True):
-        members = (y == label) & (w > 0)
-        part = one.y == label
-        assert part.sum() == 1000
-        assert np.isin(one.scores[part], p[members]).all()
-        error = p[members].std() / np.sqrt(1000)
-        assert abs(one.scores[part].mean() - p[members].mean()) < 4 * error
-        mean = one.weights[part].mean() / (members.sum() / 1000)
-        assert mean == pytest.approx(w[members].mean(), rel=0.1)
-
-
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weight):
-    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(labelled_stage, "BINS", 1 << 5)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.BINS", 1 << 5)
     y, p, w = made(ends=True)
     weights = np.ones(N) if weight is None else w
     with np.errstate(divide="ignore"):
-        number = labelled_stage.bins_of(np.log(p) - np.log1p(-p))
+        number = calibrate_stage.bins_of(np.log(p) - np.log1p(-p))
     bins = np.unique(number[weights > 0], return_inverse=True)[1]
     there = weights > 0
     mean = np.bincount(bins, (weights * p)[there]) / np.bincount(bins, weights[there])
@@ -213,10 +189,10 @@ def test_refusals_are_those_of_memory(files, tmp_path):
     with pytest.raises(ValueError, match="label of positive weight is 1"):
         opened.calibrate(write_parts(tmp_path / "one", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "w": np.where(np.arange(N) == 10, -1.0, w)})
-    with pytest.raises(DataError, match="column 'w' is -1 at row 1: weights are"):
+    with pytest.raises(ValueError, match="column 'w' is -1 at row 1: weights are"):
         opened.calibrate(write_parts(tmp_path / "below", table, [9]), weight="w")
     table = pa.table({"label": y, "p": p, "note": ["x"] * N})
-    with pytest.raises(DataError, match="column 'note' holds string, not numbers"):
+    with pytest.raises(ValueError, match="column 'note' holds string, not numbers"):
         opened.calibrate(write_parts(tmp_path / "text", table, []), weight="note")
     table = pa.table({"label": y, "p": p.round()})
     folder = write_parts(tmp_path / "sure", table, [])
@@ -238,12 +214,12 @@ def test_the_check_is_that_of_memory(kind, tmp_path):
 
 
 def test_a_check_of_many_rows_is_one_of_a_sample_that_is_asked_for(files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "MOST_CHECKED_ROWS", 1000)
+    monkeypatch.setattr("argmetric.scale._calibrate.MOST_CHECKED_ROWS", 1000)
     y, p, _ = made()
     folder = files(y, p, np.arange(N) // 10)
-    with pytest.raises(DataError, match=r"8,000 rows are too many.*n_sample=1000000"):
+    with pytest.raises(ValueError, match=r"8,000 rows are too many.*n_sample=1000000"):
         opened.calibration_check(folder)
-    with pytest.raises(DataError, match="a sample of rows has no whole groups"):
+    with pytest.raises(ValueError, match="a sample of rows has no whole groups"):
         opened.calibration_check(folder, group="w", n_sample=2000)
     rows = drawn_rows(N, 2000, np.random.default_rng(7))
     words = {"n_bootstrap": 20, "random_state": 7}

@@ -10,30 +10,17 @@ import pytest
 import argmetric as am
 import opened
 from argmetric.scale import _buckets as bucket_stage
-from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale._folders import claimed, places_of
+from argmetric.scale._tasks import claimed, places_of
 from opened import decide
-from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
-
-
-@pytest.fixture
-def files(tmp_path):
-    table = scored(3000)
-    return write_parts(tmp_path / "in", table, [800, 1900]), table, tmp_path / "out"
-
-
-def wanted(table):
-    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
-    return am.decide(p, groups=ids, average="groups").labels
-
-
-def run(files, **words):
-    folder, _, output = files
-    return decide(
-        folder, **{"group": "user", "output": output, "memory": SMALL} | words
-    )
-
+from scale_data import (
+    by_user,
+    decide_by_user,
+    decisions,
+    left_beside,
+    read_back,
+    write_parts,
+)
 
 # -- conservation -----------------------------------------------------------------
 
@@ -45,11 +32,11 @@ def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
         rows, scores, ids = chunk
         return real(writer, (rows[1:], scores[1:], ids[1:]), codes[1:], parts)
 
-    monkeypatch.setattr(pieces_stage, "write_chunk", lossy)
+    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", lossy)
     with pytest.raises(
         ValueError, match=r"^partition: .*part-000\.parquet: 800 rows went in and 799"
     ):
-        run(files)
+        decide_by_user(files)
     assert left_beside(files[2]) == []
     assert not files[2].exists()
 
@@ -61,21 +48,24 @@ def test_scores_that_a_partition_changes_are_noticed(files, monkeypatch):
         rows, scores, ids = chunk
         return real(writer, (rows, np.where(rows == 5, 0.5, scores), ids), codes, parts)
 
-    monkeypatch.setattr(pieces_stage, "write_chunk", changed)
+    monkeypatch.setattr("argmetric.scale._pieces.write_chunk", changed)
     with pytest.raises(ValueError, match=r"^decide: .*part-000\.parquet: .*other scor"):
-        run(files)
+        decide_by_user(files)
 
 
 def test_labels_that_are_lost_are_missed(files, monkeypatch):
     real = bucket_stage.write_labels
-    monkeypatch.setattr(bucket_stage, "write_labels", lambda p, y: real(p, y[:-1]))
-    with pytest.raises(ValueError, match=r"^append: .*labels for .*rows of"):
-        run(files)
     monkeypatch.setattr(
-        bucket_stage, "write_labels", lambda p, y: real(p, np.full_like(y, -1))
+        "argmetric.scale._buckets.write_labels", lambda p, y: real(p, y[:-1])
+    )
+    with pytest.raises(ValueError, match=r"^append: .*labels for .*rows of"):
+        decide_by_user(files)
+    monkeypatch.setattr(
+        "argmetric.scale._buckets.write_labels",
+        lambda p, y: real(p, np.full_like(y, -1)),
     )
     with pytest.raises(ValueError, match=r"^append: 800 rows .* have no decision"):
-        run(files)
+        decide_by_user(files)
 
 
 def test_rows_that_change_while_they_are_written_are_noticed(files, monkeypatch):
@@ -85,9 +75,9 @@ def test_rows_that_change_while_they_are_written_are_noticed(files, monkeypatch)
         for batch in real(source, columns, rows):
             yield batch.slice(0, batch.num_rows - 1)
 
-    monkeypatch.setattr(bucket_stage, "batches_of", short)
+    monkeypatch.setattr("argmetric.scale._buckets.batches_of", short)
     with pytest.raises(ValueError, match=r"^append: .*800 rows went in and 799 came"):
-        run(files)
+        decide_by_user(files)
     assert not files[2].exists()
 
 
@@ -112,13 +102,13 @@ def test_a_file_that_cannot_be_used_is_named_or_left_out(files, damage):
         scores[40] = 1.7
         pq.write_table(part.set_column(2, "score", pa.array(scores)), bad)
     with pytest.raises(ValueError, match=r"part-001\.parquet") as told:
-        run(files)
+        decide_by_user(files)
     if damage == "score":
         assert "is 1.7 at row 40" in str(told.value)
     assert left_beside(output) == []
-    found = run(files, on_error="skip")
+    found = decide_by_user(files, on_error="skip")
     rest = pa.concat_tables([table.slice(0, 800), table.slice(1900)])
-    np.testing.assert_array_equal(decisions(output), wanted(rest))
+    np.testing.assert_array_equal(decisions(output), by_user(rest))
     assert len(found.skipped) == 1
     assert "part-001.parquet" in found.skipped[0]
     assert "left out: " in repr(found)
@@ -168,7 +158,7 @@ def test_damage_inside_a_file_is_found_when_it_is_read(files):
     data[place : place + 200] = b"\xff" * 200
     bad.write_bytes(data)
     with pytest.raises(ValueError, match=r"cannot read .*part-001\.parquet"):
-        run(files)
+        decide_by_user(files)
     assert not output.exists()
 
 
@@ -180,7 +170,7 @@ def test_a_file_that_changes_during_the_run_is_noticed(files):
             pq.write_table(table.slice(0, 800), folder / "part-000.parquet")
 
     with pytest.raises(ValueError, match=r"part-000\.parquet has changed since"):
-        run(files, progress=change)
+        decide_by_user(files, progress=change)
 
 
 def test_what_cannot_be_run_is_refused_at_once(files, tmp_path):
@@ -206,7 +196,7 @@ def test_what_cannot_be_run_is_refused_at_once(files, tmp_path):
         with pytest.raises(ValueError, match=message):
             decide(**plain | words)
     with pytest.raises(TypeError, match="group must be the name of a column"):
-        run(files, group=3)
+        decide_by_user(files, group=3)
     with pytest.raises(TypeError, match="files must be a folder, a pattern"):
         decide(3, output=output)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "in"]
@@ -229,7 +219,7 @@ def test_more_rows_than_fit_at_once_are_refused(tmp_path):
 
 def test_an_earlier_output_is_replaced_whole_or_stays(files):
     folder, table, output = files
-    first = run(files, metric="recall")
+    first = decide_by_user(files, metric="recall")
     before = read_back(output)
     about = json.loads((output / "_argmetric.json").read_text())
     assert (
@@ -237,11 +227,11 @@ def test_an_earlier_output_is_replaced_whole_or_stays(files):
     )
     (folder / "part-003.parquet").write_bytes(b"hello")
     with pytest.raises(ValueError, match=r"part-003"):
-        run(files)
+        decide_by_user(files)
     assert read_back(output).equals(before)
     (folder / "part-003.parquet").unlink()
-    run(files)
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    decide_by_user(files)
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []
 
 
@@ -250,29 +240,31 @@ def test_what_is_not_ours_is_not_replaced(files):
     output.mkdir()
     (output / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="files that are not of an earlier run"):
-        run(files)
+        decide_by_user(files)
     assert (output / "thesis.txt").read_text() == "years of work"
     (output / "thesis.txt").unlink()
-    run(files)  # an empty folder is free
+    decide_by_user(files)  # an empty folder is free
 
 
 def test_a_kill_between_two_renames_loses_nothing(files):
     _, table, output = files
-    run(files)
+    decide_by_user(files)
     output.rename(output.parent / ".out.old")
     with claimed(places_of(str(output), None)):
-        np.testing.assert_array_equal(decisions(output), wanted(table))
+        np.testing.assert_array_equal(decisions(output), by_user(table))
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_kill_during_the_clean_up_is_no_unfinished_run(files, monkeypatch, resume):
+def test_a_kill_during_the_clean_up_is_no_unfinished_decide_by_user(
+    files, monkeypatch, resume
+):
     _, table, output = files
     with monkeypatch.context() as patched:
-        patched.setattr(decide_stage, "clean_up", lambda places: None)
-        run(files, metric="recall")
+        patched.setattr("argmetric.scale._decide.clean_up", lambda places: None)
+        decide_by_user(files, metric="recall")
     assert left_beside(output) == [".out.work"]
-    run(files, resume=resume)
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    decide_by_user(files, resume=resume)
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []
 
 
@@ -282,9 +274,9 @@ def test_a_second_run_into_the_same_output_is_refused(files):
     def try_again(progress):
         if progress.stage == "decide" and not second:
             with pytest.raises(ValueError, match="another run is writing"):
-                run(files)
+                decide_by_user(files)
             second.append(True)
 
-    run(files, progress=try_again)
+    decide_by_user(files, progress=try_again)
     assert second
-    np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
+    np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))

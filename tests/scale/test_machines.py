@@ -12,35 +12,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import argmetric as am
 from argmetric._results.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _pieces as pieces_stage
-from argmetric.scale._tasks import StageError
-from opened import decide, evaluate
-from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
+from opened import evaluate
+from scale_data import (
+    SMALL,
+    by_user,
+    decide_by_user,
+    decisions,
+    left_beside,
+    read_back,
+    scored,
+    write_parts,
+)
 from scale_tasks import DyingExecutor
 
 resource = pytest.importorskip("resource")  # of POSIX
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))]
-
-
-@pytest.fixture
-def files(tmp_path):
-    table = scored(3000)
-    return write_parts(tmp_path / "in", table, [800, 1900]), table, tmp_path / "out"
-
-
-def wanted(table):
-    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
-    return am.decide(p, groups=ids, average="groups").labels
-
-
-def run(files, **words):
-    folder, _, output = files
-    return decide(
-        folder, **{"group": "user", "output": output, "memory": SMALL} | words
-    )
 
 
 def full_disk(*arguments, **words):
@@ -62,17 +51,16 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(
     with monkeypatch.context() as patched:
         patched.setattr(module, name, full_disk)
         with pytest.raises(
-            StageError, match=f"{stage} failed: .*No space left.*`resume` goes on"
+            ValueError, match=f"{stage} failed: .*No space left.*`resume` goes on"
         ):
-            run(files)
+            decide_by_user(files)
     assert not output.exists()
     with pytest.raises(ValueError, match="has not ended: `resume`"):
-        run(files)
+        decide_by_user(files)
     with pytest.raises(ValueError, match=r"cannot go on .*: metric changed since"):
-        run(files, metric="f2", resume=True)
-    ran = []
-    run(files, resume=True, memory="1GB", progress=lambda at: ran.append(at.stage))
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+        decide_by_user(files, metric="f2", resume=True)
+    decide_by_user(files, resume=True, memory="1GB")
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []
 
 
@@ -92,40 +80,40 @@ def files_of(n_bytes):
 )
 def test_writes_that_fail_leave_the_old_output(files, memory, stage):
     _, table, output = files
-    run(files, metric="recall")
+    decide_by_user(files, metric="recall")
     before = read_back(output)
-    with files_of(4000), pytest.raises(StageError, match=f"^{stage} failed: "):
-        run(files, memory=memory)
+    with files_of(4000), pytest.raises(ValueError, match=f"^{stage} failed: "):
+        decide_by_user(files, memory=memory)
     assert read_back(output).equals(before)
-    run(files, resume=True)
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    decide_by_user(files, resume=True)
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []
 
 
 def test_what_is_done_is_not_done_again(files, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(bucket_stage, "_writer", full_disk)
-        with pytest.raises(StageError):
-            run(files)
+        patched.setattr("argmetric.scale._buckets._writer", full_disk)
+        with pytest.raises(ValueError, match="No space left"):
+            decide_by_user(files)
 
     def never(*_):
         raise AssertionError("done already")
 
-    monkeypatch.setattr(pieces_stage, "read_batches", never)
-    monkeypatch.setattr(pieces_stage, "chunks_of", never)
-    run(files, resume=True)
-    np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
+    monkeypatch.setattr("argmetric.scale._pieces.read_batches", never)
+    monkeypatch.setattr("argmetric.scale._pieces.chunks_of", never)
+    decide_by_user(files, resume=True)
+    np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
 
 
 def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(bucket_stage, "write_labels", full_disk)
-        with pytest.raises(StageError):
-            run(files, work_dir=tmp_path)
+        patched.setattr("argmetric.scale._buckets.write_labels", full_disk)
+        with pytest.raises(ValueError, match="No space left"):
+            decide_by_user(files, work_dir=tmp_path)
     piece = max(tmp_path.rglob("pieces/file-000001.arrow"))
     piece.write_bytes(piece.read_bytes()[:-20])
     with pytest.raises(ValueError, match=r"cannot read .*file-000001"):
-        run(files, work_dir=tmp_path, resume=True)
+        decide_by_user(files, work_dir=tmp_path, resume=True)
 
 
 def test_ctrl_c_leaves_nothing(files, tmp_path):
@@ -134,7 +122,7 @@ def test_ctrl_c_leaves_nothing(files, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(files, progress=interrupt)
+        decide_by_user(files, progress=interrupt)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 
@@ -144,7 +132,7 @@ def test_an_interrupted_cluster_leaves_nothing(files, tmp_path, cluster):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(files, executor=cluster, progress=interrupt)
+        decide_by_user(files, executor=cluster, progress=interrupt)
     cluster.client.run(int)  # workers have heard of it
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
@@ -197,9 +185,9 @@ def test_a_killed_worker_changes_nothing(files, kind, folder, tmp_path, request)
     _, table, output = files
     executor = request.getfixturevalue(kind)
     mark = tmp_path / "killed"
-    run(files, executor=DyingExecutor(executor, folder, str(mark)))
+    decide_by_user(files, executor=DyingExecutor(executor, folder, str(mark)))
     assert mark.exists()
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    np.testing.assert_array_equal(decisions(output), by_user(table))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -211,9 +199,9 @@ def test_workers_are_killed_at_random_moments(files, cluster, seed):
     victim = int(rng.choice(victims))
     timer = threading.Timer(rng.uniform(0.0, 0.6), os.kill, (victim, signal.SIGKILL))
     timer.start()
-    run(files, executor=cluster)
+    decide_by_user(files, executor=cluster)
     timer.join()
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []
 
 
@@ -226,15 +214,15 @@ def test_a_worker_without_the_folder_is_told(files):
                 yield function(item)
 
     with pytest.raises(ValueError, match=r"does not see /elsewhere.*`work_dir` names"):
-        run(files, executor=Elsewhere())
+        decide_by_user(files, executor=Elsewhere())
     assert left_beside(files[2]) == []
 
 
 PROGRAM = """
 import os, signal, sys
-from argmetric.scale import _memory
+from argmetric.scale import _executors
 from argmetric.scale import open
-_memory.LEAST_MEMORY = 1
+_executors.LEAST_MEMORY = 1
 folder, output, stage, memory = sys.argv[1:]
 def progress(at):
     if at.stage == stage and at.done:
@@ -247,13 +235,13 @@ files.decide(output=output)
 @pytest.mark.parametrize("stage", ["partition", "append"])
 def test_a_killed_run_leaves_the_old_output_and_goes_on(files, stage):
     folder, table, output = files
-    run(files, metric="recall")
+    decide_by_user(files, metric="recall")
     before = read_back(output)
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, folder, output, stage, str(SMALL)], check=False
     )
     assert ended.returncode == -signal.SIGKILL
     assert read_back(output).equals(before)
-    run(files, resume=True)
-    np.testing.assert_array_equal(decisions(output), wanted(table))
+    decide_by_user(files, resume=True)
+    np.testing.assert_array_equal(decisions(output), by_user(table))
     assert left_beside(output) == []

@@ -1,7 +1,6 @@
 """Many files: small ones together, others named, and what a run may take."""
 
 import json
-import pickle
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -10,16 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric import scale
 from argmetric.scale import Dask, Threads
-from argmetric.scale import _memory as memory_stage
-from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _sources as sources_stage
-from argmetric.scale import _tasks as tasks_stage
-from argmetric.scale._memory import LEAST_MEMORY, check_memory
-from argmetric.scale._sources import batches_of
-from argmetric.scale._tasks import PieceTask, Refused, perform, run_stage, together
 from opened import calibrate, decide
-from scale_data import SMALL, decisions, read_back, scored, write_parts
+from scale_data import SMALL, by_user, decisions, read_back, scored, write_parts
 
 
 class Counting(Threads):
@@ -35,58 +29,7 @@ class Counting(Threads):
         return super().map(function, items)
 
 
-def wanted(table):
-    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
-    return am.decide(p, groups=ids, average="groups").labels
-
-
 # -- small files together ----------------------------------------------------------
-
-
-def task(rows, kept=""):
-    return PieceTask(
-        function=lambda item: {"item": item}, item=rows, kept=kept, rows=rows
-    )
-
-
-@pytest.mark.parametrize(
-    ("rows", "sizes"),
-    [
-        ([], []),
-        ([0], [1]),
-        ([10, 10, 10], [3]),
-        ([4096, 1], [1, 1]),
-        ([4000, 96, 1, 5000, 1], [2, 1, 1, 1]),
-        ([0] * 1025, [512, 512, 1]),
-    ],
-)
-def test_small_tasks_are_one_in_their_order(rows, sizes):
-    batches = together([task(one) for one in rows])
-    assert [len(batch) for batch in batches] == sizes
-    assert [one.rows for batch in batches for one in batch] == rows
-
-
-def test_results_that_other_tasks_have_kept_are_not_taken(tmp_path):
-    first, second = (str(tmp_path / f"{name}.json") for name in "ab")
-    assert perform([task(1, first), task(2, second)]) == [{"item": 1}, {"item": 2}]
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
-    changed = [task(7, first), task(8, second)]
-    assert perform(changed) == [{"item": 1}, {"item": 2}]  # they were done
-    assert perform([task(7, first)]) == [{"item": 7}]
-
-
-def test_one_of_several_that_is_refused_is_told_of_alone(tmp_path):
-    def odd(item):
-        if item == 2:
-            raise ValueError("it is even")
-        return {"item": item}
-
-    tasks = [PieceTask(odd, i, str(tmp_path / f"{i}.json"), 1) for i in (1, 2, 3)]
-    told = []
-    found = run_stage("stage", Threads(1), tasks, None, told.append)
-    assert found == [{"item": 1}, Refused("it is even"), {"item": 3}]
-    assert told == ["it is even"]
-    assert list(tmp_path.iterdir()) == []  # what is refused is tried again
 
 
 @pytest.mark.parametrize("group", ["user", None])
@@ -97,7 +40,7 @@ def test_files_of_few_rows_are_decided_by_few_tasks(tmp_path, group):
     words = {"group": group, "output": tmp_path / "out", "executor": executor}
     found = decide(folder, **words)
     assert (found.n, found.n_files) == (1000, 200)
-    labels = wanted(table) if group else am.decide(table["score"].to_numpy()).labels
+    labels = by_user(table) if group else am.decide(table["score"].to_numpy()).labels
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
     assert read_back(tmp_path / "out").drop_columns(["decision"]).equals(table)
     assert executor.items <= 8  # 4 looks, 1 bucket, 1 task that writes, and spare
@@ -123,7 +66,7 @@ def opens(monkeypatch):
         paths.append(path)
         return before(path)
 
-    monkeypatch.setattr(sources_stage, "opened", opened)
+    monkeypatch.setattr("argmetric.scale._sources.opened", opened)
     return paths
 
 
@@ -134,54 +77,16 @@ def test_tiny_files_are_read_once_while_there_is_room(
     tiny, opens, tmp_path, monkeypatch, held_rows, memory, times
 ):
     folder, table = tiny
-    monkeypatch.setattr(sources_stage, "HELD_ROWS", held_rows)
+    monkeypatch.setattr("argmetric.scale._sources.HELD_ROWS", held_rows)
     if memory:
-        monkeypatch.setattr(reading_stage, "HELD_SHARE", SMALL)
+        monkeypatch.setattr("argmetric.scale._reading.HELD_SHARE", SMALL)
     decide(folder, group="user", output=tmp_path / "out", memory=memory)
     assert len(opens) == times * 20
     assert set(opens) == {str(path) for path in folder.iterdir()}
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table))
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), by_user(table))
     for path in folder.iterdir():
         again = pq.ParquetFile(tmp_path / "out" / path.name).read()
         assert again.drop_columns(["decision"]).equals(pq.ParquetFile(path).read())
-
-
-def test_rows_of_a_tiny_file_do_not_travel(tiny):
-    folder, table = tiny
-    path = str(folder / "part-001.parquet")
-    source, _ = sources_stage.look((path, "part-001.parquet"))
-    assert source.held.to_pydict() == table.slice(5, 5).to_pydict()
-    sent = pickle.loads(pickle.dumps(source))
-    assert (sent, sent.held) == (source, None)
-    (there,), (here,) = (list(batches_of(one, ["score"])) for one in (sent, source))
-    assert there.equals(here)
-
-
-def test_a_tiny_file_that_changes_is_noticed_though_its_rows_are_held(tiny):
-    folder, table = tiny
-    path = folder / "part-001.parquet"
-    source, _ = sources_stage.look((str(path), path.name))
-    assert source.held is not None
-    pq.write_table(table.slice(5, 4), path)
-    with pytest.raises(ValueError, match=r"part-001\.parquet has changed since"):
-        list(batches_of(source))
-
-
-def test_a_damaged_column_of_a_tiny_file_is_told_of_where_it_is_read(tiny):
-    folder, _ = tiny
-    path = folder / "part-001.parquet"
-    data = bytearray(path.read_bytes())
-    column = pq.read_metadata(path).row_group(0).column(1)
-    first = column.dictionary_page_offset
-    data[first : first + column.total_compressed_size] = (
-        b"\xff" * column.total_compressed_size
-    )
-    path.write_bytes(data)
-    source, _ = sources_stage.look((str(path), path.name))
-    assert source.held is None
-    assert [batch.num_rows for batch in batches_of(source, ["score"])] == [5]
-    with pytest.raises(ValueError, match=r"cannot read .*part-001\.parquet"):
-        list(batches_of(source))
 
 
 # -- files that differ -------------------------------------------------------------
@@ -219,7 +124,7 @@ def test_columns_in_another_order_are_the_same_columns(tmp_path):
     assert found.n == 60
     names = ("part-000.parquet", "part-001.parquet")
     labels = [pq.read_table(tmp_path / "out" / name)["decision"] for name in names]
-    np.testing.assert_array_equal(np.concatenate(labels), wanted(table))
+    np.testing.assert_array_equal(np.concatenate(labels), by_user(table))
 
 
 @pytest.mark.parametrize("memory", [SMALL, None])
@@ -240,27 +145,26 @@ def test_a_bad_value_is_skipped_by_group_however_much_memory_there_is(tmp_path, 
     assert (found.n, len(found.skipped)) == (1900, 1)
     assert "part-001.parquet" in found.skipped[0]
     left = pa.concat_tables([table.slice(0, 800), table.slice(1900)])
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(left))
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), by_user(left))
 
 
 # -- memory ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["0", 0, "100", "499MB", 499_999_999])
-def test_memory_that_no_run_can_keep_to_is_refused(value, monkeypatch):
-    monkeypatch.setattr(memory_stage, "LEAST_MEMORY", LEAST)
-    with pytest.raises(ValueError, match=r"memory must be (at least 500 MB|a whole)"):
-        check_memory(value)
-    assert check_memory("500MB") == check_memory(LEAST) == LEAST
-
-
-LEAST = LEAST_MEMORY  # before tests may have less
+@pytest.mark.parametrize("value", ["0", 0, "100", "499MB", 499_999_999, "two", "-1GB"])
+def test_memory_that_no_run_can_keep_to_is_refused(tiny, value, monkeypatch):
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 500 * 10**6)
+    with pytest.raises(ValueError, match=r"memory must be (at least 500 MB|a)"):
+        scale.open(tiny[0], memory=value)
+    for size in ("500MB", 500 * 10**6, "0.5 GB"):
+        assert scale.open(tiny[0], memory=size).memory == 500 * 10**6
+    assert scale.open(tiny[0], memory="1.5 GiB").memory == 3 << 29
 
 
 # -- a scheduler that is lost ------------------------------------------------------
 
 
-def test_a_lost_scheduler_is_told_in_words():
+def test_a_lost_scheduler_is_told_in_words(tiny, tmp_path):
     class Future:
         def result(self):
             raise CancelledError("scheduler-connection-lost")
@@ -272,10 +176,18 @@ def test_a_lost_scheduler_is_told_in_words():
         def cancel(self, futures):
             pass
 
-    executor = object.__new__(Dask)
-    executor.client, executor.retries = Client(), 3
-    with pytest.raises(tasks_stage.StageError, match="scan failed: the Dask scheduler"):
-        run_stage("scan", executor, [task(1)], None, tasks_stage.refuse)
+    class Lost(Dask):
+        client, retries, n_workers = Client(), 3, 1
+
+        def __init__(self):
+            pass
+
+        def map(self, function, items, /):
+            looks = function.__name__ == "_looked"
+            return map(function, items) if looks else super().map(function, items)
+
+    with pytest.raises(ValueError, match="decide failed: the Dask scheduler is lost"):
+        decide(tiny[0], output=tmp_path / "out", executor=Lost())
 
 
 # -- the command line --------------------------------------------------------------

@@ -7,14 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale._memory import bucket_rows, check_memory, n_buckets
-from argmetric.scale._sources import find_files
+from argmetric import scale
 from opened import decide
 from scale_data import decisions, scored, write_parts
 
 
 def names(files):
-    return [name for _, name in find_files(files)]
+    return [name for _, name in scale.open(files).found]
 
 
 @pytest.fixture
@@ -41,7 +40,9 @@ def test_folders_patterns_and_lists(tree, monkeypatch):
     assert names(tree / "a" / "1.parquet") == ["1.parquet"]
     monkeypatch.chdir(tree)
     assert names("a") == ["1.parquet", "2.pq"]
-    assert [path for path, _ in find_files("a/1.*")] == [str(tree / "a" / "1.parquet")]
+    assert [path for path, _ in scale.open("a/1.*").found] == [
+        str(tree / "a" / "1.parquet")
+    ]
 
 
 def test_partitions_are_columns_and_stay_folders(tmp_path):
@@ -94,18 +95,3 @@ def test_addresses_of_fsspec(tmp_path):
         np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted)
     with pytest.raises(ValueError, match="nowhere"):
         decide("nowhere://scores", output=tmp_path / "out")
-
-
-def test_sizes_and_what_they_mean():
-    assert check_memory("2GB") == 2 * 10**9
-    assert check_memory("1.5 MiB") == 3 << 19
-    assert check_memory(12345) == 12345
-    assert check_memory(None) > 1 << 28
-    for wrong in ("two", "3XB", "-1GB", ""):
-        with pytest.raises(ValueError, match="memory must be a size"):
-            check_memory(wrong)
-    rows = bucket_rows(2 * 10**9, 2)
-    assert n_buckets(rows, rows, 2) == 4  # one fits; two for each worker
-    assert n_buckets(10**8, rows, 2) == 30
-    assert n_buckets(10**12, rows, 2) == 8192
-    assert n_buckets(1000, 2000, 8) == 1

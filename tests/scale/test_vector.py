@@ -9,7 +9,6 @@ import pytest
 
 import argmetric as am
 from argmetric._calibrate.maps import IsotonicMap, PlattMap
-from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import _vector as vector_stage
 from opened import decide
@@ -33,9 +32,9 @@ LAWS = {
 
 @pytest.fixture(autouse=True)
 def nothing_fits(monkeypatch):
-    monkeypatch.setattr(decide_stage, "ALWAYS_FITS", 0)
+    monkeypatch.setattr("argmetric.scale._decide.ALWAYS_FITS", 0)
     monkeypatch.setattr(
-        vector_stage, "SCORES_SORTED_HERE", 500
+        "argmetric.scale._vector.SCORES_SORTED_HERE", 500
     )  # finer bins before rows are taken
 
 
@@ -122,10 +121,7 @@ def test_a_group_that_is_larger_than_memory_is_cut_too(tmp_path):
     folder = write_parts(tmp_path / "in", table, [20_000, 20_001])
     stages = set()
     found = in_pieces(
-        folder,
-        tmp_path / "out",
-        group="user",
-        progress=lambda at: stages.add(at.stage),
+        folder, tmp_path / "out", group="user", progress=lambda at: stages.add(at.stage)
     )
     wanted = am.decide(p, groups=ids, average="groups")
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
@@ -171,7 +167,7 @@ def test_rows_that_a_look_loses_are_missed(laws, tmp_path, monkeypatch):
             rows, scores = batch.rows[:-1], batch.values[:-1]
             yield dataclasses.replace(batch, rows=rows, values=scores)
 
-    monkeypatch.setattr(pieces_stage, "read_batches", lossy)
+    monkeypatch.setattr("argmetric.scale._pieces.read_batches", lossy)
     with pytest.raises(ValueError, match=r"^scan: .*part-000.* 9,000 rows .* 8,999"):
         in_pieces(folder, tmp_path / "out")
 
@@ -179,7 +175,9 @@ def test_rows_that_a_look_loses_are_missed(laws, tmp_path, monkeypatch):
 def test_a_cut_that_is_not_carried_out_is_noticed(laws, tmp_path, monkeypatch):
     folder, _ = laws["skewed"]
     real = vector_stage.cut_between
-    monkeypatch.setattr(vector_stage, "cut_between", lambda *ends: real(*ends) + 0.1)
+    monkeypatch.setattr(
+        "argmetric.scale._vector.cut_between", lambda *ends: real(*ends) + 0.1
+    )
     with pytest.raises(ValueError, match="other positives were written"):
         in_pieces(folder, tmp_path / "out")
 

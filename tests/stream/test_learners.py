@@ -20,11 +20,7 @@ LINEAR = {
     "adagrad": {"learner": "adagrad", "step": 0.5},
     "adagrad, polynomial": {"learner": "adagrad", "average": "polynomial"},
     "adagrad, suffix": {"learner": "adagrad", "average": "suffix"},
-    "adagrad, memory": {
-        "learner": "adagrad",
-        "memory": 40,
-        "average": "polynomial",
-    },
+    "adagrad, memory": {"learner": "adagrad", "memory": 40, "average": "polynomial"},
     "mixture": {"learner": "mixture"},
     "mixture, memory": {"learner": "mixture", "memory": 30, "step": 0.5},
 }

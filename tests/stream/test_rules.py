@@ -18,7 +18,6 @@ from argmetric.stream import (
     SFORule,
     get_rule,
 )
-from argmetric.stream._metric import level_form
 from argmetric.stream.kernels import rules as kernels
 from twins import stream as twin
 
@@ -31,61 +30,56 @@ F_FAMILY = {
     "dice as a ratio": (am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1)), 1.0),
 }
 SMOOTH = {
-    "mcc": am.get_metric("mcc"),
-    "kappa": am.get_metric("kappa"),
-    "gmean": am.get_metric("gmean"),
-    "hmean": am.get_metric("hmean"),
-    "qmean": am.get_metric("qmean"),
-    "balanced_accuracy": am.get_metric("balanced_accuracy"),
-    "youden": am.get_metric("youden"),
-    "fowlkes_mallows": am.get_metric("fowlkes_mallows"),
-    "accuracy": am.get_metric("accuracy"),
+    **{
+        name: am.get_metric(name)
+        for name in (
+            *("mcc", "kappa", "gmean", "hmean", "qmean", "balanced_accuracy"),
+            *("youden", "fowlkes_mallows", "accuracy"),
+        )
+    },
     "ratio": am.LinearFractional((1, 3, -1, 0), (2, 0.5, 1, 1)),
     "utility": am.Utility(tp=5, fp=-1, fn=-2, tn=0),
 }
+
+
+def twins(rule, kind, *given, **known):
+    """A rule, and what makes its plain twin for a metric."""
+    return rule, lambda **options: kind(*given, **known, **options)
+
+
+NEWTON = "newton", "plain histogram"
+SLIDING = {"window": 40, "lam": 1, "kappa": 1, "prior": 3, "shrink": 0.2}
 RULES = {
     "fixed": (FixedRule(0.3), lambda **k: twin.Fixed(0.3)),
-    "ofo": (OFORule(), lambda **k: twin.OFO(**k)),
-    "bare ofo": (OFORule(prior=(0, 0)), lambda **k: twin.OFO(prior=(0, 0), **k)),
-    "fading ofo": (OFORule(forget=7), lambda **k: twin.OFO(forget=7, **k)),
-    "sliding ofo": (OFORule(window=50), lambda **k: twin.OFO(window=50, **k)),
-    "fofo": (FOFORule(n=400), lambda **k: twin.FOFO(400, **k)),
-    "short fofo": (
-        FOFORule(n=60, start=0.1),
-        lambda **k: twin.FOFO(60, start=0.1, **k),
+    "ofo": twins(OFORule(), twin.OFO),
+    "bare ofo": twins(OFORule(prior=(0, 0)), twin.OFO, prior=(0, 0)),
+    "fading ofo": twins(OFORule(forget=7), twin.OFO, forget=7),
+    "sliding ofo": twins(OFORule(window=50), twin.OFO, window=50),
+    "fofo": twins(FOFORule(n=400), twin.FOFO, 400),
+    "short fofo": twins(FOFORule(n=60, start=0.1), twin.FOFO, 60, start=0.1),
+    "anytime fofo": twins(FOFORule(), twin.FOFO, None),
+    "sfo": twins(SFORule(n=400), twin.SFO, 400),
+    "narrow sfo": twins(
+        SFORule(n=300, start=0.25, radius=0.05), twin.SFO, 300, 0.05, start=0.25
     ),
-    "anytime fofo": (FOFORule(), lambda **k: twin.FOFO(None, **k)),
-    "sfo": (SFORule(n=400), lambda **k: twin.SFO(400, **k)),
-    "narrow sfo": (
-        SFORule(n=300, start=0.25, radius=0.05),
-        lambda **k: twin.SFO(300, 0.05, start=0.25, **k),
-    ),
-    "anytime sfo": (SFORule(), lambda **k: twin.SFO(None, **k)),
-    "newton": (NewtonRule(), lambda **k: twin.Newton(**k)),
-    "fading newton": (NewtonRule(forget=9), lambda **k: twin.Newton(forget=9, **k)),
-    "histogram": (HistogramRule(), lambda **k: twin.Histogram(**k)),
-    "recent histogram": (
-        HistogramRule(bins=64, forget=20, recent=True),
-        lambda **k: twin.Histogram(bins=64, forget=20, recent=True, **k),
-    ),
-    "steady histogram": (
-        HistogramRule(forget=15, grow=False, shrink=0),
-        lambda **k: twin.Histogram(forget=15, grow=False, shrink=0, **k),
-    ),
-    "patient histogram": (
-        HistogramRule(forget=None),
-        lambda **k: twin.Histogram(forget=math.inf, **k),
-    ),
-    "growing histogram": (
-        HistogramRule(forget=8),
-        lambda **k: twin.Histogram(forget=8, **k),
-    ),
-    "sliding histogram": (
-        HistogramRule(forget=None, window=40, lam=1, kappa=1, prior=3, shrink=0.2),
-        lambda **k: twin.Histogram(
-            forget=math.inf, window=40, lam=1, kappa=1, prior=3, shrink=0.2, **k
-        ),
-    ),
+    "anytime sfo": twins(SFORule(), twin.SFO, None),
+    "newton": twins(NewtonRule(), twin.Newton),
+    "fading newton": twins(NewtonRule(forget=9), twin.Newton, forget=9),
+    **{
+        f"{name} histogram": twins(
+            HistogramRule(**options),
+            twin.Histogram,
+            **{key: math.inf if x is None else x for key, x in options.items()},
+        )
+        for name, options in {
+            "plain": {},
+            "recent": {"bins": 64, "forget": 20, "recent": True},
+            "steady": {"forget": 15, "grow": False, "shrink": 0},
+            "patient": {"forget": None},
+            "growing": {"forget": 8},
+            "sliding": {"forget": None, **SLIDING},
+        }.items()
+    },
 }
 STREAMS = {
     "calibrated": lambda rng, n: rng.normal(-1.5, 2, n),
@@ -107,8 +101,9 @@ def stream(name, n=420, seed=0):
 def twin_options(metric, b2=None):
     if b2 is not None:
         return {"b2": b2}
-    form = level_form(am.get_metric(metric))
-    return {"b2": None, "level": exact_level(metric), "start": form.start}
+    newton = NewtonRule()
+    start = newton.threshold_of(newton.init_state(metric))
+    return {"b2": None, "level": exact_level(metric), "start": start}
 
 
 def exact_level(metric):
@@ -196,7 +191,9 @@ def test_rules_equal_their_twins_for_the_f_family(rule, metric):
 
 
 @pytest.mark.parametrize("metric", SMOOTH)
-@pytest.mark.parametrize("rule", ["ofo", "fofo", "anytime fofo", "newton", "histogram"])
+@pytest.mark.parametrize(
+    "rule", ["ofo", "fofo", "anytime fofo", "newton", "plain histogram"]
+)
 def test_rules_equal_their_twins_for_other_metrics(rule, metric):
     compiled, reference = RULES[rule]
     z, y = stream("calibrated", n=250, seed=2)

@@ -7,11 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from argmetric.stream import (
-    HistogramRule,
-    OFORule,
-    OnlineClassifier,
-)
+from argmetric.stream import HistogramRule, OFORule, OnlineClassifier
 from stream_data import problem, same_state
 
 

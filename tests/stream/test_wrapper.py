@@ -8,11 +8,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
 import argmetric as am
-from argmetric.stream import (
-    OnlineThreshold,
-    ProgressiveScore,
-    get_rule,
-)
+from argmetric.stream import OnlineThreshold, ProgressiveScore, get_rule
 from stream_data import problem
 
 

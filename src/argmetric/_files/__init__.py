@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from argmetric._files._arrow import text_bytes as text_bytes
     from argmetric._files._arrow import text_scalar as text_scalar
     from argmetric._files._arrow import to_numpy as to_numpy
-    from argmetric._files._binary import BATCH_ROWS as BATCH_ROWS
-    from argmetric._files._binary import typed_batches as typed_batches
     from argmetric._files._features import Kind as Kind
     from argmetric._files._features import categories as categories
     from argmetric._files._features import kind_of as kind_of
@@ -31,10 +29,6 @@ if TYPE_CHECKING:
     from argmetric._files._formats import Role as Role
     from argmetric._files._formats import Written as Written
     from argmetric._files._formats import marked as marked
-    from argmetric._files._labels import class_names as class_names
-    from argmetric._files._labels import classes as classes
-    from argmetric._files._labels import labels as labels
-    from argmetric._files._labels import read_values as read_values
     from argmetric._files._read import read_blocks as read_blocks
     from argmetric._files._read import read_table as read_table
     from argmetric._files._read import read_tables as read_tables
@@ -47,13 +41,19 @@ if TYPE_CHECKING:
     from argmetric._files._table import find_column as find_column
     from argmetric._files._table import named_column as named_column
     from argmetric._files._table import repeated as repeated
+    from argmetric._files._values import class_names as class_names
+    from argmetric._files._values import classes as classes
     from argmetric._files._values import groups as groups
     from argmetric._files._values import is_numeric as is_numeric
+    from argmetric._files._values import labels as labels
     from argmetric._files._values import numbers as numbers
     from argmetric._files._values import probabilities as probabilities
+    from argmetric._files._values import read_values as read_values
     from argmetric._files._values import weights as weights
+    from argmetric._files._write import BATCH_ROWS as BATCH_ROWS
     from argmetric._files._write import output_format as output_format
     from argmetric._files._write import refuse_terminal as refuse_terminal
+    from argmetric._files._write import typed_batches as typed_batches
     from argmetric._files._write import write_table as write_table
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -67,7 +67,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "text_scalar",
             "to_numpy",
         ),
-        "_binary": ("BATCH_ROWS", "typed_batches"),
         "_features": ("Kind", "categories", "kind_of", "sparse_numbers"),
         "_formats": (
             "DELIMITERS",
@@ -79,7 +78,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Written",
             "marked",
         ),
-        "_labels": ("class_names", "classes", "labels", "read_values"),
         "_read": ("read_blocks", "read_table", "read_tables"),
         "_table": (
             "DECISION_NAMES",
@@ -92,7 +90,23 @@ __getattr__, __dir__, __all__ = lazy_names(
             "named_column",
             "repeated",
         ),
-        "_values": ("groups", "is_numeric", "numbers", "probabilities", "weights"),
-        "_write": ("output_format", "refuse_terminal", "write_table"),
+        "_values": (
+            "class_names",
+            "classes",
+            "groups",
+            "is_numeric",
+            "labels",
+            "numbers",
+            "probabilities",
+            "read_values",
+            "weights",
+        ),
+        "_write": (
+            "BATCH_ROWS",
+            "output_format",
+            "refuse_terminal",
+            "typed_batches",
+            "write_table",
+        ),
     },
 )

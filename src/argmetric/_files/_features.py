@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from argmetric._files._arrow import mask_to_numpy, text_scalar, to_numpy
 from argmetric._files._table import Table
@@ -30,8 +32,6 @@ def kind_of(table: Table, name: str) -> Kind:
     "number" where every cell is a number, true, false or missing; "category" for other
     text; "other" for dates, lists and the like; "empty" where no cell has a value.
     """
-    import pyarrow as pa
-
     column = _number_cells(table, name)
     if column.null_count == len(column):
         return "empty"
@@ -47,9 +47,6 @@ def kind_of(table: Table, name: str) -> Kind:
 
 def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column as floats, NaN where a cell is empty, na, nan, null or none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = _number_cells(table, name)
     if pa.types.is_large_string(column.type):
         is_number, is_missing = _legible(column)
@@ -89,8 +86,6 @@ def _text(value: Any) -> str | None:
 
 def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Tell numbers and missing values among texts."""
-    import pyarrow.compute as pc
-
     trimmed = pc.utf8_trim_whitespace(column)
     gaps = "|".join(sorted(MISSING))
     missing = pc.match_substring_regex(trimmed, pattern=f"(?i)^({gaps})$")
@@ -101,8 +96,6 @@ def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 
 
 def _truths_as_numbers(column: Any) -> Any:
-    import pyarrow.compute as pc
-
     column = pc.utf8_trim_whitespace(column)
     for word in ("true", "false"):
         pattern, number = f"(?i)^{word}$", f"{TRUTHS[word]:g}"
@@ -113,9 +106,6 @@ def _truths_as_numbers(column: Any) -> Any:
 def _read(
     table: Table, name: str, column: Any, is_missing: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_large_string(column.type) and is_missing.any():
         pattern = f"(?i)^({'|'.join(sorted(MISSING))})$"
         column = pc.replace_substring_regex(

@@ -64,13 +64,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 
 def marked(role: Role, value: str | None = None) -> str:
-    """Return what the user may choose as a message names it, with a value for it.
-
-    Examples
-    --------
-    >>> marked("pos_label"), marked("hash_bits", "18")
-    ('`pos_label`', '`hash_bits=18`')
-    """
+    """Return what the user may choose as a message names it, with a value for it."""
     return f"`{role}`" if value is None else f"`{role}={value}`"
 
 
@@ -78,13 +72,7 @@ OTHER_ENCODING = f"pass {marked('encoding')}, for instance latin-1"
 
 
 def format_by_name(path: str, *, role: Role) -> Format:
-    """Return the format of an extension; `role` is how a user names it instead.
-
-    Examples
-    --------
-    >>> format_by_name("scores.tsv", role="format")
-    'tsv'
-    """
+    """Return the format of an extension; `role` is how a user names it instead."""
     extension = PurePath(path).suffix.lower()
     try:
         return EXTENSIONS[extension]
@@ -97,13 +85,7 @@ def format_by_name(path: str, *, role: Role) -> Format:
 
 
 def codec_by_name(path: str) -> str | None:
-    """Return the codec that the end of a name stands for, None for a plain file.
-
-    Examples
-    --------
-    >>> codec_by_name("scores.csv.gz"), codec_by_name("scores.csv")
-    ('gzip', None)
-    """
+    """Return the codec that the end of a name stands for, None for a plain file."""
     return _CODECS.get(PurePath(path).suffix.lower())
 
 

@@ -14,16 +14,8 @@ from functools import partial
 from io import BytesIO
 from typing import Any, get_args
 
-from argmetric._files._binary import BINARY, typed_batches
-from argmetric._files._delimited import (
-    Place,
-    delimiter_in,
-    header,
-    pieces,
-    refuse_endless,
-    refuse_long_line,
-    text_columns,
-)
+import pyarrow as pa
+
 from argmetric._files._formats import (
     DELIMITERS,
     FORMATS,
@@ -38,8 +30,18 @@ from argmetric._files._formats import (
     sniff,
     without_codec,
 )
+from argmetric._files._parse import (
+    TextPlace,
+    delimiter_in,
+    header,
+    pieces,
+    refuse_endless,
+    refuse_long_line,
+    text_columns,
+)
 from argmetric._files._source import PIECE, Source
 from argmetric._files._table import Table
+from argmetric._files._write import BINARY, read_typed, typed_batches
 from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
 
 Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
@@ -51,8 +53,6 @@ def read_table(
     source: str | os.PathLike[str], format: Format | None = None, **how: Any
 ) -> Table:
     """Read all rows of a file, as `read_blocks` takes it; there must be some."""
-    import pyarrow as pa
-
     tables = list(_batches(os.fspath(source), format, None, **how))
     first = tables[0]
     if len(tables) > 1:
@@ -97,8 +97,6 @@ def _batches(
     decimal: str = ".",
 ) -> Iterator[Table]:
     """Rows in their order, of text and of chosen columns in blocks."""
-    import pyarrow as pa
-
     if format is not None and format not in FORMATS:
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
@@ -164,10 +162,8 @@ def _chosen(table: Table, choose: Choose | None) -> Table:
 def _typed_tables(
     source: Source, format: Format, choose: Choose | None
 ) -> Iterator[Table]:
-    import pyarrow as pa
-
     if choose is None or not source.regular or source.codec or format == "xlsx":
-        columns = BINARY[format].read(source.all())
+        columns = read_typed(source.all(), format)
         yield _chosen(Table(columns, format, source.name), choose)
         return
 
@@ -181,7 +177,7 @@ def _typed_tables(
 
 def _text(
     source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
-) -> Iterator[tuple[bytes, Place]]:
+) -> Iterator[tuple[bytes, TextPlace]]:
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
@@ -197,7 +193,7 @@ def _text(
         parts = (piece for piece, _ in pieces(read, mark, size, most))
     else:
         parts = [source.all() if utf8 else head]
-    place = Place(name)
+    place = TextPlace(name)
     for piece in parts:
         refuse_long_line(piece, max_line, place)
         yield piece, place
@@ -207,8 +203,6 @@ def _text(
 def _delimited_tables(
     source: Source, format: Format, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
-    import pyarrow as pa
-
     name, mark = source.name, DELIMITERS[format]
     names: list[str] = []
     rows = 0
@@ -233,7 +227,7 @@ def _delimited_tables(
 def _json_tables(
     source: Source, how: tuple[str, int], choose: Choose | None
 ) -> Iterator[Table]:
-    from argmetric._files._jsonl import json_columns
+    from argmetric._files._parse import json_columns
 
     size, first = 0 if choose is None else BLOCK_BYTES, 0
     for data, place in _text(source, *how, None, size):
@@ -254,8 +248,6 @@ def read_tables(
     sources: Sequence[str], format: Format | None = None, *, name: str, **how: Any
 ) -> Table:
     """Read files with the same columns into one table that messages call `name`."""
-    import pyarrow as pa
-
     tables = [read_table(one, format, **how) for one in sources]
     first = tables[0]
     aligned = [_aligned(table, first) for table in tables]
@@ -289,8 +281,6 @@ def _aligned(table: Table, first: Table) -> Any:
 
 def _clash(tables: list[Table]) -> str:
     """Say which column has one type here and another one there."""
-    import pyarrow as pa
-
     first, *others = tables
     for table in others:
         for name in first.names:

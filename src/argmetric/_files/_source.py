@@ -89,7 +89,6 @@ class Source:
         return os.fstat(self._descriptor).st_size if self.regular else None
 
     def close(self) -> None:
-        """Close a file; standard input stays open."""
         if self.path != STANDARD_STREAM:
             self._file.close()
 

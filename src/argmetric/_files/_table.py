@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files._arrow import call, column_array, text_scalar, to_numpy
+from argmetric._files._arrow import (
+    call,
+    column_array,
+    json_values,
+    text_scalar,
+    to_numpy,
+)
 from argmetric._files._formats import DELIMITERS, DataError, Format, Role, marked
-from argmetric._files._text import json_values
 
 
 @dataclass(frozen=True)
@@ -34,12 +39,10 @@ class Table:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, in their order."""
         return list(self.columns.column_names)
 
     @property
     def n_rows(self) -> int:
-        """The number of rows."""
         return int(self.columns.num_rows)
 
     def place_of(self, row: int) -> tuple[str, int]:

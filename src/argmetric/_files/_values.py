@@ -1,19 +1,36 @@
-"""What a column holds: numbers, probabilities, weights or groups."""
+"""What a column holds: numbers, probabilities, weights, groups or labels."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from argmetric._files._arrow import call, cast, flat, mask_to_numpy, to_numpy
+from argmetric._files._arrow import (
+    call,
+    cast,
+    flat,
+    mask_to_numpy,
+    to_numpy,
+    with_decimal_points,
+)
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
-from argmetric._files._text import with_decimal_points
+from argmetric._input.label_words import (
+    EVERY_ROW,
+    LabelError,
+    is_spelled_missing,
+    listed,
+    same_spelling,
+    spelled_label,
+)
+from argmetric._input.labels import Classes, classes_of
 from argmetric._input.validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
@@ -27,14 +44,13 @@ _GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
 
 def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Return a column of numbers, or of text that reads as such, as finite floats."""
-    import pyarrow as pa
-
     column = _number_cells(table, name)
     if column.null_count:
         _refuse(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
-        legible = _matches(column, _NUMBER)
+        numeric = call("match_substring_regex", column, pattern=_NUMBER)
+        legible = mask_to_numpy(numeric)
         if not legible.all():
             first = column[int(np.argmin(legible))].as_py()
             _refuse(table, name, ~legible, why_no_number(str(first)))
@@ -44,10 +60,6 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
     _refuse(table, name, ~np.isfinite(values), "is not a finite number")
     return values
-
-
-def _matches(column: Any, pattern: str) -> npt.NDArray[np.bool_]:
-    return mask_to_numpy(call("match_substring_regex", column, pattern=pattern))
 
 
 def why_no_number(text: str) -> str:
@@ -98,7 +110,7 @@ def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
     _refuse(table, name, empty, "is empty; every row needs a group")
     ids = coded.values
     if table.format == "jsonl":
-        from argmetric._files._jsonl import plain_id
+        from argmetric._files._parse import plain_id
 
         ids = [plain_id(value) for value in ids]
     return coded.codes, ids
@@ -117,8 +129,6 @@ class _Coded:
 
 
 def _coded(table: Table, name: str) -> _Coded:
-    import pyarrow as pa
-
     column = _plain(table, name)
     try:
         encoded = flat(call("dictionary_encode", column))
@@ -134,8 +144,6 @@ def _coded(table: Table, name: str) -> _Coded:
 
 def _plain(table: Table, name: str) -> Any:
     """Return a column with text as large_string and dictionaries decoded."""
-    import pyarrow as pa
-
     column = flat(table.columns.column(table.names.index(name)))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -146,8 +154,6 @@ def _plain(table: Table, name: str) -> Any:
 
 def _number_cells(table: Table, name: str) -> Any:
     """Return a plain column; decimal commas are points where they are announced."""
-    import pyarrow as pa
-
     column = _plain(table, name)
     if table.decimal == "," and pa.types.is_large_string(column.type):
         column = with_decimal_points(column)
@@ -177,7 +183,10 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
         return
     row = int(np.argmax(bad))
     value = table.columns.column(table.names.index(name))[row].as_py()
-    shown = "" if value is None or value == "" else f": {_clipped(value)}"
+    text = repr(value)
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[:_SHOWN_CHARACTERS] + "…"
+    shown = "" if value is None or value == "" else f": {text}"
     count = int(bad.sum())
     more = f" ({count} such rows)" if count > 1 else ""
     source, row = table.place_of(row)
@@ -186,10 +195,129 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
     )
 
 
-def _clipped(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-
-
 def _place(table: Table, name: str) -> str:
     return f"{table.source}: column {name!r}"
+
+
+_TWO_OF_THEM = (
+    "make a column with two of them first; argmetric decide and evaluate take several "
+    f"classes with {marked('one_label')}"
+)
+
+
+def labels(
+    table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return a column of labels as 0 and 1; NaN where cells may be `missing`, and are.
+
+    The column has 0 and 1, -1 and 1, true and false, or any two values, of which
+    `pos_label` means 1; it may be absent where all rows have one other value.
+    """
+    coded = _coded(table, name)
+    read, classes = _read(table, name, coded, pos_label, missing=missing)
+    worth = np.array([_worth(label, classes.positive) for label in read])
+    return coded.spread(worth, of_null=math.nan)
+
+
+def classes(
+    table: Table, name: str, pos_label: str | None
+) -> tuple[npt.NDArray[Any], Any]:
+    """Return labels of both classes as the values that a rule learns and gives back.
+
+    These are 0 and 1 without `pos_label` (then None is second), else the values that
+    are in the file, and the positive one of them.
+    """
+    coded = _coded(table, name)
+    read, found = _read(table, name, coded, pos_label, missing=False, both=True)
+    worth = np.array([_worth(label, found.positive) for label in read])
+    is_positive = coded.spread(worth, of_null=math.nan) == 1
+    if pos_label is None:
+        return is_positive.astype(np.int64), None
+    return np.where(is_positive, found.positive, found.negative), found.positive
+
+
+def class_names(
+    table: Table, name: str, among: Collection[str] | None = None
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the number of every row's class, and the names of classes.
+
+    A whole number has the name without decimals: 2.0 is "2". Classes that are not
+    `among` the known ones are refused.
+    """
+    coded = _coded(table, name)
+    gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
+    _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
+    texts = [str(value).strip() for value in coded.values]
+    whole = r"(-?\d+)\.0+"
+    names = [re.sub(f"^{whole}$", r"\1", text) for text in texts]
+    if among is not None:
+        odd = np.array([one not in among for one in names], dtype=np.bool_)
+        problem = f"is none of the classes ({listed(tuple(among))})"
+        _refuse(table, name, coded.spread(odd, of_null=True), problem)
+    return coded.codes, names
+
+
+def _read(
+    table: Table,
+    name: str,
+    coded: _Coded,
+    pos_label: str | None,
+    *,
+    missing: bool,
+    both: bool = False,
+) -> tuple[list[Any], Classes]:
+    """Return the label of each value, None where it is no label, and the classes."""
+    gaps = np.array([is_spelled_missing(value) for value in coded.values], dtype=bool)
+    if not missing:
+        empty = coded.spread(gaps, of_null=True)
+        _refuse(table, name, empty, f"is empty; {EVERY_ROW}")
+    present = [v for v, gap in zip(coded.values, gaps, strict=True) if not gap]
+    meant, known = read_values(present, _place(table, name), pos_label, both=both)
+    return [meant.get(value) for value in coded.values], known
+
+
+def read_values(
+    values: Sequence[Any], place: str, pos_label: str | None, *, both: bool = False
+) -> tuple[dict[Any, Any], Classes]:
+    """Return the label that each distinct value spells, and the classes.
+
+    `place` is what messages call the column; `pos_label` means "positive" in any
+    spelling; with `both` both classes must be there.
+    """
+    if pos_label is None:
+        meant, positive = {value: spelled_label(value) for value in values}, None
+    else:
+        same = [value for value in values if _is_same(value, pos_label)]
+        positive = _stripped(same[0]) if same else pos_label
+        meant = {value: _stripped(value) for value in values}
+        meant |= dict.fromkeys(same, positive)
+    found = list(dict.fromkeys(meant.values()))
+    try:
+        known = classes_of(found, place, positive, both=both, naming=_naming)
+    except LabelError as error:
+        way_out = _TWO_OF_THEM if error.kind == "many" else error.way_out
+        raise DataError(f"{error.problem}; {way_out}") from None
+    return meant, known
+
+
+def _naming(*value: Any) -> str:
+    return marked("pos_label", str(value[0]) if value else None)
+
+
+def _worth(label: Any, positive: Any) -> float:
+    return math.nan if label is None else float(label == positive)
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _is_same(value: Any, text: str) -> bool:
+    if isinstance(value, bool):
+        return str(value).lower() == text.lower()
+    if isinstance(value, str):
+        return same_spelling(value.strip(), text)
+    try:
+        return bool(value == float(text))
+    except (TypeError, ValueError):
+        return str(value) == text

@@ -1,4 +1,4 @@
-"""Write a `Table`: a file is replaced whole or not at all."""
+"""Write a `Table`, and columns with types: a file is replaced whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from argmetric._files._arrow import call, flat, text_bytes, text_scalar
-from argmetric._files._binary import BINARY, refuse_excel
+import pyarrow as pa
+
+from argmetric._files._arrow import (
+    call,
+    cells,
+    flat,
+    inferred,
+    json_values,
+    text_bytes,
+    text_scalar,
+)
 from argmetric._files._formats import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -22,9 +32,104 @@ from argmetric._files._formats import (
     without_codec,
 )
 from argmetric._files._table import Table
-from argmetric._files._text import cells, inferred, json_values
+from argmetric._input.arguments import install
 from argmetric._results.whole_files import is_special, written_whole
 
+BATCH_ROWS = 1 << 17
+INSTALL = f"Excel files need openpyxl: {install('excel')}"
+NOT_WRITTEN = "Excel files are read, not written: write .csv or .parquet"
+
+
+def read_excel(data: bytes) -> Any:
+    """Return the columns of the first sheet.
+
+    A column of numbers, of truth values or of texts keeps its type; one that mixes
+    them is text.
+    """
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise DataError(INSTALL) from None
+    try:
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = [row for row in sheet.values if any(cell is not None for cell in row)]
+        title = sheet.title
+        book.close()
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, IndexError) as error:
+        raise pa.ArrowInvalid(str(error)) from None
+    if not rows:
+        raise DataError(f"the sheet {title!r} is empty")
+    columns = list(zip(*rows, strict=True))
+    kept = [one for one in columns if any(cell is not None for cell in one)]
+    for place, column in enumerate(kept, start=1):
+        if column[0] is None:
+            raise DataError(f"column {place} of the sheet {title!r} has no name")
+    names = [str(one[0]) for one in kept]
+    return pa.Table.from_arrays([_column(one[1:]) for one in kept], names=names)
+
+
+def _column(cells: tuple[Any, ...]) -> Any:
+    try:
+        return pa.array(cells)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return pa.array([None if cell is None else str(cell) for cell in cells])
+
+
+def read_typed(data: bytes, format: Format) -> Any:
+    """Return the columns of a whole binary file."""
+    if format == "xlsx":
+        return read_excel(data)
+    if format == "parquet":
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    return open_(pa.py_buffer(data)).read_all()
+
+
+def typed_batches(
+    place: Any,
+    format: str,
+    choose: Callable[[Any], list[str] | None],
+    *,
+    start: int = 0,
+    rows: int = BATCH_ROWS,
+    memory_map: bool = False,
+) -> Iterator[Any]:
+    """Record batches of a Parquet or Arrow file, from the row `start` on.
+
+    `place` is what pyarrow opens; `choose` gets the schema and returns the columns,
+    None for all.
+    """
+    import pyarrow.parquet as pq
+
+    if format == "parquet":
+        with pq.ParquetFile(place, memory_map=memory_map) as file:
+            chosen, about = choose(file.schema_arrow), file.metadata
+            groups = list(range(about.num_row_groups))
+            while groups and start >= about.row_group(groups[0]).num_rows:
+                start -= about.row_group(groups.pop(0)).num_rows
+            for batch in file.iter_batches(
+                rows, row_groups=groups, columns=chosen, use_threads=False
+            ):
+                passed = min(start, batch.num_rows)
+                start -= passed
+                yield batch.slice(passed)
+        return
+    place = pa.memory_map(place) if memory_map else place
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    with open_(place) as reader:
+        chosen = choose(reader.schema)
+        n = getattr(reader, "num_record_batches", None)
+        for whole in reader if n is None else map(reader.get_batch, range(n)):
+            part = whole if chosen is None else whole.select(chosen)
+            for first in range(0, part.num_rows, rows):
+                yield part.slice(first, rows)
+
+
+BINARY: tuple[Format, ...] = ("parquet", "arrow", "arrow-stream", "xlsx")
 _ROWS_AT_ONCE = 65_536
 
 
@@ -78,7 +183,7 @@ def output_format(table: Table, path: str) -> Format:
         raise DataError(f"cannot write {path}: there is no folder {folder}")
     format = format_by_name(without_codec(path), role="output_format")
     if format == "xlsx":
-        refuse_excel()
+        raise DataError(NOT_WRITTEN)
     return format
 
 
@@ -91,8 +196,17 @@ def _write(
         _write_delimited(table.columns, file, delimiter)
     elif format == "jsonl":
         _write_jsonl(table, file, numeric)
+    elif format == "xlsx":
+        raise DataError(NOT_WRITTEN)
+    elif format == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(_typed(table, numeric), file)
     else:
-        BINARY[format].write(_typed(table, numeric), file)
+        columns = _typed(table, numeric)
+        new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
+        with new(file, columns.schema) as writer:
+            writer.write_table(columns)
 
 
 def _typed(table: Table, numeric: frozenset[str]) -> Any:
@@ -114,11 +228,12 @@ def _write_lines(file: IO[bytes], lines: Any) -> None:
 
 
 def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
-    import pyarrow as pa
-
     names = columns.column_names
     alone = len(names) == 1
-    header = delimiter.join(_quoted_name(name, delimiter) for name in names)
+    marks = {delimiter, '"', "\n", "\r"}
+    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
+    pairs = zip(names, quoted, strict=True)
+    header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
     file.write(f"{header}\n".encode())
     separator = text_scalar(delimiter)
     for arrays in _batches(columns):
@@ -128,12 +243,6 @@ def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
         rows = len(arrays[0])
         texts = [whole.slice(i * rows, rows) for i in range(len(names))]
         _write_lines(file, call("binary_join_element_wise", *texts, separator))
-
-
-def _quoted_name(name: str, delimiter: str) -> str:
-    if any(mark in name for mark in (delimiter, '"', "\n", "\r")):
-        return '"' + name.replace('"', '""') + '"'
-    return name
 
 
 def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:
@@ -183,8 +292,6 @@ def _packing(file: IO[bytes], codec: str | None) -> Iterator[IO[bytes]]:
     if codec is None:
         yield file
         return
-    import pyarrow as pa
-
     with pa.CompressedOutputStream(pa.PythonFile(_Kept(file), "w"), codec) as packed:
         yield packed
 

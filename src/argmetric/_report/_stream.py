@@ -13,7 +13,7 @@ from argmetric._report._figures import Figure, Layer, count, number, share
 from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._results.display import metric_title
 from argmetric.metrics import Metric
-from argmetric.stream import Look, alarms_in, of_late
+from argmetric.stream import Look, alarms_in, recent_counts
 
 PICTURES: tuple[tuple[dict[str, str], ...], tuple[str, ...]] = (  # lines, captions
     (
@@ -45,7 +45,7 @@ def report_stream(
     `actual` are shares of positives among these.
     """
     seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
-    late = of_late(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
+    late = recent_counts(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
     over: dict[str, list[Any]] = {
         "rows": [look.rows for look in looks],
         "score": [look.score for look in looks],

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from argmetric._decide import NeverDefinedError, decide
 from argmetric._files import DataError
@@ -20,11 +22,17 @@ from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import replaced_whole
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
-from argmetric.scale._folders import temporary
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
 from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
-from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
-from argmetric.scale._tasks import Found, PieceTask, Tally, require_same, tally
+from argmetric.scale._sources import InputFile, batches_of, is_arrow, naming, opened
+from argmetric.scale._tasks import (
+    Found,
+    PieceTask,
+    Tally,
+    require_same,
+    tally,
+    temporary,
+)
 from argmetric.scale._vector import VectorCut, VectorFound
 
 MOST_ROWS = 1 << 20  # of a row group
@@ -155,39 +163,26 @@ Labelling = tuple[Decided, ...] | VectorCut
 
 def append_decisions(run: Run, decided: Mapping[int, Labelling], column: str) -> int:
     """Write the files of the output; how many rows are positive."""
-    folder = run.places.made("appended")
-    tasks = []
-    for piece in run.whole_files:
-        assert piece.source is not None
-        target = os.path.join(run.places.fresh, piece.source.name)
-        # by tasks folders would outlive a clean-up
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        work = partial(
-            append,
-            score=run.columns.score,
-            column=column,
-            decided=decided[piece.file],
-            before=run.tallies[piece.file],
-            target=target,
-            memory=run.task_memory,
-        )
-        kept = os.path.join(folder, f"file-{piece.file:06d}.json")
-        tasks.append(PieceTask(work, piece, kept, piece.rows))
-    return sum(found["positives"] for found in run.stage("append", tasks))
+    known: dict[str, Any] = {"score": run.columns.score, "column": column}
+    results = run.rewritten(
+        "append",
+        "appended",
+        partial(append, **known),
+        lambda file: {"decided": decided[file], "before": run.tallies[file]},
+    )
+    return sum(found["positives"] for found in results)
 
 
 def append(
     piece: Piece,
     score: str,
     column: str,
-    decided: Labelling,
-    before: Tally,
     target: str,
     memory: int,
+    decided: Labelling,
+    before: Tally,
 ) -> Found:
     """Write one file of the output; found: its positives."""
-    import pyarrow as pa
-
     source = piece.source
     assert source is not None
     label = labeller(source, decided)
@@ -204,7 +199,7 @@ def append(
         return pa.array(part)
 
     added = pa.field(column, pa.int64())
-    with written_again(source, target, added, labels, rows) as on_disk:
+    with file_with_column(source, target, added, labels, rows) as on_disk:
         require_same("append", source.path, before, after)
         written = Tally(on_disk, before.checksum)
         require_same("append", source.path, before, written)
@@ -212,16 +207,14 @@ def append(
 
 
 @contextlib.contextmanager
-def written_again(
-    source: Source, target: str, added: Any, labels: Callable[[Any], Any], rows: int
+def file_with_column(
+    source: InputFile, target: str, added: Any, labels: Callable[[Any], Any], rows: int
 ) -> Iterator[int]:
     """Write a file with one more column; it gets its name after the block.
 
     `labels` is given every batch of so many rows in order. The block is given the
     number of rows on the disk; where it raises, nothing is left.
     """
-    import pyarrow as pa
-
     made, writer = temporary(target), None
     try:
         for batch in batches_of(source, None, rows):
@@ -233,7 +226,9 @@ def written_again(
         if writer is None:
             writer = _writer(made, _schema(source).append(added), source)
         writer.close()
-        yield _rows_in(made)
+        with naming(made), opened(made) as place:
+            on_disk = int(pq.ParquetFile(place).metadata.num_rows)
+        yield on_disk
         os.replace(made, target)
     except BaseException:
         if writer is not None:
@@ -244,7 +239,7 @@ def written_again(
 
 
 def labeller(
-    source: Source, decided: Labelling
+    source: InputFile, decided: Labelling
 ) -> Callable[[Floats], npt.NDArray[np.int8]]:
     """What gives the labels of the next rows, with their scores, whenever called."""
     if isinstance(decided, VectorCut):
@@ -266,7 +261,7 @@ def labeller(
     return by_row
 
 
-def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
+def labels_of(source: InputFile, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
     """Labels of all rows of a file, gathered from the buckets."""
     labels = np.full(source.rows, UNDECIDED, dtype=np.int8)
     for one in decided:
@@ -286,22 +281,17 @@ def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.in
     return labels
 
 
-def _schema(source: Source) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _schema(source: InputFile) -> Any:
     if source.partition is not None:
         return source.partition.schema
-    with told_of(source.path), opened(source.path) as place:
+    with naming(source.path), opened(source.path) as place:
         if is_arrow(source.path):
             with pa.ipc.open_file(place) as reader:
                 return reader.schema
         return pq.read_schema(place)
 
 
-def _writer(path: str, schema: Any, source: Source) -> Any:
-    import pyarrow.parquet as pq
-
+def _writer(path: str, schema: Any, source: InputFile) -> Any:
     how: dict[str, Any] = {}
     if source.packing is not None:  # Arrow files become what Parquet files are
         compression, helped = source.packing
@@ -310,11 +300,3 @@ def _writer(path: str, schema: Any, source: Source) -> Any:
             "use_dictionary": [*helped, schema.names[-1]],
         }
     return pq.ParquetWriter(path, schema, **how)
-
-
-def _rows_in(path: str) -> int:
-    """Rows of a file as it lies on the disk."""
-    import pyarrow.parquet as pq
-
-    with told_of(path), opened(path) as place:
-        return int(pq.ParquetFile(place).metadata.num_rows)

@@ -1,28 +1,299 @@
-"""calibrate and calibration_check, over files."""
+"""calibrate and calibration_check, over files: labelled scores, added up or drawn."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import argmetric._calibrate.calibrate as in_memory
 from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.cells import CountedScores
 from argmetric._calibrate.fit import METHODS, Method, fit_map
-from argmetric._calibrate.reference import refuse_useless
+from argmetric._calibrate.reference import Reference, refuse_useless
 from argmetric._calibration_check import CalibrationCheck
 from argmetric._calibration_check import calibration_check as check_rows
 from argmetric._files import DataError
 from argmetric._input.arguments import check_choice, check_count, check_flag, check_seed
 from argmetric._input.layout import Average
 from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.odds import logit
+from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.scale._columns import WantedColumns
-from argmetric.scale._labelled import counted_rows, drawn_reference, taken_rows
+from argmetric.scale._columns import FileBatch, WantedColumns
+from argmetric.scale._pieces import PieceReader
 from argmetric.scale._reading import reading
-from argmetric.scale._run import Run
+from argmetric.scale._run import Gathered, Run
+from argmetric.scale._tasks import Found, require_all, tickets
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files
+
+
+BINS = 1 << 12  # to a unit of log-odds
+WIDE_BINS_FROM = 64.0  # log-odds beyond which bins are as wide as these are large
+_MIDDLE = 1 << 40
+_TOP = np.uint64(1 << 63)
+
+
+def keys_of(scores: Floats) -> Hashes:
+    """Whole numbers in the order of the scores; 0 has no sign."""
+    bits = (scores + 0.0).view(np.uint64)
+    negative = (bits & _TOP) > 0
+    return np.where(negative, ~bits, bits | _TOP)
+
+
+@dataclass(frozen=True)
+class ScoreSums:
+    """Sums over the rows of one class whose scores have a number in common."""
+
+    number: Hashes  # what they have in common, ascending
+    rows: Integers
+    weight: Floats
+    square: Floats  # of the weights
+    said: Floats  # scores by weight
+    odds: Floats  # log-odds by weight; infinite ones count as 0
+    low: Floats  # the lowest and the highest of their scores
+    high: Floats
+
+    @classmethod
+    def of(cls, number: Hashes, scores: Floats, odds: Floats, w: Floats) -> ScoreSums:
+        finite = np.where(np.isfinite(odds), odds, 0.0)
+        said = np.where(np.isfinite(scores), scores, 0.0)
+        ones = np.ones(w.size, dtype=np.int64)
+        return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
+
+    def added(self) -> ScoreSums:
+        """Sums in which every number appears once."""
+        number, place = np.unique(self.number, return_inverse=True)
+        size = number.size
+
+        def total(values: Any) -> Floats:
+            return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, place, self.low)
+        np.maximum.at(high, place, self.high)
+        rows = total(self.rows).astype(np.int64)  # exact up to 2^53
+        weight, square = total(self.weight), total(self.square)
+        said, odds = total(self.said), total(self.odds)
+        return ScoreSums(number, rows, weight, square, said, odds, low, high)
+
+    def means(self, *, logits: bool) -> tuple[Floats, Floats]:
+        """Mean scores and log-odds; of equal scores these, to the last digit."""
+        alone, low = self.low == self.high, self.low
+        odds = np.where(alone, low if logits else logit(low), self.odds / self.weight)
+        said = np.where(alone, low, self.said / self.weight)
+        return (odds if logits else said), odds
+
+    @classmethod
+    def merged(cls, parts: list[ScoreSums]) -> ScoreSums:
+        """Sums over the rows of all parts, added up in their order."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns)).added()
+
+
+def class_sums() -> Gathered[list[ScoreSums]]:
+    """Sums of the negatives and the positives, to which more are added in order."""
+    nothing = np.zeros(0)
+    empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
+
+    def merge(parts: list[list[ScoreSums]]) -> list[ScoreSums]:
+        return [ScoreSums.merged(list(one)) for one in zip(*parts, strict=True)]
+
+    found = Gathered(merge, lambda sums: sum(one.number.size for one in sums))
+    found.add([empty, empty])
+    return found
+
+
+def bins_of(odds: Floats) -> Hashes:
+    """Numbers of bins of log-odds; infinite ones have their own."""
+    size = np.abs(odds)
+    far = np.isfinite(size) & (size > WIDE_BINS_FROM)
+    ratio = np.where(far, size / WIDE_BINS_FROM, 1.0)
+    size = np.where(far, WIDE_BINS_FROM * (1.0 + np.log(ratio)), size)
+    size = np.where(np.isfinite(size), size, float(_MIDDLE // (2 * BINS)))
+    number = np.floor(np.copysign(size, odds) * BINS) + _MIDDLE
+    return np.asarray(number, dtype=np.uint64)
+
+
+def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> CountedScores:
+    """The reference that sums of the negatives and the positives stand for.
+
+    With `together` scores with a number in common are one score, whatever their class:
+    else a map of steps would tell the classes apart within a bin.
+    """
+    if together:
+        both = ScoreSums.merged(classes)
+        place = [np.searchsorted(both.number, one.number) for one in classes]
+        parts = [[mean[i] for mean in both.means(logits=logits)] for i in place]
+    else:
+        parts = [list(one.means(logits=logits)) for one in classes]
+    scores, odds = map(np.concatenate, zip(*parts, strict=True))
+    whole = {
+        name: np.concatenate([getattr(one, name) for one in classes])
+        for name in ("rows", "weight", "square", "low", "high")
+    }
+    y = np.repeat([False, True], [one.number.size for one in classes])
+    order = np.argsort(odds, kind="stable")
+    return CountedScores(
+        scores[order],
+        y[order],
+        whole["weight"][order],
+        logits,
+        True,
+        odds[order],
+        rows=whole["rows"][order],
+        squares=whole["square"][order],
+        low=whole["low"][order],
+        high=whole["high"][order],
+    )
+
+
+def sum_rows(reader: PieceReader, exact: bool) -> Found:
+    """Sums of the negatives and the positives of a file.
+
+    With `exact` only rows with the very same score are added up.
+    """
+    total, weightless = class_sums(), 0
+    for batch in reader:
+        scores, weight = reader.columns.in_range(batch.values), batch.weight
+        weightless += int((weight == 0.0).sum())
+        odds = scores if reader.columns.logits else logit(scores)
+        number = keys_of(scores) if exact else bins_of(odds)
+        there = weight > 0.0
+        parts = [there & ~batch.positive, there & batch.positive]
+        total.add(
+            [ScoreSums.of(number[i], scores[i], odds[i], weight[i]) for i in parts]
+        )
+    return {"weightless": weightless, "sums": total.whole()}
+
+
+def counted_rows(run: Run, *, exact: bool, together: bool = False) -> CountedScores:
+    """Sums over rows with the same score, or about the same; see `counted`."""
+    total = class_sums()  # of files as they come: all sums at once may not fit
+
+    def take(found: Found) -> Found:
+        total.add(found.pop("sums"))
+        return found
+
+    results = run.over_files("calibrate", partial(sum_rows, exact=exact), take=take)
+    weightless = sum(one["weightless"] for one in results)
+    found = counted(total.whole(), logits=run.columns.logits, together=together)
+    require_all("calibrate", run.n, found.n + weightless)
+    return found
+
+
+# -- rows that are drawn whatever their label ----------------------------------------
+
+
+def labelled_values(batch: FileBatch) -> list[Any]:
+    """Scores, labels, weights and groups, where there are some, of rows."""
+    columns = batch.columns
+    groups = [] if columns.group is None else [batch.plain_groups]
+    return [columns.in_range(batch.values), batch.positive, batch.weight, *groups]
+
+
+def drawn_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
+    """Numbers of some of n rows, each as likely as the next, rising."""
+    if n <= 4 * size:
+        return np.sort(rng.permutation(n)[:size])
+    chosen = np.zeros(0, dtype=np.int64)
+    while chosen.size < size:
+        more = rng.integers(n, size=size - chosen.size)
+        chosen = np.unique(np.concatenate([chosen, more]))
+    return chosen
+
+
+def taken_rows(run: Run, size: int, random_state: Any) -> tuple[Any, ...]:
+    """Labels, scores, weights and groups (None where there are none) of rows.
+
+    So many of them, or all where there are no more.
+    """
+    chosen = None
+    if size < run.n:
+        chosen = drawn_rows(run.n, size, np.random.default_rng(random_state))
+    scores, y, weight, *ids = run.picked("calibrate", chosen, labelled_values)
+    groups = ids[0] if ids else None
+    return y, scores, weight if run.columns.weight else None, groups
+
+
+# -- some rows of each class, equal for any division into files ----------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows of one class with the lowest tickets, and how many there are in all."""
+
+    n: int  # rows of the class
+    row: Integers  # numbers of those drawn, among the rows of all files
+    ticket: Hashes  # a hash of this number
+    scores: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, row: Integers, scores: Floats, weight: Floats) -> Drawn:
+        return cls(row.size, row, tickets(row), scores, weight)
+
+    @classmethod
+    def merged(cls, parts: list[Drawn], most: int) -> Drawn:
+        """At most so many of the rows of all parts."""
+        columns = [
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("row", "ticket", "scores", "weight")
+        ]
+        kept: Any = slice(None)
+        if columns[1].size > most:
+            kept = np.argpartition(columns[1], most)[:most]
+        n = sum(part.n for part in parts)
+        return cls(n, *(column[kept] for column in columns))
+
+
+def draw_rows(reader: PieceReader, first: int, most: int) -> Found:
+    """At most so many negatives and positives of a file with `first` rows before it."""
+    drawn = nothing_drawn()
+    for batch in reader:
+        scores, weight = reader.columns.in_range(batch.values), batch.weight
+        for i, member in enumerate((~batch.positive, batch.positive)):
+            part = member & (weight > 0.0)
+            more = Drawn.of(batch.rows[part] + first, scores[part], weight[part])
+            drawn[i] = Drawn.merged([drawn[i], more], most)
+    return {"drawn": drawn}
+
+
+def nothing_drawn() -> list[Drawn]:
+    nothing = np.zeros(0)
+    return [Drawn.of(np.zeros(0, dtype=np.int64), nothing, nothing)] * 2
+
+
+def drawn_reference(run: Run, most: int) -> Reference:
+    """At most so many rows of each class, weighted so that they stand for all."""
+    before = np.cumsum([0, *(source.rows for source in run.sources.values())])
+    words = [{"first": int(first), "most": most} for first in before[:-1]]
+    drawn = nothing_drawn()
+
+    def take(found: Found) -> Found:
+        pairs = zip(drawn, found.pop("drawn"), strict=True)
+        drawn[:] = [Drawn.merged(list(pair), most) for pair in pairs]
+        return found
+
+    run.over_files("calibrate", draw_rows, words, take)
+    row = np.concatenate([one.row for one in drawn])
+    order = np.argsort(row)
+    weight = np.concatenate(
+        [one.weight * (one.n / max(one.row.size, 1)) for one in drawn]
+    )
+    alike = not run.columns.weight and max(one.n for one in drawn) <= most
+    return Reference(
+        np.concatenate([one.scores for one in drawn])[order],
+        np.repeat([False, True], [one.row.size for one in drawn])[order],
+        None if alike else weight[order],
+        run.columns.logits,
+    )
+
 
 MOST_EXACT_ROWS = 1 << 22  # rows of which every distinct score is kept apart
 MOST_CHECKED_ROWS = 1 << 22  # rows that are checked in memory unasked
@@ -78,7 +349,15 @@ def calibrate(
             y, p, w, _ = taken_rows(run, n_sample, random_state)
             found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
         else:
-            found = _fitted(run, _compared(run) if chosen == "auto" else chosen)
+            if chosen == "auto":  # on some rows of each class, as in memory
+                reference = drawn_reference(run, ROWS_COMPARED)
+                refuse_useless(reference, run.columns.truth.classes)
+                chosen = choose_method(reference, "auto")
+            exact = run.n <= MOST_EXACT_ROWS
+            counts = counted_rows(run, exact=exact, together=chosen == "isotonic")
+            refuse_useless(counts, run.columns.truth.classes)
+            warn_of_scale(counts.scores, logits=counts.logits, rows=counts.n)
+            found = fit_map(counts, chosen)
         run.tell_skipped()
     return found
 
@@ -100,22 +379,6 @@ def _check_sample(n_sample: Any, random_state: Any) -> int | None:
     if n_sample is None:
         return None
     return check_count(n_sample, "n_sample", low=2, high=MOST_SAMPLE)
-
-
-def _compared(run: Run) -> Method:
-    """What "auto" stands for, on some rows of each class as in memory."""
-    reference = drawn_reference(run, ROWS_COMPARED)
-    refuse_useless(reference, run.columns.truth.classes)
-    return choose_method(reference, "auto")
-
-
-def _fitted(run: Run, method: Method) -> Calibrator:
-    steps = method == "isotonic"
-    exact = run.n <= MOST_EXACT_ROWS
-    reference = counted_rows(run, exact=exact, together=steps)
-    refuse_useless(reference, run.columns.truth.classes)
-    warn_of_scale(reference.scores, logits=reference.logits, rows=reference.n)
-    return fit_map(reference, method)
 
 
 def calibration_check(

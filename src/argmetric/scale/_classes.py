@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from argmetric import __version__
 from argmetric._files import DataError
-from argmetric._input.arguments import (
-    as_flags,
-    check_seed,
-    shown,
-)
+from argmetric._input.arguments import as_flags, check_seed, shown
 from argmetric._input.label_words import clipped, listed, no_label
 from argmetric._input.labels import label_array, plain_label
 from argmetric._input.types import Floats, Integers
@@ -33,23 +28,22 @@ from argmetric.classes import (
     sorted_classes,
 )
 from argmetric.metrics import MetricLike, get_class_metric
-from argmetric.scale._buckets import LEAST_ROWS, written_again
-from argmetric.scale._columns import WantedColumns, as_floats, plain_labels
-from argmetric.scale._decide import (
-    identities,
-    kept_or_cleaned,
-    named,
-    writing,
+from argmetric.scale._buckets import file_with_column
+from argmetric.scale._columns import (
+    LEAST_ROWS,
+    FileBatch,
+    UsedColumns,
+    WantedColumns,
+    plain_labels,
 )
-from argmetric.scale._folders import begin, clean_up, commit
+from argmetric.scale._decide import named, written
 from argmetric.scale._pieces import Piece
 from argmetric.scale._reading import reading
 from argmetric.scale._result import ScaledClassDecision
-from argmetric.scale._run import Run
-from argmetric.scale._sources import Source, batches_of
+from argmetric.scale._run import Run, task_of
+from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale._tasks import (
     Found,
-    PieceTask,
     Tally,
     require_all,
     require_read,
@@ -60,7 +54,6 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 200_000  # that are decided together to find a rule
 CELL_BYTES = 64  # of a probability, while its row is read, mapped and decided
-MOST_CELLS = 1 << 22  # of a batch
 MOST_CLASSES = 10_000  # of columns of labels
 
 
@@ -118,130 +111,85 @@ def decide_classes(
     given = columns if classes is None else classes
     names = tuple(map(plain_label, given_classes(given, len(columns))))
     sorted_classes(set(names), "classes")
-    _refuse_unwritable(names)
-    words = {"average": average, "zero_division": zero_division}
-    of_metric = get_class_metric(metric, n_classes=len(names), **words)
-    if rule is not None:
-        _refuse_rule(rule, names, calibrator, reference)
-    found, _ = resolve_map(calibrator, reference, names)
-    check_seed(random_state)
-    added = files.decision_column or "decision"
-    wanted = WantedColumns({}, features=columns, added=added)
-    with writing(files, output, wanted) as run:
-        places, sampled = run.places, 0
-        if rule is None:
-            p = _sample(run, random_state)
-            kept: dict[str, Any] = {"classes": names, "calibrator": found}
-            rule = decide(p, metric, **words, **kept).rule
-            sampled = p.shape[0]
-        if rule is None:
-            raise ValueError(
-                f"{of_metric.name} has no rule of weights and offsets: pass rule="
-            )
-        plan: dict[str, Any] = {
-            "argmetric": __version__,
-            "metric": of_metric.name,
-            "options": [plain(rule.weights), plain(rule.offsets)],
-            "calibrator": named(rule.calibrator),
-            "columns": [columns, list(map(repr, names)), added],
-            "files": identities(run.sources),
-        }
-        with kept_or_cleaned(places):
-            plan = begin(places, plan, resume=resume)
-            counts, tables = _label_files(run, rule, added)
-            expected, most_probable = map(float, of_metric.score(tables))
-            answer = ScaledClassDecision(
-                output=places.output,
-                classes=names,
-                n=run.n,
-                n_files=len(run.sources),
-                counts=counts,
-                expected_confusion=tables[0],
-                expected=expected,
-                most_probable=most_probable,
-                rule=rule,
-                n_sampled=sampled,
-                metric=of_metric,
-                skipped=tuple(run.skipped),
-            )
-            commit(places, {**answer.to_dict(), "run": plan["run"]})
-        clean_up(places)
-    return answer
-
-
-def _refuse_unwritable(classes: tuple[Any, ...]) -> None:
-    """Refuse classes that no column of a file holds, before any file is read."""
-    import pyarrow as pa
-
     try:
-        pa.array(classes)
+        pa.array(names)
     except (OverflowError, pa.ArrowException):
-        large = max(classes, key=abs) if isinstance(classes[0], int) else classes[0]
+        large = max(names, key=abs) if isinstance(names[0], int) else names[0]
         raise ValueError(
             f"classes has {clipped(large)}, which no column of a file can hold: "
             "pass text, or whole numbers below 2^63"
         ) from None
+    words = {"average": average, "zero_division": zero_division}
+    of_metric = get_class_metric(metric, n_classes=len(names), **words)
+    if rule is not None:
+        if not isinstance(rule, MultiClassRule):
+            raise TypeError(f"rule must be a MultiClassRule, not {shown(rule)}")
+        if rule.classes != names:
+            raise ValueError(
+                f"rule is for the classes {listed(rule.classes)}, and scores for "
+                f"{listed(names)}: name the columns in the order of the rule, and "
+                "classes="
+            )
+        if calibrator is not None or reference is not None:
+            raise ValueError("rule has its own calibrator: leave out the other one")
+    found, _ = resolve_map(calibrator, reference, names)
+    check_seed(random_state)
+    added = files.decision_column or "decision"
+    wanted = WantedColumns({}, features=columns, scores="classes", added=added)
+    sampled = 0
 
+    def prepare(run: Run) -> dict[str, Any]:
+        nonlocal rule, sampled
+        if rule is None:
+            cells = run.memory // (CELL_BYTES * len(columns))
+            sampled = min(run.n, SAMPLE_ROWS, max(cells, LEAST_ROWS))
+            rng = np.random.default_rng(random_state)
+            rows = np.sort(rng.choice(run.n, sampled, replace=False, shuffle=False))
+            (p,) = run.picked("sample", rows, _values)
+            kept: dict[str, Any] = {"classes": names, "calibrator": found}
+            rule = decide(p, metric, **words, **kept).rule
+        if rule is None:
+            raise ValueError(
+                f"{of_metric.name} has no rule of weights and offsets: pass rule="
+            )
+        return {
+            "metric": of_metric.name,
+            "options": [plain(rule.weights), plain(rule.offsets)],
+            "calibrator": named(rule.calibrator),
+            "columns": [columns, list(map(repr, names)), added],
+        }
 
-def _refuse_rule(
-    rule: Any, names: tuple[Any, ...], calibrator: Any, reference: Any
-) -> None:
-    if not isinstance(rule, MultiClassRule):
-        raise TypeError(f"rule must be a MultiClassRule, not {shown(rule)}")
-    if rule.classes != names:
-        raise ValueError(
-            f"rule is for the classes {listed(rule.classes)}, and scores for "
-            f"{listed(names)}: name the columns in the order of the rule, and classes="
+    def work(run: Run, plan: dict[str, Any]) -> ScaledClassDecision:
+        assert rule is not None
+        counts, tables = _label_files(run, rule, added)
+        expected, most_probable = map(float, of_metric.score(tables))
+        return ScaledClassDecision(
+            output=run.places.output,
+            classes=names,
+            n=run.n,
+            n_files=len(run.sources),
+            counts=counts,
+            expected_confusion=tables[0],
+            expected=expected,
+            most_probable=most_probable,
+            rule=rule,
+            n_sampled=sampled,
+            metric=of_metric,
+            skipped=tuple(run.skipped),
         )
-    if calibrator is not None or reference is not None:
-        raise ValueError("rule has its own calibrator: leave out the other one")
+
+    return written(files, output, wanted, resume, prepare, work)
 
 
-def _sample(run: Run, random_state: Any) -> Floats:
-    """Probabilities of random rows, in the order of the files."""
-    columns = run.columns.features
-    room = max(run.memory // (CELL_BYTES * len(columns)), LEAST_ROWS)
-    size = min(run.n, SAMPLE_ROWS, room)
-    rng = np.random.default_rng(random_state)
-    rows = np.sort(rng.choice(run.n, size, replace=False, shuffle=False))
-    tasks, first = [], 0
-    for piece in run.whole_files:
-        low, high = np.searchsorted(rows, (first, first + piece.rows))
-        work = partial(_picked, columns=columns, rows=rows[low:high] - first)
-        tasks.append(PieceTask(work, piece, "", piece.rows))
-        first += piece.rows
-    return np.concatenate([one["p"] for one in run.stage("sample", tasks)])
-
-
-def _picked(piece: Piece, columns: tuple[str, ...], rows: Integers) -> Found:
-    """Some rows of a file, by their numbers in order."""
-    source, first, parts = piece.source, 0, [np.empty((0, len(columns)))]
-    assert source is not None
-    size = max(MOST_CELLS // len(columns), LEAST_ROWS)
-    for batch in batches_of(source, list(columns), size):
-        p = _probabilities(batch, columns, source, first)
-        low, high = np.searchsorted(rows, (first, first + batch.num_rows))
-        parts.append(p[rows[low:high] - first])
-        first += batch.num_rows
-    require_read("sample", source.path, Tally(source.rows), Tally(first))
-    return {"p": np.concatenate(parts)}
-
-
-def _probabilities(
-    batch: Any, columns: tuple[str, ...], source: Source, first: int
-) -> Floats:
-    """Probabilities of a batch that begins at a row of a file, checked."""
-    p = np.empty((batch.num_rows, len(columns)))
-    for j, name in enumerate(columns):
-        p[:, j] = as_floats(batch.column(name))
-    return check_class_probabilities(p, f"{source.path}: scores", first=first)
+def _values(batch: FileBatch) -> list[Floats]:
+    return [batch.values]
 
 
 def _label_files(
     run: Run, rule: MultiClassRule, column: str
 ) -> tuple[Integers, Floats]:
     """Write the output; rows of each class, expected confusions as in `_label_file`."""
-    count, folder = len(rule.classes), run.places.made("labelled")
+    count = len(rule.classes)
     tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
 
     def add(found: Found) -> Found:
@@ -250,29 +198,15 @@ def _label_files(
         counts += found["counts"]
         return {}
 
-    tasks = []
-    for piece in run.whole_files:
-        assert piece.source is not None
-        target = os.path.join(run.places.fresh, piece.source.name)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        work = partial(
-            _label_file,
-            columns=run.columns.features,
-            rule=rule,
-            column=column,
-            target=target,
-            memory=run.task_memory,
-        )
-        kept = os.path.join(folder, f"file-{piece.file:06d}.json")
-        tasks.append(PieceTask(work, piece, kept, piece.rows))
-    run.stage("decide", tasks, add)
+    work = partial(_label_file, columns=run.columns, rule=rule, column=column)
+    run.rewritten("decide", "labelled", work, take=add)
     require_all("decide", run.n, int(counts.sum()))
     return counts, tables
 
 
 def _label_file(
     piece: Piece,
-    columns: tuple[str, ...],
+    columns: UsedColumns,
     rule: MultiClassRule,
     column: str,
     target: str,
@@ -283,9 +217,7 @@ def _label_file(
     The tables are the expected confusions of its labels and of the most probable
     classes.
     """
-    import pyarrow as pa
-
-    source, count = piece.source, len(columns)
+    source, count = piece.source, len(columns.features)
     assert source is not None
     names = pa.array(rule.classes)
     tables, counts = np.zeros((2, count, count)), np.zeros(count, np.int64)
@@ -293,7 +225,7 @@ def _label_file(
 
     def labels(batch: Any) -> Any:
         nonlocal tables, counts, first
-        p = given = _probabilities(batch, columns, source, first)
+        p = given = columns.values(batch, source, first)
         if rule.calibrator is not None:
             apply = getattr(rule.calibrator, "apply", rule.calibrator)
             place = f"{source.path}: calibrated p"
@@ -306,9 +238,9 @@ def _label_file(
         return names.take(pa.array(codes))
 
     room = memory // (4 * source.row_bytes + CELL_BYTES * count)
-    rows = max(min(room, MOST_CELLS // count), LEAST_ROWS)
+    rows = max(min(room, columns.batch_rows), LEAST_ROWS)
     added = pa.field(column, names.type)
-    with written_again(source, target, added, labels, rows) as on_disk:
+    with file_with_column(source, target, added, labels, rows) as on_disk:
         for read in (first, on_disk):
             require_read("decide", source.path, Tally(source.rows), Tally(read))
     return {"tables": tables.tolist(), "counts": counts.tolist()}
@@ -355,7 +287,7 @@ def evaluate_classes(
     with reading(files, wanted, two_classes=False) as run:
         columns = tuple(one.column for one in run.columns.of_labels)
         work = partial(_pairs, columns=columns, classes=names)
-        tasks = [PieceTask(work, piece, "", piece.rows) for piece in run.whole_files]
+        tasks = [task_of(work, piece) for piece in run.whole_files]
         run.stage("evaluate", tasks, add)
         require_all("evaluate", run.n, sum(pairs.values()))
         run.tell_skipped()
@@ -391,7 +323,7 @@ def _pairs(
 
 
 def _coded(
-    batch: Any, column: str, source: Source, first: int, classes: Any
+    batch: Any, column: str, source: InputFile, first: int, classes: Any
 ) -> tuple[list[Any], Integers]:
     """Labels of a batch that begins at a row of a file, each once, and their rows."""
     labels = batch.column(column)

@@ -8,6 +8,8 @@ from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from argmetric._files import (
     BATCH_ROWS,
@@ -23,15 +25,17 @@ from argmetric._files import (
     marked,
     named_column,
 )
-from argmetric._input.arguments import shown
+from argmetric._input.classes import check_class_probabilities
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
-from argmetric.scale._sources import Source, batches_of
+from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale._tasks import Tally, tally, tally_of
 
+LEAST_ROWS = 1 << 10  # of a batch
+MOST_CELLS = 1 << 22
 MissingGroups = Literal["error", "own"]
-ScoreKind = Literal["probabilities", "logits", "finite"]
+ScoreKind = Literal["probabilities", "logits", "finite", "classes"]
 
 
 @dataclass(frozen=True)
@@ -47,20 +51,6 @@ class WantedColumns:
     scores: ScoreKind = "probabilities"  # "finite" allows any number
     missing: MissingGroups = "error"  # rows without a group, or a group of their "own"
     added: str | None = None  # the column that is written, which no file may have
-
-    def __post_init__(self) -> None:
-        given: dict[str, Any] = {
-            **{str(role): name for role, name in self.names.items()},
-            "group": self.group,
-            "weight": self.weight,
-            **{f"features[{i}]": one for i, one in enumerate(self.features or ())},
-            **({} if self.added is None else {"decision_column": self.added}),
-        }
-        for name, value in given.items():
-            if value is not None and not isinstance(value, str):
-                raise TypeError(
-                    f"{name} must be the name of a column, not {shown(value)}"
-                )
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,6 @@ class LabelColumn:
         return Labels(np.zeros(0, dtype=bool), self.positive, self.negative)
 
     def holds(self, record: Any) -> Booleans:
-        """Which rows are positive."""
         labels = plain_labels(record.column(self.column))
         found = [labels == one for one in self.spellings or (self.positive,)]
         return np.asarray(reduce(np.logical_or, found), dtype=bool)
@@ -87,8 +76,6 @@ class LabelColumn:
 
 def plain_labels(column: Any) -> Any:
     """Labels of a batch as an array; missing ones are None or nan."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.to_numpy(zero_copy_only=False)
@@ -113,6 +100,11 @@ class UsedColumns:
         return self.scores == "logits"
 
     @property
+    def batch_rows(self) -> int:
+        cells = MOST_CELLS // max(len(self.features), 1)
+        return min(BATCH_ROWS, max(cells, LEAST_ROWS))
+
+    @property
     def truth(self) -> LabelColumn:
         """True labels, of a verb that reads them."""
         assert self.label is not None
@@ -120,26 +112,30 @@ class UsedColumns:
 
     @property
     def of_labels(self) -> tuple[LabelColumn, ...]:
-        """Columns of labels that are read."""
         return tuple(one for one in (self.label, self.decision) if one is not None)
 
-    def names(self, source: Source) -> list[str]:
+    def names(self, source: InputFile) -> list[str]:
         """What is read of a file: folders such as day=3 are no columns of it."""
         labels = [one.column for one in self.of_labels]
         group = [] if self.group in source.keys else [self.group]
         found = [self.score, *labels, self.weight, *self.features, *group]
         return [name for name in found if name]
 
-    def values(self, record: Any, source: Source, first: int) -> Floats:
+    def values(self, record: Any, source: InputFile, first: int) -> Floats:
         """What a run needs of every row, checked.
 
-        That is the features; or the score, with a minus where there is a decision and
-        it is positive; or, without a score, 2·decision + label.
+        That is the features, or probabilities of classes; or the score, with a minus
+        where there is a decision and it is positive; or, without a score,
+        2·decision + label.
         """
         if self.features:
             X = np.empty((record.num_rows, len(self.features)))
             for j, name in enumerate(self.features):
                 X[:, j] = as_floats(record.column(name))
+            if self.scores == "classes":
+                return check_class_probabilities(
+                    X, f"{source.path}: scores", first=first
+                )
             wrong = ~np.isfinite(X).all(axis=1)
             if wrong.any():
                 row = first + int(np.argmax(wrong))
@@ -155,10 +151,7 @@ class UsedColumns:
             return scores + 0.0
         try:
             check_scores(
-                scores,
-                place,
-                logits=self.logits,
-                where=lambda i: f"row {first + i}",
+                scores, place, logits=self.logits, where=lambda i: f"row {first + i}"
             )
         except ValueError as error:
             raise DataError(str(error)) from None
@@ -180,7 +173,7 @@ def require(right: Booleans, values: Floats, place: str, first: int, rule: str) 
         raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
 
 
-def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColumns:
+def find_columns(source: InputFile, schema: Any, wanted: WantedColumns) -> UsedColumns:
     """The columns of one file that a verb asked for."""
     table = Table(schema.empty_table(), "parquet", source.path)
     defaults = {
@@ -239,7 +232,7 @@ def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColu
     )
 
 
-def kind_of_group(source: Source, schema: Any, group: str) -> str:
+def kind_of_group(source: InputFile, schema: Any, group: str) -> str:
     """What ids of a column, or of a folder, are in the pieces."""
     if group in source.keys:
         return "text"
@@ -255,8 +248,6 @@ def kind_of_group(source: Source, schema: Any, group: str) -> str:
 
 def _kind_of_ids(kind: Any) -> str:
     """What ids of an Arrow type are in the pieces; empty for what cannot be an id."""
-    import pyarrow as pa
-
     types = pa.types
     if types.is_dictionary(kind):
         return _kind_of_ids(kind.value_type)
@@ -278,9 +269,6 @@ def _kind_of_ids(kind: Any) -> str:
 
 
 def arrow_type(kind: str) -> Any:
-    """The Arrow type of ids of a kind."""
-    import pyarrow as pa
-
     plain = {
         "whole numbers without a sign": pa.uint64(),
         "fractions": pa.float64(),
@@ -295,9 +283,6 @@ def arrow_type(kind: str) -> Any:
 
 def plain_ids(column: Any, kind: str) -> Any:
     """Ids in the type that they have in pieces; nan is missing, and 0 has no sign."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_temporal(column.type):
@@ -320,12 +305,14 @@ class FileBatch:
     ids: Any = None  # their groups, an Arrow array
     record: Any = None  # what labels and weights are read from when they are asked for
     columns: UsedColumns = UsedColumns()
-    source: Source | None = None
+    source: InputFile | None = None
 
     @cached_property
     def positive(self) -> Booleans:
-        """Which rows have the positive label."""
-        return self.columns.truth.holds(self.record)
+        """Which rows have the positive label; none where there are no labels."""
+        if self.columns.label is None:
+            return np.zeros(self.rows.size, dtype=bool)
+        return self.columns.label.holds(self.record)
 
     @property
     def weight(self) -> Floats:
@@ -358,11 +345,9 @@ class FileBatch:
 
 
 def read_batches(
-    source: Source, columns: UsedColumns, rows: int = BATCH_ROWS
+    source: InputFile, columns: UsedColumns, rows: int
 ) -> Iterator[FileBatch]:
     """All rows of a file, in their order."""
-    import pyarrow as pa
-
     first = 0
     for record in batches_of(source, columns.names(source), rows):
         values = columns.values(record, source, first)
@@ -385,8 +370,6 @@ def read_batches(
 
 def as_floats(column: Any) -> Floats:
     """Numbers of any type as 64-bit floats, nan where missing."""
-    import pyarrow as pa
-
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if column.type != pa.float64():

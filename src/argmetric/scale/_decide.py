@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
 from argmetric._input.arguments import as_flags, check_choice, check_path
+from argmetric._results.display import Result
 from argmetric._results.whole_files import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
 from argmetric.scale._columns import WantedColumns
-from argmetric.scale._folders import (
-    Places,
+from argmetric.scale._executors import ALWAYS_FITS, bucket_rows, n_buckets
+from argmetric.scale._reading import look_at, running
+from argmetric.scale._result import ScaledDecision
+from argmetric.scale._run import Run, n_rows
+from argmetric.scale._sources import is_address
+from argmetric.scale._tasks import (
+    Found,
+    StageError,
     begin,
     claimed,
     clean_up,
     commit,
     places_of,
 )
-from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, n_buckets
-from argmetric.scale._reading import look_at, running
-from argmetric.scale._result import ScaledDecision
-from argmetric.scale._run import Run, n_rows
-from argmetric.scale._sources import Source, is_address
-from argmetric.scale._tasks import Found, StageError
 from argmetric.scale._vector import Reading, VectorFound, decide_vector
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files
+
+Answer = TypeVar("Answer", bound=Result)
 
 
 def decide(
@@ -99,59 +101,67 @@ def decide(
         missing=files.missing_groups,
         added=added,
     )
-    with writing(files, output, wanted) as run:
-        places = run.places
-        most = bucket_rows(run.memory, run.n_workers)
-        buckets = 1
+
+    def prepare(run: Run) -> dict[str, Any]:
+        most, buckets = bucket_rows(run.memory, run.n_workers), 1
         if run.columns.group is not None:
             buckets = n_buckets(run.n, most, run.n_workers)
-        plan: dict[str, Any] = {
-            "argmetric": __version__,
+        return {
             "metric": named(metric),
             "options": {name: named(value) for name, value in options.items()},
             "columns": [named(run.columns), added],
-            "files": identities(run.sources),
             "division": [buckets, most],
         }
-        with kept_or_cleaned(places):
-            plan = begin(places, plan, resume=resume)
-            results, decided, words = _decided(
-                run, metric, options, limits, *plan["division"]
-            )
-            positives = append_decisions(run, decided, added)
-            calibrated = options["calibrator"] is not None
-            answer = _answer(run, metric, results, positives, words, calibrated)
-            commit(places, {**answer.to_dict(), "run": plan["run"]})
-        clean_up(places)
-    return answer
+
+    def work(run: Run, plan: dict[str, Any]) -> ScaledDecision:
+        results, decided, words = _decided(
+            run, metric, options, limits, *plan["division"]
+        )
+        positives = append_decisions(run, decided, added)
+        calibrated = options["calibrator"] is not None
+        return _answer(run, metric, results, positives, words, calibrated)
+
+    return written(files, output, wanted, resume, prepare, work)
 
 
-@contextlib.contextmanager
-def writing(files: Files, output: Any, wanted: WantedColumns) -> Iterator[Run]:
-    """A run with its files and columns that writes a folder, which it has claimed."""
+def written(
+    files: Files,
+    output: Any,
+    wanted: WantedColumns,
+    resume: bool,
+    prepare: Callable[[Run], dict[str, Any]],
+    work: Callable[[Run, dict[str, Any]], Answer],
+) -> Answer:
+    """The answer of a run that writes a folder, all of it or nothing.
+
+    `prepare` makes the plan, in which a run that goes on must agree with the earlier
+    one. Work is left where the run may go on, and nothing where it cannot.
+    """
     output = check_path(output, "output")
     if is_address(output):
         raise ValueError(f"output must be a folder of this machine, not {output}")
     places = places_of(output, files.work_dir)
-    _refuse_own_input(files.found, places.output)
+    for path, *_ in files.found:
+        if path.startswith(places.output + "/"):
+            raise DataError(f"output: {places.output} holds {path}, which is read")
     with running(files, places) as run, claimed(places):
         look_at(run, files.found, wanted)
-        yield run
-
-
-@contextlib.contextmanager
-def kept_or_cleaned(places: Places) -> Iterator[None]:
-    """Leave what was done where the run may go on, and nothing where it cannot."""
-    try:
-        with unfinished(places.work, places.fresh):
-            yield
-    except StageError as error:
-        way_on = f"{marked('resume')} goes on with it"
-        raise StageError(f"{error}; what was done is kept: {way_on}") from error
-    except BaseException as error:
-        if not getattr(error, "keeps_work", False):
-            clean_up(places)
-        raise
+        known = [[one.path, one.size, one.modified] for one in run.sources.values()]
+        plan = {"argmetric": __version__, "files": known, **prepare(run)}
+        try:
+            with unfinished(places.work, places.fresh):
+                plan = begin(places, plan, resume=resume)
+                answer = work(run, plan)
+                commit(places, {**answer.to_dict(), "run": plan["run"]})
+        except StageError as error:
+            way_on = f"{marked('resume')} goes on with it"
+            raise StageError(f"{error}; what was done is kept: {way_on}") from error
+        except BaseException as error:
+            if not getattr(error, "keeps_work", False):
+                clean_up(places)
+            raise
+        clean_up(places)
+    return answer
 
 
 def _decided(
@@ -193,17 +203,6 @@ def _decided(
 def _fits(rows: int, most_rows: int) -> bool:
     """Whether so many rows may be decided in the memory of one worker."""
     return rows <= max(2 * most_rows, ALWAYS_FITS)
-
-
-def _refuse_own_input(found: list[Any], output: str) -> None:
-    for path, *_ in found:
-        if path.startswith(output + "/"):
-            raise DataError(f"output: {output} holds {path}, which is read")
-
-
-def identities(sources: dict[int, Source]) -> list[list[Any]]:
-    """Path, size and time of every file."""
-    return [[one.path, one.size, one.modified] for one in sources.values()]
 
 
 def named(value: Any) -> str:

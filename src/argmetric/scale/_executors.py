@@ -1,4 +1,4 @@
-"""Where tasks run: `map(function, items)`, and nothing else.
+"""Where tasks run, `map(function, items)` and nothing else, and with how much memory.
 
 A plan needs no more than results in the order of the items. A task leaves nothing
 behind before it is done, so a worker that is lost costs a task that is done again.
@@ -9,14 +9,21 @@ from __future__ import annotations
 import contextlib
 import importlib
 import multiprocessing
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import Executor as Pool
 from concurrent.futures.process import BrokenProcessPool
-from types import ModuleType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
 
-from argmetric._input.arguments import check_count, check_jobs, install, shown
+from argmetric._input.arguments import (
+    check_bytes,
+    check_count,
+    check_jobs,
+    install,
+    shown,
+)
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -53,7 +60,7 @@ class Executor(Protocol):
         """Results of the function, in the order of the items."""
 
 
-class _Closing:
+class _Closing(contextlib.AbstractContextManager[Any]):
     """An executor that ends with its `with` block."""
 
     n_workers: int
@@ -61,15 +68,7 @@ class _Closing:
     def close(self) -> None:
         """End what was started."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 
@@ -152,7 +151,6 @@ class Processes(_Closing):
         return self._pool
 
     def close(self) -> None:
-        """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -177,7 +175,10 @@ class Dask(_Closing):
     ) -> None:
         workers, self.retries = check_jobs(n_jobs), check_count(retries, "retries")
         distributed = load_extra("distributed", "dask")
-        _refuse_old(distributed.__version__)
+        version = distributed.__version__
+        if tuple(map(int, version.split(".")[:2])) < OLDEST_DASK:
+            oldest = ".".join(map(str, OLDEST_DASK))
+            raise ImportError(f"Dask {oldest} or later is needed, not {version}")
         self._ends = contextlib.ExitStack()
         if client is None:
             # Workers may be killed for their memory; what they hold is in files.
@@ -191,7 +192,15 @@ class Dask(_Closing):
                 ends.callback(client.close)
                 self._ends = ends.pop_all()
         elif isinstance(client, str):
-            client = _connected(distributed, client)
+            address = client
+            try:
+                client = distributed.Client(address, timeout=WAIT_FOR_SCHEDULER)
+            except (OSError, ValueError) as error:
+                why = str(error).partition("\n")[0]
+                raise ConnectionError(
+                    f"no Dask scheduler answers at {address} ({why}): start one with "
+                    "`dask scheduler`, or pass the address that it prints"
+                ) from error
             self._ends.callback(client.close)
         elif not isinstance(client, distributed.Client):
             raise TypeError(
@@ -217,26 +226,7 @@ class Dask(_Closing):
             self.client.cancel(futures)
 
     def close(self) -> None:
-        """End the client, and processes that were started for it."""
         self._ends.close()
-
-
-def _connected(distributed: ModuleType, address: str) -> Any:
-    """A client of the scheduler at an address."""
-    try:
-        return distributed.Client(address, timeout=WAIT_FOR_SCHEDULER)
-    except (OSError, ValueError) as error:
-        why = str(error).partition("\n")[0]
-        raise ConnectionError(
-            f"no Dask scheduler answers at {address} ({why}): start one with `dask "
-            "scheduler`, or pass the address that it prints"
-        ) from error
-
-
-def _refuse_old(version: str) -> None:
-    if tuple(map(int, version.split(".")[:2])) < OLDEST_DASK:
-        oldest = ".".join(map(str, OLDEST_DASK))
-        raise ImportError(f"Dask {oldest} or later is needed, not {version}")
 
 
 def as_executor(executor: Any, n_jobs: int | None) -> Any:
@@ -251,3 +241,40 @@ def as_executor(executor: Any, n_jobs: int | None) -> Any:
             f"and Dask of argmetric.scale have, not {shown(executor)}"
         )
     return executor
+
+
+LEAST_MEMORY = 500 * 10**6  # what a run takes, however little it was granted
+ROW_BYTES = 200  # of a row while its bucket is decided, and a little more
+ALWAYS_FITS = 100_000  # so many rows are decided at once, however little was granted
+MOST_BUCKETS = 8192  # a million rows then have some hundred for each
+SPARE = 1.5  # buckets of a hash are uneven
+MANY_ROWS = 1_000_000  # so many are worth a bucket for each worker
+
+
+def check_memory(value: Any, name: str = "memory") -> int:
+    """Bytes, as a number or text such as 2GB or 512MiB; None is half of the machine."""
+    if value is None:
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        except (AttributeError, ValueError, OSError):  # no POSIX
+            return 4 << 30
+    n_bytes = check_bytes(value, name)
+    if n_bytes < LEAST_MEMORY:
+        raise ValueError(
+            f"{name} must be at least {LEAST_MEMORY // 10**6} MB, not {shown(value)}: "
+            "a run takes as much, however little it is granted"
+        )
+    return n_bytes
+
+
+def bucket_rows(memory: int, n_workers: int) -> int:
+    """How many rows one worker may decide at a time."""
+    return max(1, memory // (n_workers * ROW_BYTES))
+
+
+def n_buckets(rows: int, most_rows: int, n_workers: int) -> int:
+    """So many that one fits in the memory of a worker, as far as there may be."""
+    needed = -(-int(SPARE * rows) // most_rows) if rows > most_rows else 1
+    if rows >= MANY_ROWS:
+        needed = max(needed, 2 * n_workers if n_workers > 1 else 1)
+    return min(needed, MOST_BUCKETS)

@@ -12,11 +12,9 @@ from argmetric.scale._calibrate import calibrate, calibration_check
 from argmetric.scale._classes import decide_classes, evaluate_classes
 from argmetric.scale._columns import MissingGroups
 from argmetric.scale._decide import decide
-from argmetric.scale._evaluate import evaluate
-from argmetric.scale._forecast import forecast
-from argmetric.scale._frames import blocks_of, is_array
-from argmetric.scale._memory import check_memory
-from argmetric.scale._sources import OnError, find_input
+from argmetric.scale._executors import check_memory
+from argmetric.scale._scores import evaluate, forecast
+from argmetric.scale._sources import OnError, blocks_of, find_input, is_array
 from argmetric.scale._tasks import Progress
 from argmetric.scale._train import fit
 from argmetric.scale._tune import tune

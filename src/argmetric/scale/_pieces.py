@@ -16,15 +16,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from argmetric._files import BATCH_ROWS
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
-from argmetric.scale._folders import moved_folder, temporary
-from argmetric.scale._sources import Source, told_of
-from argmetric.scale._tasks import Found, Tally, mixed, require_same
+from argmetric.scale._sources import InputFile, naming
+from argmetric.scale._tasks import (
+    Found,
+    Tally,
+    mixed,
+    moved_folder,
+    require_same,
+    temporary,
+)
 
 CHUNK_BYTES = 120  # of a row while its chunk is put in order
 LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 20  # of a chunk; shorter ones are mere headers
@@ -41,7 +48,7 @@ class Piece:
     """Rows of a file: some batches of its file of pieces, or all of the file itself."""
 
     file: int  # the number of the file
-    source: Source | None = None  # the file, where nothing was partitioned
+    source: InputFile | None = None  # the file, where nothing was partitioned
     pieces: str = ""  # the file of pieces
     batches: range = range(0)  # which of its batches, in the order of the rows
     rows: int = 0  # how many there are
@@ -62,9 +69,10 @@ class PieceReader:
     """
 
     def __init__(
-        self, piece: Piece, columns: UsedColumns, rows: int = BATCH_ROWS
+        self, piece: Piece, columns: UsedColumns, rows: int | None = None
     ) -> None:
-        self.piece, self.columns, self.rows = piece, columns, rows
+        self.piece, self.columns = piece, columns
+        self.rows = columns.batch_rows if rows is None else rows
         self.read = Tally()
 
     def __iter__(self) -> Iterator[FileBatch]:
@@ -87,8 +95,6 @@ class Bucket:
 
     def groups(self) -> Groups:
         """Groups by number, in the order of first appearance; null is one of them."""
-        import pyarrow as pa
-
         if pa.types.is_integer(self.ids.type) and not self.ids.null_count:
             return code_groups(self.ids.to_numpy(), len(self.ids))
         whole = self.ids.combine_chunks().dictionary_encode(null_encoding="encode")
@@ -97,9 +103,6 @@ class Bucket:
 
 
 def read_bucket(pieces: tuple[Piece, ...], columns: UsedColumns) -> Bucket:
-    """All rows of some pieces."""
-    import pyarrow as pa
-
     values, ids, tallies = [np.empty(0)], [], []
     for piece in pieces:
         reader = PieceReader(piece, columns)
@@ -115,9 +118,7 @@ def read_bucket(pieces: tuple[Piece, ...], columns: UsedColumns) -> Bucket:
 
 def chunks_of(piece: Piece) -> Iterator[Chunk]:
     """Row numbers, scores and ids of the batches of a piece."""
-    import pyarrow as pa
-
-    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+    with naming(piece.pieces), pa.OSFile(piece.pieces) as file:
         reader = pa.ipc.open_file(file)
         for i in piece.batches:
             rows, scores, ids = reader.get_batch(i).columns
@@ -128,10 +129,8 @@ def read_row_numbers(piece: Piece) -> Integers:
     """Row numbers alone, in the order of the piece."""
     if piece.source is not None:
         return np.arange(piece.source.rows)
-    import pyarrow as pa
-
     alone = pa.ipc.IpcReadOptions(included_fields=[0])
-    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+    with naming(piece.pieces), pa.OSFile(piece.pieces) as file:
         reader = pa.ipc.open_file(file, options=alone)
         parts = [reader.get_batch(i).column(0).to_numpy() for i in piece.batches]
     return np.concatenate(parts)
@@ -161,8 +160,6 @@ def chunk_rows(memory: int) -> int:
 
 def gathered(parts: Iterable[Chunk], rows: int) -> Iterator[Chunk]:
     """Rows in chunks of about `rows`, however small the parts are."""
-    import pyarrow as pa
-
     held: list[Chunk] = []
     n_held = 0
 
@@ -182,9 +179,6 @@ def gathered(parts: Iterable[Chunk], rows: int) -> Iterator[Chunk]:
 
 def hashed(ids: Any, seed: int = 0) -> Hashes:
     """64 bits of every id, well mixed, equal in every process."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     start = mixed(np.array([seed], dtype=np.uint64))[0]
     if pa.types.is_large_string(ids.type) or pa.types.is_large_binary(ids.type):
         from argmetric._input.kernels.grouping import mix_texts
@@ -214,8 +208,6 @@ def bucket_of(hashes: Hashes, buckets: int) -> Integers:
 @contextlib.contextmanager
 def pieces_file(path: str, kind: str) -> Iterator[Any]:
     """What writes a file of pieces, which is there when all of it is."""
-    import pyarrow as pa
-
     names = [("row", pa.int64()), ("score", pa.float64()), ("id", arrow_type(kind))]
     with (
         replaced_whole(path) as file,
@@ -226,8 +218,6 @@ def pieces_file(path: str, kind: str) -> Iterator[Any]:
 
 def write_chunk(writer: Any, chunk: Chunk, codes: Integers, parts: int) -> Integers:
     """Write a batch for every part, rows in their order; how many rows each has."""
-    import pyarrow as pa
-
     sizes: Integers = np.bincount(codes, minlength=parts)
     short = codes.astype(np.min_scalar_type(parts))  # two bytes are sorted by digits
     order = np.argsort(short, kind="stable")
@@ -276,9 +266,6 @@ def split(
 
 def _large_groups(pieces: tuple[Piece, ...], kind: str, most_rows: int) -> Any:
     """Ids of more rows than a part may have, in the order of their appearance."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     counts = np.zeros(HASH_CELLS, dtype=np.int64)
     for piece in pieces:
         for _, _, ids in chunks_of(piece):
@@ -301,8 +288,6 @@ def _large_groups(pieces: tuple[Piece, ...], kind: str, most_rows: int) -> Any:
 
 def _parts(ids: Any, large: Any, others: int) -> Integers:
     """The part of every row: its group's own, or one by hash behind those."""
-    import pyarrow.compute as pc
-
     by_hash = bucket_of(hashed(ids, SEED), others).astype(np.int64) + len(large)
     if not len(large):
         return by_hash

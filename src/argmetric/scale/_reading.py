@@ -37,13 +37,12 @@ from argmetric.scale._columns import (
     plain_labels,
 )
 from argmetric.scale._executors import as_executor
-from argmetric.scale._folders import Places
 from argmetric.scale._pieces import Piece
-from argmetric.scale._run import Run
-from argmetric.scale._sources import Source, batches_of, find_files, look
+from argmetric.scale._run import Run, task_of
+from argmetric.scale._sources import InputFile, batches_of, find_files, look
 from argmetric.scale._tasks import (
     Found,
-    PieceTask,
+    Places,
     Refused,
     Tally,
     require_read,
@@ -106,8 +105,8 @@ def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
 
     Files must agree on the columns; the first decides.
     """
-    sources: dict[int, Source] = {}
-    first: tuple[Source, Any, UsedColumns] | None = None
+    sources: dict[int, InputFile] = {}
+    first: tuple[InputFile, Any, UsedColumns] | None = None
     room = run.memory // HELD_SHARE
     parts = [
         files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
@@ -120,11 +119,11 @@ def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
             source, schema = found
             if first is None:
                 first = source, schema, find_columns(source, schema, wanted)
-            elif not _is_alike(source, schema, *first[:2]):
-                _refuse_other_columns(source, schema, *first[:2])
-                columns = find_columns(source, schema, wanted)
-                if columns != first[2]:
-                    raise DataError(_difference(source, columns, first[0], first[2]))
+            elif (
+                not schema.equals(first[1])
+                or source.keys.keys() != first[0].keys.keys()
+            ):
+                _refuse_unlike(source, schema, wanted, first)
         except DataError as error:
             run.skip(str(error))
             continue
@@ -143,49 +142,42 @@ def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
     run.sources, run.columns = sources, first[2]
 
 
-def _is_alike(source: Source, schema: Any, first: Source, wanted: Any) -> bool:
-    return bool(schema.equals(wanted)) and source.keys.keys() == first.keys.keys()
-
-
-def _refuse_other_columns(
-    source: Source, schema: Any, first: Source, wanted: Any
+def _refuse_unlike(
+    source: InputFile, schema: Any, wanted: WantedColumns, first: Any
 ) -> None:
     """Refuse a file that has not the columns of the first, in whatever order."""
-    names, known = {*schema.names, *source.keys}, {*wanted.names, *first.keys}
-    for lacks, has, other in (
-        (source, first, known - names),
-        (first, source, names - known),
+    other, its_schema, its_columns = first
+    names, known = {*schema.names, *source.keys}, {*its_schema.names, *other.keys}
+    for lacks, has, more in (
+        (source, other, known - names),
+        (other, source, names - known),
     ):
-        if other:
+        if more:
             raise DataError(
-                f"{source.path} has other columns than {first.path}: {lacks.path} has "
-                f"no column {min(other)!r}, which {has.path} has"
+                f"{source.path} has other columns than {other.path}: {lacks.path} has "
+                f"no column {min(more)!r}, which {has.path} has"
             )
+    columns = find_columns(source, schema, wanted)
+    if columns.score != its_columns.score:
+        raise DataError(
+            f"{source.path}: the scores are in column {columns.score!r}, and in "
+            f"{its_columns.score!r} of {other.path}"
+        )
+    if columns != its_columns:
+        raise DataError(
+            f"{source.path}: column {columns.group!r} holds {columns.kind}, and "
+            f"{its_columns.kind} in {other.path}; make them one type first"
+        )
 
 
 def _looked(items: list[Any]) -> list[Any]:
-    return [_looked_at(item) for item in items]
-
-
-def _looked_at(item: Any) -> Any:
-    try:
-        return look(item)
-    except DataError as error:
-        return Refused(str(error))
-
-
-def _difference(
-    source: Source, columns: UsedColumns, first: Source, wanted: UsedColumns
-) -> str:
-    if columns.score != wanted.score:
-        return (
-            f"{source.path}: the scores are in column {columns.score!r}, and in "
-            f"{wanted.score!r} of {first.path}"
-        )
-    return (
-        f"{source.path}: column {columns.group!r} holds {columns.kind}, and "
-        f"{wanted.kind} in {first.path}; make them one type first"
-    )
+    found: list[Any] = []
+    for item in items:
+        try:
+            found.append(look(item))
+        except DataError as error:
+            found.append(Refused(str(error)))
+    return found
 
 
 def find_labels(piece: Piece, names: tuple[str, ...]) -> Found:
@@ -227,7 +219,7 @@ def settle_labels(run: Run, pos_label: Any, *, both: bool) -> None:
         return
     seen: dict[str, list[Any]] = {name: [] for name in names}
     find = partial(find_labels, names=names)
-    tasks = [PieceTask(find, piece, "", piece.rows) for piece in run.whole_files]
+    tasks = [task_of(find, piece) for piece in run.whole_files]
     results = run.stage("labels", tasks)
     for source, found in zip(run.sources.values(), results, strict=True):
         read = Tally(found["rows"])

@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from argmetric._files import DataError
-from argmetric.scale._columns import UsedColumns
-from argmetric.scale._executors import Executor
-from argmetric.scale._folders import Places
-from argmetric.scale._memory import bucket_rows, n_buckets
+from argmetric._input.types import Integers
+from argmetric.scale._columns import FileBatch, UsedColumns
+from argmetric.scale._executors import Executor, bucket_rows, n_buckets
 from argmetric.scale._pieces import (
     Bucket,
     Piece,
@@ -23,22 +24,73 @@ from argmetric.scale._pieces import (
     read_bucket,
     split,
 )
-from argmetric.scale._sources import OnError, Source
+from argmetric.scale._sources import InputFile, OnError
 from argmetric.scale._tasks import (
     Found,
     PieceTask,
+    Places,
     Progress,
     Refused,
     Tally,
-    accepted,
-    refuse,
+    require_all,
     require_read,
     require_same,
     run_stage,
 )
 
 PieceTuple = tuple[Piece, ...]
-Report = Callable[[Progress], None] | None
+Part = TypeVar("Part")
+WAITING_CELLS = 1 << 16  # at least, of parts, before they become one
+
+
+class Gathered(Generic[Part]):
+    """Parts that are merged in their order, whenever as many wait as were merged.
+
+    So each is merged a few times, and those that wait take no more than the rest.
+    """
+
+    def __init__(
+        self, merge: Callable[[list[Part]], Part], size: Callable[[Part], int]
+    ) -> None:
+        self.merge, self.size = merge, size
+        self.parts: list[Part] = []
+        self.waiting, self.most = 0, WAITING_CELLS
+
+    def add(self, part: Part) -> None:
+        self.parts.append(part)
+        self.waiting += 1 + self.size(part)
+        if self.waiting > self.most:
+            self.parts = [self.merge(self.parts)]
+            self.waiting = 0
+            self.most = max(WAITING_CELLS, self.size(self.parts[0]))
+
+    def whole(self) -> Part:
+        return self.parts[0] if len(self.parts) == 1 else self.merge(self.parts)
+
+
+def task_of(
+    work: Callable[[Piece], Found], piece: Piece, folder: str = ""
+) -> PieceTask:
+    """Work on one piece; what it finds is kept in a folder, where there is one."""
+    kept = os.path.join(folder, f"file-{piece.file:06d}.json") if folder else ""
+    return PieceTask(work, piece, kept, piece.rows)
+
+
+def pick_rows(
+    reader: PieceReader,
+    chosen: Integers | None,
+    values: Callable[[FileBatch], Sequence[Any]],
+) -> Found:
+    """Columns of some rows of a file, given by rising numbers; None takes all."""
+    parts = []
+    for batch in reader:
+        part: Any = slice(None)
+        if chosen is not None:
+            first = int(batch.rows[0]) if batch.rows.size else 0
+            ends = np.searchsorted(chosen, [first, first + batch.rows.size])
+            part = chosen[slice(*ends)] - first
+        parts.append([column[part] for column in values(batch)])
+    return {"columns": [np.concatenate(one) for one in zip(*parts, strict=True)]}
 
 
 def read_file(
@@ -74,9 +126,9 @@ class Run:
     n_workers: int
     memory: int
     places: Places
-    report: Report
+    report: Callable[[Progress], None] | None
     on_error: OnError
-    sources: dict[int, Source] = field(default_factory=dict)  # the files, by number
+    sources: dict[int, InputFile] = field(default_factory=dict)  # the files, by number
     columns: UsedColumns = field(default_factory=UsedColumns)  # what is read of them
     # what went in, by the number of the file
     tallies: dict[int, Tally] = field(default_factory=dict)
@@ -85,12 +137,10 @@ class Run:
 
     @property
     def n(self) -> int:
-        """Rows of all files, as their ends say."""
         return sum(source.rows for source in self.sources.values())
 
     @property
     def task_memory(self) -> int:
-        """What one task may take."""
         return max(1, self.memory // self.n_workers)
 
     @property
@@ -105,10 +155,21 @@ class Run:
         take: Callable[[Found], Found] = lambda found: found,
     ) -> list[Found]:
         """Results of tasks, none of which may be refused; see `run_stage`."""
-        whole = self.on_error == "skip" and any(_reads_input(one) for one in tasks)
-        told = _refuse_unread if whole else refuse
-        found = run_stage(name, self.executor, tasks, self.report, told, take)
-        return accepted(found)
+        parts = (one.item for one in tasks)
+        pieces = (one if isinstance(one, tuple) else (one,) for one in parts)
+        reads_input = any(piece.source for own in pieces for piece in own)
+        unread = ""
+        if self.on_error == "skip" and reads_input:
+            unread = (
+                "; without groups only files that cannot be opened, or have other "
+                "columns, are skipped: leave this one out yourself"
+            )
+
+        def refuse(why: str) -> None:
+            raise DataError(f"{why}{unread}")
+
+        found = run_stage(name, self.executor, tasks, self.report, refuse, take)
+        return [one for one in found if not isinstance(one, Refused)]
 
     def skip(self, why: str) -> None:
         """Leave a file out, if that is wanted."""
@@ -123,7 +184,6 @@ class Run:
 
     @property
     def whole_files(self) -> PieceTuple:
-        """Every file as one piece."""
         return tuple(
             Piece(i, source, rows=source.rows) for i, source in self.sources.items()
         )
@@ -135,8 +195,7 @@ class Run:
         folder = self.places.made("pieces")
         paths, tasks = [], []
         for piece in self.whole_files:
-            place = os.path.join(folder, f"file-{piece.file:06d}")
-            paths.append(f"{place}.arrow")
+            paths.append(os.path.join(folder, f"file-{piece.file:06d}.arrow"))
             work = partial(
                 partition,
                 columns=self.columns,
@@ -144,7 +203,7 @@ class Run:
                 buckets=buckets,
                 memory=self.task_memory // 2,
             )
-            tasks.append(PieceTask(work, piece, f"{place}.json", piece.rows))
+            tasks.append(task_of(work, piece, folder))
         parts: list[list[Piece]] = [[] for _ in range(buckets)]
         results = run_stage("partition", self.executor, tasks, self.report, self.skip)
         for task, path, found in zip(tasks, paths, results, strict=True):
@@ -211,7 +270,7 @@ class Run:
         for i, piece in enumerate(self.whole_files):
             own = work if words is None else partial(work, **words[i])
             read = partial(read_file, columns=self.columns, work=own)
-            tasks.append(PieceTask(read, piece, "", piece.rows))
+            tasks.append(task_of(read, piece))
         results = self.stage(stage, tasks, take)
         for task, found in zip(tasks, results, strict=True):
             after = Tally(found["rows"], found["checksum"])
@@ -219,6 +278,52 @@ class Run:
             require_read(stage, task.item.path, before, after)
             self.tallies[task.item.file] = after
         return results
+
+    def picked(
+        self,
+        stage: str,
+        chosen: Integers | None,
+        values: Callable[[FileBatch], Sequence[Any]],
+    ) -> list[Any]:
+        """Columns of some rows of all files, by rising numbers; None takes all."""
+        words: list[dict[str, Any]] = []
+        first = 0
+        for source in self.sources.values():
+            some = None
+            if chosen is not None:
+                part = slice(*np.searchsorted(chosen, [first, first + source.rows]))
+                some = chosen[part] - first
+            words.append({"chosen": some})
+            first += source.rows
+        results = self.over_files(stage, partial(pick_rows, values=values), words)
+        parts = [found["columns"] for found in results if found["columns"]]
+        columns = [np.concatenate(one) for one in zip(*parts, strict=True)]
+        n_rows = self.n if chosen is None else chosen.size
+        require_all(stage, n_rows, len(columns[0]) if columns else 0)
+        return columns
+
+    def rewritten(
+        self,
+        stage: str,
+        folder: str,
+        work: Callable[..., Found],
+        words: Callable[[int], dict[str, Any]] = lambda file: {},
+        take: Callable[[Found], Found] = lambda found: found,
+    ) -> list[Found]:
+        """What some work finds in every file while it writes that of the output.
+
+        The work is called with the piece, `target`, `memory`, and the words for the
+        number of the file.
+        """
+        folder, tasks = self.places.made(folder), []
+        for piece in self.whole_files:
+            assert piece.source is not None
+            target = os.path.join(self.places.fresh, piece.source.name)
+            # by tasks folders would outlive a clean-up
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            own = partial(work, target=target, memory=self.task_memory)
+            tasks.append(task_of(partial(own, **words(piece.file)), piece, folder))
+        return self.stage(stage, tasks, take)
 
     def over_buckets(
         self, stage: str, buckets: Sequence[PieceTuple], work: Callable[[Bucket], Found]
@@ -249,19 +354,4 @@ class Run:
 
 
 def n_rows(pieces: PieceTuple) -> int:
-    """Rows of all pieces."""
     return sum(piece.rows for piece in pieces)
-
-
-def _reads_input(task: PieceTask) -> bool:
-    """Whether it reads a file of the input, and not pieces that were checked."""
-    parts = task.item if isinstance(task.item, tuple) else (task.item,)
-    return any(piece.source is not None for piece in parts)
-
-
-def _refuse_unread(why: str) -> None:
-    """End the run over a value in a file that was not left out at the beginning."""
-    refuse(
-        f"{why}; without groups only files that cannot be opened, or have other "
-        "columns, are skipped: leave this one out yourself"
-    )

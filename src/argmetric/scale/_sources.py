@@ -1,4 +1,4 @@
-"""Input files: found by folder, pattern or list, and read in batches of rows."""
+"""Input files, and partitions of Dask collections, read in batches of rows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,90 @@ import os
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from argmetric._files import BATCH_ROWS, DataError, typed_batches
 from argmetric._input.arguments import check_path, shown
 from argmetric.scale._executors import load_extra
-from argmetric.scale._frames import Partition, is_frame, partitions_of
+
+
+class Partition(NamedTuple):
+    """Rows of a Dask collection, which may be computed as often as they are read."""
+
+    path: str  # what messages call it
+    name: str  # what the file of the output is called
+    parts: tuple[bytes, ...]  # what computes a frame; or features, and labels
+    schema: Any  # the columns of the rows
+
+    def table(self) -> Any:
+        """The rows themselves, computed in this thread."""
+        import numpy as np
+
+        frame, *labels = map(_computed, self.parts)
+        if not labels:
+            return pa.Table.from_pandas(frame, self.schema, preserve_index=False)
+        columns = [*np.asarray(frame, dtype=np.float64).T, np.asarray(labels[0])]
+        return pa.table(dict(zip(self.schema.names, columns, strict=True)))
+
+
+def is_array(data: Any, kind: str = "dask.array") -> bool:
+    """Whether this is a Dask array; Dask is not loaded to tell."""
+    return type(data).__module__.startswith(kind) and hasattr(data, "to_delayed")
+
+
+def blocks_of(X: Any, y: Any) -> list[Partition]:
+    """Blocks of rows of a Dask array of features beside one of labels."""
+    if not (is_array(y) and X.ndim == 2 and y.ndim == 1):
+        raise DataError(
+            "a Dask array of features has two dimensions, and goes with one of labels, "
+            "which has one: (X, y)"
+        )
+    X = X.rechunk({1: -1})
+    if X.chunks[0] != y.chunks[0]:
+        try:
+            y = y.rechunk((X.chunks[0],))
+        except ValueError as error:
+            raise DataError(f"X and y: {error}") from None
+    fields = [(f"x{j}", pa.float64()) for j in range(X.shape[1])]
+    schema = pa.schema([*fields, ("label", pa.from_numpy_dtype(y.dtype))])
+    pairs = zip(_numbered(X), _numbered(y), strict=True)
+    return [
+        _partition(X, i, (rows, labels), schema) for (i, rows), (_, labels) in pairs
+    ]
+
+
+def _numbered(collection: Any) -> list[tuple[int, bytes]]:
+    delayed = collection.to_delayed()
+    parts = getattr(delayed, "flat", delayed)
+    return [(i, _recipe(one)) for i, one in enumerate(parts)]
+
+
+def _recipe(delayed: Any) -> bytes:
+    """What one partition alone is computed from, for any process."""
+    cloudpickle = load_extra("cloudpickle", "dask")
+    graph = dict(delayed.__dask_graph__().cull({delayed.key}))
+    if any(type(one).__module__.startswith("distributed") for one in graph.values()):
+        raise DataError(
+            "files: this collection is held by the workers of a cluster, where tasks "
+            "cannot reach it: pass it as it was before persist()"
+        )
+    recipe: bytes = cloudpickle.dumps((graph, delayed.key))
+    return recipe
+
+
+def _computed(recipe: bytes) -> Any:
+    """A partition, in this thread: a task must not wait for the scheduler's others."""
+    graph, key = load_extra("cloudpickle", "dask").loads(recipe)
+    return load_extra("dask", "dask").get(graph, key)
+
+
+def _partition(data: Any, i: int, parts: tuple[bytes, ...], schema: Any) -> Partition:
+    name = getattr(data, "_name", "") or data.name
+    return Partition(f"{name}[{i}]", f"part-{i:05d}.parquet", parts, schema)
+
 
 OnError = Literal["stop", "skip"]
 
@@ -30,7 +108,7 @@ LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     """One input file, as it was when the run began."""
 
     path: str
@@ -56,8 +134,12 @@ def is_address(path: str) -> bool:
 
 
 def find_input(files: Any) -> list[Any]:
-    """What `look` looks at: files, or the partitions of a Dask DataFrame."""
-    return partitions_of(files) if is_frame(files) else find_files(files)
+    """What `look` looks at: files, or the partitions of a Dask DataFrame in order."""
+    if not is_array(files, "dask.dataframe"):
+        return find_files(files)
+    schema = pa.Schema.from_pandas(files._meta_nonempty, preserve_index=False)
+    schema = schema.remove_metadata()
+    return [_partition(files, i, (one,), schema) for i, one in _numbered(files)]
 
 
 def find_files(files: Any) -> list[tuple[str, str]]:
@@ -85,7 +167,15 @@ def find_files(files: Any) -> list[tuple[str, str]]:
 def _found(path: str) -> tuple[list[str], str | None]:
     """Files that a path stands for, and the folder that their names begin in."""
     if is_address(path):
-        return _found_at_address(path)
+        system, path = file_system(path)
+        if system.isdir(path):
+            root, found = path, _below(path, system.walk(path))
+        elif glob.has_magic(path):
+            root, found = _plain_part(path), system.glob(path)
+        else:
+            root, found = posixpath.dirname(path), [path]
+        whole = [system.unstrip_protocol(one) for one in found]
+        return whole, system.unstrip_protocol(root)
     path = os.path.abspath(path).replace(os.sep, "/")
     if os.path.isdir(path):
         return _below(path, os.walk(path)), path
@@ -140,24 +230,6 @@ def file_system(address: str) -> tuple[Any, str]:
     return system, path
 
 
-def _found_at_address(address: str) -> tuple[list[str], str | None]:
-    system, path = file_system(address)
-    if system.isdir(path):
-        root, found = path, _below(path, system.walk(path))
-    elif glob.has_magic(path):
-        root, found = _plain_part(path), system.glob(path)
-    else:
-        root, found = posixpath.dirname(path), [path]
-    whole = [system.unstrip_protocol(one) for one in found]
-    return whole, system.unstrip_protocol(root)
-
-
-def hive_keys(path: str) -> dict[str, str]:
-    """Columns that folders such as day=3 stand for."""
-    folders = [part for part in path.split("/")[:-1] if "=" in part]
-    return {key: value for key, _, value in (one.partition("=") for one in folders)}
-
-
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[Any]:
     """A file open for reading: its bytes if few, its path, or a file of fsspec."""
@@ -176,10 +248,8 @@ def opened(path: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def told_of(path: str) -> Iterator[None]:
+def naming(path: str) -> Iterator[None]:
     """A DataError that names the file, where it cannot be read."""
-    import pyarrow as pa
-
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -190,7 +260,6 @@ def told_of(path: str) -> Iterator[None]:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Size and time of the last change."""
     if is_address(path):
         system, inner = file_system(path)
         return int(system.size(inner) or 0), 0
@@ -198,20 +267,17 @@ def stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
+def look(item: tuple[str, str] | Partition) -> tuple[InputFile, Any]:
     """What the end of a file says of it, and its schema."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if isinstance(item, Partition):
         table = item.table()
         rows, used = table.num_rows, table.nbytes
         per_row = used // max(rows, 1) + 1
-        source = Source(item.path, item.name, {}, 0, 0, rows, per_row, item)
+        source = InputFile(item.path, item.name, {}, 0, 0, rows, per_row, item)
         return source, item.schema
     path, name = item
     packing = held = None
-    with told_of(path), opened(path) as place:
+    with naming(path), opened(path) as place:
         size, modified = stamp(path)
         if is_arrow(path):
             with pa.ipc.open_file(place) as reader:
@@ -232,8 +298,9 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
     stem = os.path.splitext(name)[0] if is_arrow(path) else name
     name = f"{stem}.parquet" if is_arrow(path) else name
     per_row = used // max(rows, 1) + 1
-    keys = {k: v for k, v in hive_keys(path).items() if k not in schema.names}
-    source = Source(
+    folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
+    keys = {key: value for key, _, value in folders if key not in schema.names}
+    source = InputFile(
         path, name, keys, size, modified, rows, per_row, None, packing, held
     )
     return source, schema
@@ -241,8 +308,6 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
 
 def _held(file: Any) -> Any:
     """All rows of a tiny Parquet file, unless they cannot be read as one batch."""
-    import pyarrow as pa
-
     with contextlib.suppress(pa.ArrowException, OSError):  # who needs them tells
         first, *others = file.iter_batches(HELD_ROWS, use_threads=False)
         if not others and first.nbytes <= SMALL_BYTES:
@@ -260,29 +325,23 @@ def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:
     group = about.row_group(0)
     columns = [group.column(i) for i in range(group.num_columns)]
     name = str(columns[0].compression).lower()
-    helped = tuple(column.path_in_schema for column in columns if _is_helped(column))
+
+    def is_helped(column: Any) -> bool:
+        plain = column.num_values * WIDTHS.get(column.physical_type, math.inf)
+        return bool(
+            column.has_dictionary_page and column.total_uncompressed_size < plain
+        )
+
+    helped = tuple(one.path_in_schema for one in columns if is_helped(one))
     return {"uncompressed": "none", "lz4_raw": "lz4"}.get(name, name), helped
-
-
-def _is_helped(column: Any) -> bool:
-    plain = column.num_values * WIDTHS.get(column.physical_type, math.inf)
-    return bool(column.has_dictionary_page and column.total_uncompressed_size < plain)
 
 
 def is_arrow(path: str) -> bool:
     return path.lower().endswith(ARROW)
 
 
-def refuse_changed(source: Source) -> None:
-    """Refuse a file that is another one than when the run began."""
-    with told_of(source.path):
-        same = stamp(source.path) == (source.size, source.modified)
-    if not same:
-        raise DataError(f"{source.path} has changed since the run began")
-
-
 def batches_of(
-    source: Source, columns: list[str] | None = None, rows: int = BATCH_ROWS
+    source: InputFile, columns: list[str] | None = None, rows: int = BATCH_ROWS
 ) -> Iterator[Any]:
     """Record batches of the columns (None: all) in the order of the rows."""
     if source.partition is not None:
@@ -290,10 +349,12 @@ def batches_of(
         part = table if columns is None else table.select(columns)
         yield from part.combine_chunks().to_batches(rows)
         return
-    refuse_changed(source)
+    with naming(source.path):
+        if stamp(source.path) != (source.size, source.modified):
+            raise DataError(f"{source.path} has changed since the run began")
     if source.held is not None:
         yield source.held if columns is None else source.held.select(columns)
         return
-    with told_of(source.path), opened(source.path) as place:
+    with naming(source.path), opened(source.path) as place:
         kind = "arrow" if is_arrow(source.path) else "parquet"
         yield from typed_batches(place, kind, lambda schema: columns, rows=rows)

@@ -1,11 +1,15 @@
-"""Tasks that leave one result each, and tallies that hold them to their rows."""
+"""Tasks that leave one result each, tallies of their rows, and folders of a run."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,8 +17,157 @@ import numpy as np
 
 from argmetric._files import DataError, marked
 from argmetric._input.types import Booleans, Floats, Hashes, Integers
+from argmetric._results.whole_files import held_alone, remove_folder, replaced_whole
 from argmetric.scale._executors import Executor
-from argmetric.scale._folders import save
+
+MARKER = "_argmetric.json"  # in a folder that a run has written
+PLAN = "plan.json"
+
+
+class UnfinishedError(DataError):
+    """Work of an earlier run is in the way, and is kept."""
+
+    keeps_work = True
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders of a run."""
+
+    output: str  # what is written in the end, by one rename
+    fresh: str  # the output while it grows, beside its place
+    work: str  # pieces, labels, and what tasks have found
+
+    def inside(self, *parts: str) -> str:
+        return os.path.join(self.work, *parts)
+
+    def made(self, *parts: str) -> str:
+        """A folder in the working folder, which is there afterwards."""
+        folder = self.inside(*parts)
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
+
+def places_of(output: str, work_dir: str | None) -> Places:
+    """Folders of the run that writes an output."""
+    output = os.path.abspath(output)
+    if work_dir is None:
+        return Places(output, _beside(output, "fresh"), _beside(output, "work"))
+    # A folder of its own: what else lies in the one that was given is not ours
+    name = hashlib.sha256(output.encode()).hexdigest()[:16]
+    work = os.path.join(os.path.abspath(work_dir), f"argmetric-{name}")
+    return Places(output, _beside(output, "fresh"), work)
+
+
+def _beside(path: str, word: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{word}")
+
+
+def temporary(path: str) -> str:
+    """A name beside a path that no other attempt at the same task has."""
+    return f"{path}.{uuid.uuid4().hex}.tmp"
+
+
+def moved_folder(made: str, path: str) -> None:
+    """Give a folder its name; where another attempt was first, that one stays."""
+    try:
+        os.rename(made, path)
+    except OSError:
+        if not os.path.isdir(path):
+            raise
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def claimed(places: Places) -> Iterator[None]:
+    """Refuse a second run into the same output, and to replace what no run has written.
+
+    A run that was killed claims nothing.
+    """
+    folder = os.path.dirname(places.output)
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {places.output}: there is no folder {folder}")
+    path = _beside(places.output, "lock")
+    with held_alone(path, f"another run is writing {places.output}"):
+        old, output = _beside(places.output, "old"), places.output
+        if os.path.isdir(old):  # a run was killed between the two renames of `commit`
+            if os.path.isdir(output):
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                os.rename(old, output)
+        if os.path.exists(output) and not os.path.isdir(output):
+            raise DataError(
+                f"cannot write {output}: it is a file, and many are written"
+            )
+        names = os.listdir(output) if os.path.exists(output) else []
+        if names and MARKER not in names:
+            raise DataError(
+                f"cannot write {output}: it holds files that are not of an earlier "
+                "run; choose another folder, or empty it"
+            )
+        yield
+
+
+def begin(places: Places, plan: dict[str, Any], *, resume: bool) -> dict[str, Any]:
+    """Set up the working folder; the plan is that of the run that goes on, if any.
+
+    How the rows are divided is that of the first run; all else must be the same.
+    """
+    path = places.inside(PLAN)
+    plan = json.loads(json.dumps({**plan, "run": uuid.uuid4().hex}))
+    marker = os.path.join(places.output, MARKER)
+    ended = os.path.exists(path) and os.path.exists(marker)  # killed in the clean-up
+    ended = ended and _loaded(marker)["run"] == _loaded(path)["run"]
+    if os.path.exists(path) and not ended:
+        if not resume:
+            raise UnfinishedError(
+                f"a run into {places.output} has not ended: {marked('resume')} goes on "
+                f"with it; or remove {places.work}"
+            )
+        before = _loaded(path)
+        changed = [key for key in plan if plan[key] != before.get(key)]
+        changed = sorted(set(changed) - {"division", "run"})
+        if changed:
+            raise UnfinishedError(
+                f"cannot go on with the run in {places.work}: {', '.join(changed)} "
+                "changed since; remove that folder to begin again"
+            )
+        return before
+    for folder in (places.work, places.fresh):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+    save(path, plan)
+    return plan
+
+
+def _loaded(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        values: dict[str, Any] = json.load(file)
+    return values
+
+
+def save(path: str, values: Any) -> None:
+    """Write JSON, whole or not at all."""
+    with replaced_whole(path) as file:
+        file.write(json.dumps(values).encode())
+
+
+def commit(places: Places, about: dict[str, Any]) -> None:
+    """Give the output its name, in place of that of an earlier run."""
+    save(os.path.join(places.fresh, MARKER), about)
+    old = _beside(places.output, "old")
+    if os.path.isdir(places.output):
+        os.rename(places.output, old)
+    os.rename(places.fresh, places.output)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def clean_up(places: Places) -> None:
+    """Remove all that a run leaves besides its output."""
+    for folder in (places.work, places.fresh):
+        remove_folder(folder)  # workers of a cluster may be at it
+
 
 _WORD = (1 << 64) - 1
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
@@ -133,17 +286,15 @@ def perform(tasks: Sequence[PieceTask]) -> list[Found | Refused]:
             before = json.load(file)
         if before["names"] == names:
             return list(before["found"])
-    found = [_performed(task) for task in tasks]
+    found: list[Found | Refused] = []
+    for task in tasks:
+        try:
+            found.append(task.function(task.item))
+        except (ValueError, TypeError) as error:
+            found.append(Refused(str(error)))
     if kept and not any(isinstance(one, Refused) for one in found):
         save(kept, {"names": names, "found": found})
     return found
-
-
-def _performed(task: PieceTask) -> Found | Refused:
-    try:
-        return task.function(task.item)
-    except (ValueError, TypeError) as error:
-        return Refused(str(error))
 
 
 def together(tasks: Sequence[PieceTask]) -> list[list[PieceTask]]:
@@ -152,11 +303,8 @@ def together(tasks: Sequence[PieceTask]) -> list[list[PieceTask]]:
     rows = 0
     for task in tasks:
         rows += task.rows
-        if (
-            not batches
-            or rows > SMALL_TASKS_ROWS
-            or len(batches[-1]) == MOST_SMALL_TASKS
-        ):
+        full = rows > SMALL_TASKS_ROWS
+        if not batches or full or len(batches[-1]) == MOST_SMALL_TASKS:
             batches.append([])
             rows = task.rows
         batches[-1].append(task)
@@ -221,13 +369,3 @@ def run_stage(
         if hasattr(answers, "close"):
             answers.close()
     return results
-
-
-def refuse(why: str) -> None:
-    """End the run."""
-    raise DataError(why)
-
-
-def accepted(results: list[Found | Refused]) -> list[Found]:
-    """The results of tasks, without those that were refused."""
-    return [found for found in results if not isinstance(found, Refused)]

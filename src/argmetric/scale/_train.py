@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,8 +14,7 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._reading import reading
 from argmetric.scale._run import Run
-from argmetric.scale._tasks import Found, require_all
-from argmetric.scale._vector import packed, unpacked
+from argmetric.scale._tasks import Found
 from argmetric.train import TrainingRows
 
 if TYPE_CHECKING:
@@ -82,10 +80,12 @@ def _rows(batch: FileBatch) -> TrainingRows:
     return TrainingRows(batch.values, batch.positive, np.ones(batch.rows.size))
 
 
-def _labels(batches: Iterable[FileBatch]) -> Found:
-    parts = [batch.positive for batch in batches]
-    whole = np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
-    return {"positive": packed(whole)}
+def _values(batch: FileBatch) -> list[Any]:
+    return [batch.values]
+
+
+def _positive(batch: FileBatch) -> list[Any]:
+    return [batch.positive]
 
 
 def _sums(
@@ -112,33 +112,18 @@ def _least(batches: Iterable[FileBatch], theta: Floats) -> Found:
     return {"least": min(least, default=np.inf)}
 
 
-def _taken(batches: Iterable[FileBatch], chosen: Integers) -> Found:
-    """Rows by their numbers in the file, which rise."""
-    parts = []
-    for batch in batches:
-        inside = np.isin(batch.rows, chosen, assume_unique=True)
-        parts.append(batch.values[inside])
-    kept = [part for part in parts if part.size]
-    return {"X": np.concatenate(kept) if kept else None}
-
-
 @dataclass(frozen=True)
 class FileRows:
     """Rows that lie in files; every sum over them is a look at all of them."""
 
     run: Run
 
-    def _look(
-        self, work: Any, words: list[dict[str, Any]] | None = None
-    ) -> list[Found]:
-        return self.run.over_files("train", work, words)
+    def _look(self, work: Any) -> list[Found]:
+        return self.run.over_files("train", work)
 
     @cached_property
     def positive(self) -> Booleans:
-        parts = [unpacked(one["positive"], bool) for one in self._look(_labels)]
-        positive = np.concatenate(parts)
-        require_all("train", self.n, positive.size)
-        return positive
+        return np.asarray(self.run.picked("train", None, _positive)[0])
 
     @cached_property
     def weight(self) -> Floats:
@@ -162,14 +147,7 @@ class FileRows:
 
     def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         order = np.argsort(rows, kind="stable")
-        ends = np.cumsum([0, *(source.rows for source in self.run.sources.values())])
-        words = []
-        for first, last in itertools.pairwise(ends.tolist()):
-            inside = (rows >= first) & (rows < last)
-            words.append({"chosen": np.sort(rows[inside]) - first})
-        parts = [found["X"] for found in self._look(_taken, words)]
-        taken = np.concatenate([part for part in parts if part is not None])
-        require_all("train", rows.size, len(taken))
+        (taken,) = self.run.picked("train", rows[order], _values)
         X = np.empty((rows.size, self.k))
         X[order] = taken
         return TrainingRows(X, self.positive[rows], weight)

@@ -25,10 +25,10 @@ from argmetric._tune import (
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, require_defined
+from argmetric.scale._calibrate import keys_of
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._labelled import keys_of
 from argmetric.scale._reading import reading
-from argmetric.scale._run import Run
+from argmetric.scale._run import Gathered, Run
 from argmetric.scale._tasks import Found, require_all
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
-WAITING_CELLS = 1 << 16  # at least, of files, before they become one
 WHOLE = 0, (1 << 64) - 1
 
 
@@ -96,28 +95,22 @@ def tune(
     return tune_cuts(cells.cuts(), [chosen], settings, run.columns.truth.classes)[0]
 
 
-def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> ScoreCells:
+def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> LabelCells:
     """Cells of the rows, so many, whose keys lie between two, both included."""
-    parts: list[ScoreCells] = []
-    waiting, most = 0, WAITING_CELLS
+    total = gathered_cells()
 
     def take(found: Found) -> Found:
-        nonlocal waiting, most
-        parts.append(found.pop("cells"))
-        waiting += 1 + parts[-1].scores.size
-        if waiting > most:  # as many as are merged: each is sorted a few times
-            parts[:] = [merged_cells(parts)]
-            waiting, most = 0, max(WAITING_CELLS, parts[0].scores.size)
+        total.add(found.pop("cells"))
         return found
 
     work = partial(count_cells, low=low, high=high, shift=shift)
     run.over_files("count", work, take=take)
-    cells = merged_cells(parts)
+    cells = total.whole()
     require_all("count", n_rows, cells.n_rows)
     return cells
 
 
-def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
+def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> LabelCells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
     if run.n <= ROWS_SCANNED_WHOLE:
@@ -142,8 +135,8 @@ def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
 
 
 def _range_left(
-    cells: ScoreCells, metric: Metric, limits: RuleLimits, low: int, high: int
-) -> ScoreCells:
+    cells: LabelCells, metric: Metric, limits: RuleLimits, low: int, high: int
+) -> LabelCells:
     """Cells from the first to the last that can hold the best cut.
 
     One more on either side tells the scores between which the outermost cuts lie.
@@ -154,7 +147,7 @@ def _range_left(
     if not found.size:
         limits.allowed_cuts(cells.cuts())  # says what can be had
     part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-    return ScoreCells(*(values[part] for values in vars(cells).values()))
+    return LabelCells(*(values[part] for values in vars(cells).values()))
 
 
 # -- labelled scores in cells ------------------------------------------------------
@@ -164,7 +157,7 @@ def _range_left(
 
 
 @dataclass(frozen=True)
-class ScoreCells:
+class LabelCells:
     """Cells with rows in them, ascending."""
 
     scores: Floats  # the smallest score of each
@@ -177,7 +170,6 @@ class ScoreCells:
 
     @property
     def n_rows(self) -> int:
-        """Rows in all of them."""
         return int(self.positive.sum() + self.negative.sum())
 
     def cuts(self) -> Cuts:
@@ -188,18 +180,16 @@ class ScoreCells:
         )
         return Cuts(self.scores[::-1].copy(), tp, fp)
 
-    def replaced(self, inner: ScoreCells) -> ScoreCells:
+    def replaced(self, inner: LabelCells) -> LabelCells:
         """These cells, with finer ones in place of those that have the same rows."""
         before = self.last < inner.first[0]
         after = self.first > inner.last[-1]
         parts = zip(vars(self).values(), vars(inner).values(), strict=True)
-        return ScoreCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
+        return LabelCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
 
 
-def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
+def merged_cells(parts: list[LabelCells]) -> LabelCells:
     """Cells of all files; those with the same keys become one."""
-    if len(parts) == 1:
-        return parts[0]
     first = np.concatenate([part.first for part in parts])
     keys, place = np.unique(first, return_inverse=True)
 
@@ -211,7 +201,12 @@ def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
     scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
     np.minimum.at(scores, place, np.concatenate([part.scores for part in parts]))
     np.maximum.at(last, place, np.concatenate([part.last for part in parts]))
-    return ScoreCells(scores, keys, last, total("positive"), total("negative"))
+    return LabelCells(scores, keys, last, total("positive"), total("negative"))
+
+
+def gathered_cells() -> Gathered[LabelCells]:
+    """Cells to which those of more rows are added."""
+    return Gathered(merged_cells, lambda cells: cells.scores.size)
 
 
 def count_cells(
@@ -221,24 +216,21 @@ def count_cells(
 
     Without bins (`shift` is None) every distinct score has a cell of its own.
     """
-    parts = []
+    total = gathered_cells()
+    empty = np.zeros(0)
+    total.add(_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None))
     for batch in batches:
         scores, keys = batch.values, keys_of(batch.values)
         inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
         if inside.any():
             some = scores[inside], keys[inside], batch.positive[inside]
-            parts.append(_cells_of(*some, low, shift))
-        if len(parts) > 16:
-            parts = [merged_cells(parts)]
-    if not parts:
-        empty = np.zeros(0)
-        parts = [_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None)]
-    return {"cells": merged_cells(parts)}
+            total.add(_cells_of(*some, low, shift))
+    return {"cells": total.whole()}
 
 
 def _cells_of(
     scores: Floats, keys: Hashes, positive: Booleans, low: int, shift: int | None
-) -> ScoreCells:
+) -> LabelCells:
     if shift is None:
         bins, width = keys, np.uint64(0)
     else:
@@ -250,4 +242,4 @@ def _cells_of(
     np.minimum.at(least, place, scores)
     hits = np.bincount(place, positive, first.size).astype(np.int64)
     rows: npt.NDArray[np.int64] = np.bincount(place, minlength=first.size)
-    return ScoreCells(least, first, first + width, hits, rows - hits)
+    return LabelCells(least, first, first + width, hits, rows - hits)

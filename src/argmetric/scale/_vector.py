@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,13 +14,7 @@ import numpy.typing as npt
 
 from argmetric._calibrate.applied import calibration_note
 from argmetric._calibrate.resolve import calibrated_scores
-from argmetric._decide import (
-    Limits,
-    cut_between,
-    decide_items,
-    error_note,
-    tie_note,
-)
+from argmetric._decide import Limits, cut_between, decide_items, error_note, tie_note
 from argmetric._expected import (
     FIRST_BINS,
     Array,
@@ -38,8 +31,8 @@ from argmetric._input.validation import check_scores
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns
 from argmetric.scale._pieces import Piece, PieceReader
-from argmetric.scale._run import PieceTuple, Run, n_rows
-from argmetric.scale._tasks import Found, PieceTask, Tally, require_same
+from argmetric.scale._run import PieceTuple, Run, n_rows, task_of
+from argmetric.scale._tasks import Found, Tally, require_same
 
 SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are looked at in this process
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
@@ -131,15 +124,7 @@ class PieceItems(Items):
         """What every piece answers, all rows of each of them read."""
         folder = self.run.places.made("passes", self.name, f"{self.n_passes:02d}")
         work = partial(scan, reading=self.reading, collect=collect)
-        tasks = [
-            PieceTask(
-                work,
-                piece,
-                os.path.join(folder, f"file-{piece.file:06d}.json"),
-                piece.rows,
-            )
-            for piece in self.pieces
-        ]
+        tasks = [task_of(work, piece, folder) for piece in self.pieces]
         results = self.run.stage(stage, tasks)
         self.n_passes += 1
         tallies = tuple(Tally(found["rows"], found["checksum"]) for found in results)
@@ -220,9 +205,11 @@ def decide_vector(
         raise _too_many(items, why, "another metric, or no floors")
     calibrator = reading.calibrator
     threshold = cut_between(choice.upper, choice.lower)
-    if threshold is None and not _keeps_apart(calibrator, items):
-        # in memory the higher score before the map goes first
-        raise _too_many(items, "the calibrator makes ties", "a map without steps")
+    if threshold is None and calibrator is not None:
+        ends = logit(np.array(items.ends())).tolist()
+        if not calibrator.keeps_apart(*ends):
+            # in memory the higher score before the map goes first
+            raise _too_many(items, "the calibrator makes ties", "a map without steps")
     cut = VectorCut(reading, threshold, choice.lower, 0)
     quotas, notes = tuple(0 for _ in pieces), []
     if calibrator is not None:
@@ -231,26 +218,14 @@ def decide_vector(
         results = items.look("ties", partial(ties_at, at=choice.lower))
         left = choice.best - sum(found["above"] for found in results)
         cut = replace(cut, quota=left)
-        quotas = _shared_out(left, [found["tied"] for found in results])
-        tied = sum(found["tied"] for found in results)
+        before = np.cumsum([0, *(found["tied"] for found in results)])
+        quotas = tuple(np.diff(np.minimum(before, left)).tolist())
+        tied = int(before[-1])
         notes.append(tie_note(tied, choice.lower, "the first in order"))
     notes += error_note(choice.error)
     tallies, passes = items.tallies, items.n_passes
     passes += 0 if items._half is None else items._half.n_passes
     return VectorFound(choice, cut, quotas, tallies, passes, tuple(notes))
-
-
-def _keeps_apart(calibrator: Any, items: PieceItems) -> bool:
-    if calibrator is None:
-        return True
-    ends = logit(np.array(items.ends())).tolist()
-    return bool(calibrator.keeps_apart(*ends))
-
-
-def _shared_out(quota: int, tied: list[int]) -> tuple[int, ...]:
-    """How many of those that share the score at the cut every piece has to choose."""
-    before = np.concatenate([[0], np.cumsum(tied)])
-    return tuple(np.diff(np.minimum(before, quota)).tolist())
 
 
 def _too_many(items: Items, why: str, instead: str) -> DataError:

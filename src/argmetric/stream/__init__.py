@@ -11,15 +11,15 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
-    from argmetric.stream._display import StreamDisplay as StreamDisplay
-    from argmetric.stream._display import of_late as of_late
     from argmetric.stream._history import Look as Look
+    from argmetric.stream._history import ProgressiveScore as ProgressiveScore
+    from argmetric.stream._history import StreamDisplay as StreamDisplay
     from argmetric.stream._history import StreamHistory as StreamHistory
     from argmetric.stream._history import alarms_in as alarms_in
+    from argmetric.stream._history import recent_counts as recent_counts
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
-    from argmetric.stream._progressive import ProgressiveScore as ProgressiveScore
     from argmetric.stream._river import RiverClassifier as RiverClassifier
     from argmetric.stream._rule_base import RuleRun as RuleRun
     from argmetric.stream._rule_base import ThresholdRule as ThresholdRule
@@ -37,8 +37,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_classifier": ("OnlineClassifier",),
-        "_display": ("StreamDisplay",),
-        "_progressive": ("ProgressiveScore",),
+        "_history": ("ProgressiveScore", "StreamDisplay"),
         "_river": ("RiverClassifier",),
         "_rule_base": ("RuleRun", "ThresholdRule"),
         "_rules": (
@@ -53,8 +52,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_wrapper": ("OnlineThreshold",),
     },
     for_other_rooms={
-        "_display": ("of_late",),
-        "_history": ("Look", "StreamHistory", "alarms_in"),
+        "_history": ("Look", "StreamHistory", "alarms_in", "recent_counts"),
         "_learners": ("Learner", "LearnerName"),
         "_model": ("StreamModel",),
         "_rules": ("RuleName",),

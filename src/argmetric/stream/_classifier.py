@@ -25,13 +25,7 @@ from argmetric.stream._input import (
     read_rows,
     two_classes,
 )
-from argmetric.stream._learners import (
-    AverageName,
-    FeatureRows,
-    LearnerName,
-    check_weight,
-    count_rows,
-)
+from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
 from argmetric.stream._model import Detector, StreamModel
 from argmetric.stream._parameters import (
     StateHeader,
@@ -39,8 +33,19 @@ from argmetric.stream._parameters import (
     new_model,
     undamaged,
 )
-from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rule_base import ThresholdRule, check_weight
 from argmetric.stream._rules import RuleName, undecided
+
+
+def _learned(name: str, words: str) -> Any:
+    """What a classifier has of its model, after the first row."""
+
+    def get(classifier: OnlineClassifier) -> Any:
+        if not hasattr(classifier, "_model"):
+            raise AttributeError(f"{name}_ is known after the first row: call fit")
+        return getattr(classifier._model, name)
+
+    return property(get, doc=words)
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -366,60 +371,31 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- what was learned ---------------------------------------------------------
 
-    @property
-    def threshold_(self) -> float:
-        """Threshold on probabilities for the next row."""
-        return self._learned("threshold_").threshold
+    threshold_ = _learned("threshold", "Threshold on probabilities for the next row.")
+    n_seen_ = _learned("n_seen", "Rows learned from.")
+    score_ = _learned(
+        "score", "The metric of all predictions made before their labels were seen."
+    )
+    history_ = _learned(
+        "history", "Counts, score and threshold at up to 512 evenly spaced moments."
+    )
+    n_drifts_ = _learned("n_drifts", "Drifts that the detector has found.")
+    n_expired_ = _learned("n_expired", "Rows that waited too long for their labels.")
+    n_late_ = _learned("n_late", "Labels that came after their rows had expired.")
+    detector_ = _learned(
+        "detector", "The drift detector in use, a copy of the one passed."
+    )
+    _coefficients = _learned("coefficients", "Constant and weights of the log-odds.")
 
     @property
     def coef_(self) -> Floats:
         """Weights of the log-odds, of shape (1, n_features)."""
-        return self._learned("coef_").coefficients(self._width())[None, 1:]
+        return np.asarray(self._coefficients(self._width())[None, 1:])
 
     @property
     def intercept_(self) -> Floats:
         """Constant of the log-odds, of shape (1,)."""
-        return self._learned("intercept_").coefficients(self._width())[:1]
-
-    @property
-    def n_seen_(self) -> int:
-        """Rows learned from."""
-        return self._learned("n_seen_").n_seen
-
-    @property
-    def score_(self) -> float:
-        """The metric of all predictions made before their labels were seen."""
-        return self._learned("score_").score
-
-    @property
-    def history_(self) -> dict[str, Floats]:
-        """Counts, score and threshold at up to 512 evenly spaced moments."""
-        return self._learned("history_").history
-
-    @property
-    def n_drifts_(self) -> int:
-        """Drifts that the detector has found."""
-        return self._learned("n_drifts_").n_drifts
-
-    @property
-    def n_expired_(self) -> int:
-        """Rows that waited too long for their labels."""
-        return self._learned("n_expired_").n_expired
-
-    @property
-    def n_late_(self) -> int:
-        """Labels that came after their rows had expired."""
-        return self._learned("n_late_").n_late
-
-    @property
-    def detector_(self) -> Detector | None:
-        """The drift detector in use, a copy of the one passed."""
-        return self._learned("detector_").detector
-
-    def _learned(self, name: str) -> StreamModel:
-        if not hasattr(self, "_model"):
-            raise AttributeError(f"{name} is known after the first row: call fit")
-        return self._model
+        return np.asarray(self._coefficients(self._width())[:1])
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything learned, as plain arrays (for `numpy.savez`).
@@ -440,8 +416,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Continue from a state of `get_state`; the parameters must be equal."""
-        header = StateHeader.from_arrays(state)
-        header.check_configuration(configuration_of(self))
+        header = StateHeader.from_arrays(state, configuration_of(self))
         model = new_model(self, 0)
         with undamaged():
             model.take_arrays(state, header.n_features)

@@ -1,9 +1,21 @@
-"""What was known of a stream after ever more rows, and when its errors rose."""
+"""The score of a stream over time: of all rows, of the last ones, and in pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from argmetric._input.arguments import check_count, check_number
+from argmetric._input.labels import clear_labels, one_per_row
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_length, to_floats
+from argmetric._results.display import Lines, Shown
+from argmetric._results.pictures import Display, thinned
+from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.stream._rule_base import LONGEST
 
 POINTS = 512
 FIRST_STEP = 64  # rows
@@ -24,7 +36,6 @@ class Look(NamedTuple):
 
     @property
     def errors(self) -> int:
-        """Rows that were predicted wrongly."""
         return self.predicted + self.actual - 2 * self.hits
 
 
@@ -86,3 +97,256 @@ def alarms_in(looks: Sequence[Look]) -> Iterator[Alarm]:
                 yield Alarm(look.rows, before, errors / rows)
                 begun = last
         last = look
+
+
+class ProgressiveScore(Shown):
+    """A metric of predictions that were made before their labels were seen.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1"
+        Any metric of the counts.
+    window : int, optional
+        Score only the last `window` rows.
+    fading : float, optional
+        Every row counts 1 - 1/fading as much as the one after it.
+
+    Examples
+    --------
+    >>> from argmetric.stream import ProgressiveScore
+    >>> score = ProgressiveScore("f1")
+    >>> score.update([1, 0, 1], [1, 1, 1])
+    0.8
+    >>> score.value
+    0.8
+    """
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        window: int | None = None,
+        fading: float | None = None,
+    ) -> None:
+        if window is not None and fading is not None:
+            raise ValueError("give window or fading, not both")
+        if window is not None:
+            window = check_count(window, "window", low=1, high=LONGEST)
+        if fading is not None:
+            fading = check_number(fading, "fading")
+            if fading <= 1.0:
+                raise ValueError(f"fading must be a number above 1, not {fading!r}")
+        self.metric = get_metric(metric)
+        self.window, self.fading = window, fading
+        self.counts: Floats = np.zeros(4)  # tp, k, t, n
+        self._ring = np.zeros((4, window or 0))  # a column of counts for each row
+        self._place = 0
+
+    def update(self, y_true: Any, y_pred: Any) -> float:
+        """Count a block of labels, 0 and 1, and return the value.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,), or one label each
+            The size of the blocks does not change the counts.
+        """
+        true = one_per_row(clear_labels(_column(y_true), "y_true"), "y_true")
+        pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")
+        rows = np.stack([true & pred, pred, true, np.ones_like(true)]).astype(float)
+        if self.window is not None:
+            # new rows take the places of the oldest; empty places count nothing
+            rows = rows[:, -self.window :]
+            places = (self._place + np.arange(rows.shape[1])) % self.window
+            self.counts = self.counts - self._ring[:, places].sum(1) + rows.sum(1)
+            self._ring[:, places] = rows
+            self._place = int(self._place + rows.shape[1]) % self.window
+        elif self.fading is None:
+            self.counts = self.counts + rows.sum(axis=1)
+        elif rows.shape[1]:  # row by row: counts ← (1 - 1/fading)·counts + row
+            from scipy.signal import lfilter
+
+            keep = 1.0 - 1.0 / self.fading
+            state = keep * self.counts[:, None]
+            steps, _ = lfilter([1.0], [1.0, -keep], rows, axis=1, zi=state)
+            self.counts = steps[:, -1]
+        return self.value
+
+    @property
+    def value(self) -> float:
+        """The metric of the remembered rows."""
+        return float(self.metric.value(*self.counts))
+
+    def _lines(self) -> Lines:
+        known = {"window": self.window, "fading": self.fading}
+        tp, k, t, n = self.counts
+        return [
+            (self.metric.name, f"{self.value:.4f}"),
+            *((name, f"{x:,}") for name, x in known.items() if x is not None),
+            ("rows", f"{n:,.6g}"),
+            ("true positives", f"{tp:,.6g} of {k:,.6g} predicted, {t:,.6g} actual"),
+        ]
+
+    def __repr__(self) -> str:
+        kind = ""
+        if self.window is not None:
+            kind = f", window={self.window}"
+        if self.fading is not None:
+            kind = f", fading={self.fading:g}"
+        return f"ProgressiveScore({self.metric.name}={self.value:.4f}{kind})"
+
+
+def _column(labels: Any) -> Any:
+    """A label alone as a column of one."""
+    return [labels] if np.isscalar(labels) else labels
+
+
+MOMENTS = 512  # as many as a classifier remembers
+WINDOWS = 40  # in which the score of late is told, over a whole stream
+COUNTS = ("tp", "k", "t", "n")
+
+
+@dataclass(repr=False)
+class StreamDisplay(Display):
+    """The score of predictions made before their labels were seen, row by row.
+
+    Parameters
+    ----------
+    n_seen : ndarray
+        Rows that had been seen at each moment.
+    threshold : ndarray, optional
+        The threshold at each moment.
+    score : ndarray, optional
+        The score of all rows so far.
+    recent : ndarray, optional
+        The score of the last rows alone.
+    name : str, default=""
+        Name of the metric.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The line of the score; of the threshold where there is no score.
+
+    Examples
+    --------
+    >>> from argmetric.stream import StreamDisplay
+    >>> display = StreamDisplay.from_predictions([1, 0, 1, 1], [1, 1, 1, 0])
+    >>> display.score.round(2)
+    array([1.  , 0.67, 0.8 , 0.67])
+    """
+
+    n_seen: Floats
+    threshold: Floats | None = None
+    score: Floats | None = None
+    recent: Floats | None = None
+    name: str = ""
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        metric: MetricLike = "f1",
+        *,
+        thresholds: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the score of predictions over the rows, in their order.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            Labels and predictions, 0 and 1, in the order in which they came.
+        metric : str, Metric or callable, default="f1"
+            What predictions are judged by.
+        thresholds : array-like of shape (n_samples,), optional
+            The threshold that was used for each row.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        """
+        found = get_metric(metric)
+        true = one_per_row(clear_labels(y_true, "y_true"), "y_true")
+        pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
+        if not true.size:
+            raise ValueError("y_true must hold a row or more")
+        last = np.unique(np.linspace(1, true.size, MOMENTS).astype(np.int64))
+        each = (true & pred, pred, true, np.ones_like(true))
+        counts = np.stack([np.cumsum(one)[last - 1] for one in each])
+        threshold = None
+        if thresholds is not None:
+            met = to_floats(thresholds, "thresholds")
+            check_length(met, "thresholds", true.size, "y_true")
+            threshold = met[last - 1]
+        return cls._of(counts.astype(np.float64), found, threshold).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Draw score and threshold over the stream of a classifier.
+
+        Parameters
+        ----------
+        estimator : OnlineClassifier or RiverClassifier
+            A model that has seen some rows; it remembers up to 512 moments.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        """
+        if not hasattr(type(estimator), "history_"):
+            raise TypeError(
+                f"estimator must remember its stream (`history_`), which "
+                f"{type(estimator).__name__} does not: see from_predictions"
+            )
+        history = estimator.history_
+        counts = np.stack([history[name] for name in COUNTS])
+        metric = get_metric(estimator.metric)
+        display = cls._of(counts, metric, history["threshold"])
+        display.n_seen = history["n_seen"]
+        return display.plot(ax)
+
+    @classmethod
+    def _of(cls, counts: Floats, metric: Metric, threshold: Floats | None) -> Self:
+        return cls(
+            n_seen=counts[3],
+            threshold=threshold,
+            score=np.atleast_1d(metric.value(*counts)),
+            recent=np.atleast_1d(metric.value(*recent_counts(counts))),
+            name=metric.name,
+        )
+
+    def _labels(self) -> dict[str, Any]:
+        names = [self.name] if self.score is not None else []
+        if self.threshold is not None:
+            names.append("threshold")
+        return {"xlabel": "row", "ylabel": ", ".join(names)}
+
+    def _draw(self, ax: Any) -> Any:
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        lines = {}
+        for what, label, style in (
+            ("threshold", "threshold before the label", {"color": "C7"}),
+            ("recent", f"{self.name} of the last rows", {"color": "C0", "alpha": 0.4}),
+            ("score", f"{self.name} of all rows so far", {"color": "C0", "lw": 2}),
+        ):
+            values = getattr(self, what)
+            if values is not None:
+                picks = thinned(len(values))
+                x, y = np.asarray(self.n_seen)[picks], np.asarray(values)[picks]
+                (lines[what],) = ax.plot(x, y, label=label, **style)
+        return lines.get("score", lines.get("threshold"))
+
+
+def recent_counts(counts: Floats) -> Floats:
+    """Counts of the rows between each moment and one before it.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (counts, moments)
+        Of all rows up to ever later moments.
+    """
+    back = max(1, counts.shape[1] // WINDOWS)
+    before = np.concatenate([np.zeros((len(counts), back)), counts], axis=1)
+    late: Floats = counts - before[:, : counts.shape[1]]
+    return late

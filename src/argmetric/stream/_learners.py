@@ -12,20 +12,16 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_choice, check_flag, check_number
 from argmetric._input.types import Floats
-from argmetric._input.validation import check_length, to_floats
 from argmetric.metrics import Metric
-from argmetric.stream._metric import coefficients, level_form
+from argmetric.stream._rule_base import coefficients, level_form, rare_rule
 
 LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 AverageName = Literal["polynomial", "suffix"]
 LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
+_LINEAR = ("sgd", "adagrad")
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
 _ROOM = 1 << 16  # entries of dense rows that are compressed at a time: they stay near
-
-
-Weights = tuple[Floats, int]  # and the pace at which they are read
-UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 @dataclass(frozen=True)
@@ -38,51 +34,25 @@ class SparseRows:
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return self.indptr.size - 1
 
-    def part(self, start: int, stop: int) -> SparseRows:
-        """Some rows, without a copy."""
-        return SparseRows(self.indptr[start : stop + 1], self.indices, self.data)
+    def __getitem__(self, part: slice) -> SparseRows:
+        ends = self.indptr[part.start : part.stop + 1]
+        return SparseRows(ends, self.indices, self.data)
 
 
 FeatureRows = Floats | SparseRows
 
 
 def count_rows(rows: FeatureRows) -> int:
-    """Number of rows of either kind."""
     return rows.n if isinstance(rows, SparseRows) else rows.shape[0]
-
-
-def part_of(rows: FeatureRows, start: int, stop: int) -> FeatureRows:
-    """Some rows of either kind, without a copy."""
-    if isinstance(rows, SparseRows):
-        return rows.part(start, stop)
-    return rows[start:stop]
-
-
-def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
-    """Weights and the pace at which they are read: 0 where all of them are 1."""
-    if weights is None:
-        return UNWEIGHTED
-    values = to_floats(weights, "sample_weight")
-    if values.ndim == 0 or values.ndim > 1:
-        raise ValueError("sample_weight must have one dimension")
-    check_length(values, "sample_weight", n, "X")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
-    if wrong.size:
-        raise ValueError(
-            f"sample_weight is {values[wrong[0]]:g} at row {wrong[0]}; weights are "
-            "finite and not negative"
-        )
-    return values, 1
 
 
 def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:
     """Dense rows as CSR, zeros left out; in arrays that are there, if they are."""
     from argmetric.stream.kernels import stream
 
-    room = _room(*rows.shape) if room is None else room.part(0, len(rows))
+    room = _room(*rows.shape) if room is None else room[0 : len(rows)]
     stream.compress(rows, room.indptr, room.indices, room.data)
     return room
 
@@ -92,15 +62,6 @@ def _room(n: int, width: int) -> SparseRows:
     indptr = np.empty(n + 1, dtype=np.int64)
     indices, data = np.empty(n * width, dtype=np.int32), np.empty(n * width)
     return SparseRows(indptr, indices, data)
-
-
-def rare_rule(state: Floats) -> bool | None:
-    """None for the usual rule, whose kernels leave out the code of all others."""
-    from argmetric.stream.kernels import rules
-
-    slots = [rules.RULE, rules.METRIC, rules.WINDOW, rules.DECAY, rules.RECENT]
-    usual = [rules.HISTOGRAM, rules.F_FAMILY, 0.0, 1.0, 1.0]
-    return None if state[slots].tolist() == usual else True
 
 
 @dataclass(frozen=True)
@@ -141,7 +102,7 @@ class Learner:
             object.__setattr__(self, "step", step)
         if self.average is not None:
             check_choice(self.average, "average", ("polynomial", "suffix"))
-        if self.average is not None and self.name not in ("sgd", "adagrad"):
+        if self.average is not None and self.name not in _LINEAR:
             raise ValueError(f"average is for sgd and adagrad, not for {self.name}")
         if self.memory is not None:
             memory = check_number(self.memory, "memory")
@@ -160,7 +121,6 @@ class Learner:
 
     @property
     def kernels(self) -> ModuleType:
-        """The kernel file that runs it."""
         if self.name in OWN_DECISION:
             from argmetric.stream.kernels import stream_baselines
 
@@ -168,7 +128,6 @@ class Learner:
         return self.slots
 
     def init(self, metric: Metric, n_features: int) -> ModelState:
-        """Arrays before the first row."""
         kernels, slots = self.kernels, self.slots
         model = np.zeros(kernels.MODEL)
         model[slots.RATE] = 1.0 if self.step is None else self.step
@@ -240,9 +199,12 @@ class Learner:
         """Decide every row, each before its label is learned; labels and log-odds."""
         n = count_rows(rows)
         labels, logits = np.empty(n, dtype=np.uint8), np.empty(n)
-        if isinstance(rows, SparseRows) or self.name in ("sgd", "adagrad"):
-            out = (labels, logits)
-            self._call(state, rule, rows, (y, weight, pace, learn), out)
+        if whole := not isinstance(rows, SparseRows) and self.name in _LINEAR:
+            ends = rows.shape[1] * np.arange(n + 1)
+            rows = SparseRows(ends, np.zeros(0, np.int32), rows.reshape(-1))
+        if isinstance(rows, SparseRows):
+            given = (y, weight, pace, learn)
+            self._call(state, rule, rows, given, (labels, logits), whole=whole)
             return labels, logits
         size = max(1, min(n, _ROOM // max(rows.shape[1], 1)))
         room = _room(size, rows.shape[1])
@@ -257,17 +219,15 @@ class Learner:
         self,
         state: ModelState,
         rule: Floats,
-        rows: FeatureRows,
+        rows: SparseRows,
         given: tuple[Any, ...],
         out: tuple[Any, ...],
+        whole: bool = False,
     ) -> None:
         kernels = self.kernels
         arrays = state.arrays
         if self.name not in OWN_DECISION:
             given = (*given, rule, rare_rule(rule))
-        if not isinstance(rows, SparseRows):
-            kernels.linear_dense(rows, *given, *arrays, *out)
-            return
         # unsigned: nobody need ask whether a column counts from the end
         matrix = (rows.indptr, rows.indices.view(np.uint32), rows.data)
         if self.name in OWN_DECISION:
@@ -279,7 +239,7 @@ class Learner:
             arrays = (model, flat, history)
             kernels.mixture_sparse(*matrix, *given, *arrays, scratch, *out)
         else:
-            kernels.linear_sparse(*matrix, *given, *arrays, *out)
+            kernels.linear_sparse(*matrix, whole, *given, *arrays, *out)
 
     def coefficients(self, state: ModelState, n_features: int) -> Floats:
         """Intercept and weights of the log-odds.

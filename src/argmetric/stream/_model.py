@@ -13,16 +13,13 @@ from argmetric._input.arguments import shown
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
-    UNWEIGHTED,
     FeatureRows,
     Learner,
     ModelState,
     SparseRows,
-    Weights,
-    part_of,
     to_sparse,
 )
-from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rule_base import UNWEIGHTED, ThresholdRule, Weights
 
 _Row = tuple[npt.NDArray[np.int32], Floats, int]
 
@@ -42,17 +39,12 @@ class WaitingRows:
         ends = sparse.indptr.tolist()
         for i, key in enumerate(ids.tolist()):
             part = slice(ends[i], ends[i + 1])
-            one = (
-                sparse.indices[part].copy(),
-                sparse.data[part].copy(),
-                int(labels[i]),
-            )
-            self.rows[key] = one
+            found = sparse.indices[part].copy(), sparse.data[part].copy()
+            self.rows[key] = (*found, int(labels[i]))
         self.next_id += sparse.n
         return ids
 
     def expire(self, most: int) -> tuple[SparseRows, BinaryLabels] | None:
-        """Take out the oldest rows beyond `most`."""
         extra = len(self.rows) - most
         if extra <= 0:
             return None
@@ -79,33 +71,17 @@ class WaitingRows:
         return np.array([key in self.rows for key in keys], dtype=bool)
 
     def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
-        """Take rows out, in the order of the ids."""
-        found = [self.rows.pop(key) for key in ids.tolist()]
-        lengths = [indices.size for indices, _, _ in found]
-        rows = SparseRows(
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([indices for indices, _, _ in found]).astype(np.int32),
-            np.concatenate([data for _, data, _ in found]),
-        )
-        return rows, np.array([label for _, _, label in found], dtype=np.uint8)
+        return _stacked([self.rows.pop(key) for key in ids.tolist()])
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Plain arrays of everything that waits."""
-        found = list(self.rows.values())
-        lengths = [indices.size for indices, _, _ in found]
+        rows, labels = _stacked(list(self.rows.values()))
         return {
             "waiting_numbers": np.array([self.next_id, self.expired_below]),
             "waiting_ids": np.array(list(self.rows), dtype=np.int64),
-            "waiting_indptr": np.concatenate([[0], np.cumsum(lengths)]).astype(
-                np.int64
-            ),
-            "waiting_indices": np.concatenate(
-                [np.zeros(0, np.int32), *(indices for indices, _, _ in found)]
-            ),
-            "waiting_data": np.concatenate(
-                [np.zeros(0), *(data for _, data, _ in found)]
-            ),
-            "waiting_labels": np.array([label for *_, label in found], dtype=np.uint8),
+            "waiting_indptr": rows.indptr,
+            "waiting_indices": rows.indices,
+            "waiting_data": rows.data,
+            "waiting_labels": labels,
         }
 
     @classmethod
@@ -129,12 +105,19 @@ class WaitingRows:
             raise ValueError(f"a row that waits has a column beyond {n_features}")
         for i, key in enumerate(arrays["waiting_ids"].tolist()):
             part = slice(ends[i], ends[i + 1])
-            waiting.rows[key] = (
-                np.array(arrays["waiting_indices"][part], dtype=np.int32),
-                np.array(arrays["waiting_data"][part], dtype=np.float64),
-                int(labels[i]),
-            )
+            own = np.array(indices[part], dtype=np.int32)
+            data = np.array(arrays["waiting_data"][part], dtype=np.float64)
+            waiting.rows[key] = own, data, int(labels[i])
         return waiting
+
+
+def _stacked(found: list[_Row]) -> tuple[SparseRows, BinaryLabels]:
+    """Rows one below the other, and their labels."""
+    nothing = np.zeros(0, np.int32), np.zeros(0), 0
+    indices, data, _ = zip(nothing, *found, strict=True)
+    ends = np.cumsum([one.size for one in indices], dtype=np.int64)
+    rows = SparseRows(ends, np.concatenate(indices), np.concatenate(data))
+    return rows, np.array([label for *_, label in found], dtype=np.uint8)
 
 
 _NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
@@ -155,21 +138,9 @@ class StreamModel:
     """A learner and its threshold, and all that they have learned from a stream.
 
     It takes rows in the types of the kernels and labels 0 and 1, both checked before,
-    and knows neither classes nor names of features.
-
-    Parameters
-    ----------
-    metric : Metric
-        What predictions are judged by.
-    learner : Learner
-        How the probability is learned.
-    rule : ThresholdRule, optional
-        How the threshold is learned; None where the learner carries its own decision.
-    n_features : int, default=0
-        Columns to make room for; `grow` makes room for more.
-    detector : Detector, optional
-        Is fed 1 for every error and 0 for every hit; at a drift the rule starts anew
-        and the learner takes large steps again.
+    and knows neither classes nor names of features. Without a `rule` the learner
+    carries its own decision. The `detector` is fed 1 for every error and 0 for every
+    hit; at a drift the rule starts anew and the learner takes large steps again.
     """
 
     def __init__(
@@ -211,7 +182,6 @@ class StreamModel:
         return labels, logits
 
     def grow(self, n_features: int) -> None:
-        """Make room for more columns."""
         self.state.grow(self.learner, n_features)
 
     def _block(
@@ -253,9 +223,7 @@ class StreamModel:
         stop = min(start + _STRETCH, truth.size)
         kept = [array.copy() for array in (self.rule_state, *self.state.arrays)]
         part = slice(start, stop)
-        found = self._block(
-            part_of(rows, start, stop), truth[part], (weight, pace), learn=True
-        )
+        found = self._block(rows[part], truth[part], (weight, pace), learn=True)
         drift = None
         seen = weight[: stop - start] > 0.0 if pace else None
         for i, error in enumerate((found[0] != truth[part]).tolist()):
@@ -272,9 +240,7 @@ class StreamModel:
             self.rule_state = kept[0]
             self.state = ModelState(*kept[1:])
             part = slice(start, drift)
-            self._block(
-                part_of(rows, start, drift), truth[part], (weight, pace), learn=True
-            )
+            self._block(rows[part], truth[part], (weight, pace), learn=True)
         self.rule_state = self._fresh_rule()
         self.learner.restart(self.state)
         self.n_drifts += 1
@@ -328,12 +294,10 @@ class StreamModel:
         return self.learner.own_threshold(self.state)
 
     def coefficients(self, n_features: int) -> Floats:
-        """Intercept and weights of the log-odds."""
         return self.learner.coefficients(self.state, n_features)
 
     @property
     def n_seen(self) -> int:
-        """Rows learned from."""
         return int(self.state.model[self.learner.slots.STEPS])
 
     @property
@@ -351,7 +315,6 @@ class StreamModel:
         return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Rule and learner as plain arrays; the rows that wait give their own."""
         model, weights, history = (array.copy() for array in self.state.arrays)
         return {
             "rule": self.rule_state.copy(),
@@ -363,8 +326,20 @@ class StreamModel:
     def take_arrays(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
     ) -> None:
-        """Go on from `to_arrays`, and from the rows that waited, if there are any."""
-        self._check_shapes(arrays, n_features)
+        """Go on from `to_arrays`, and from the rows that waited, if there are any.
+
+        Arrays that compiled code would read beyond their ends are refused.
+        """
+        own = self.to_arrays()
+        needed = own.pop("weights").shape
+        right = all(np.shape(arrays[name]) == one.shape for name, one in own.items())
+        given, axis = np.shape(arrays["weights"]), int(not self.learner.features_first)
+        right = right and len(given) == 2 and given[1 - axis] == needed[1 - axis]
+        if not (right and given[axis] > n_features):
+            raise ValueError(
+                "arrays of the state have other shapes: is it damaged, or of another "
+                "version of argmetric?"
+            )
         history = arrays["history"]
         self.rule_state = np.array(arrays["rule"], dtype=np.float64)
         found = (arrays[name] for name in ("model", "weights", "history"))
@@ -372,22 +347,3 @@ class StreamModel:
         if not 0 <= self.state.model[self.learner.slots.LENGTH] < len(history):
             raise ValueError("the length of its history is not that of the array")
         self.waiting = WaitingRows.from_arrays(arrays, n_features)
-
-    def _check_shapes(
-        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
-    ) -> None:
-        """Refuse arrays that compiled code would read beyond their ends."""
-        own = self.to_arrays()
-        needed = own.pop("weights").shape
-        right = all(np.shape(arrays[name]) == one.shape for name, one in own.items())
-        given, axis = np.shape(arrays["weights"]), int(not self.learner.features_first)
-        if not (
-            right
-            and len(given) == 2
-            and given[1 - axis] == needed[1 - axis]
-            and given[axis] > n_features
-        ):
-            raise ValueError(
-                "arrays of the state have other shapes: is it damaged, or of another "
-                "version of argmetric?"
-            )

@@ -20,7 +20,6 @@ class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])): 
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Refuse to be made without river."""
         if _RiverBase is None:
             raise ModuleNotFoundError(
                 f"RiverClassifier needs river: {install('river')}"

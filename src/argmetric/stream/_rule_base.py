@@ -1,7 +1,12 @@
-"""Base of all threshold rules over a stream of probabilities: state and run."""
+"""Base of all threshold rules over a stream: the level of a metric, state and run.
+
+At an optimum of Φ(tp, k, t, n) a row is predicted positive where its probability
+exceeds the level -(∂Φ/∂k)/(∂Φ/∂tp), taken at the counts that the decisions lead to.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -13,14 +18,148 @@ from argmetric._input.arguments import check_flag
 from argmetric._input.labels import clear_labels
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
-from argmetric._input.validation import (
-    check_scores,
-    to_floats,
-)
+from argmetric._input.validation import check_length, check_scores, to_floats
 from argmetric._results.display import Shown, table
-from argmetric.metrics import MetricLike, get_metric
-from argmetric.stream._learners import check_weight, rare_rule
-from argmetric.stream._metric import LevelForm, level_form
+from argmetric.metrics import (
+    MCC,
+    BalancedAccuracy,
+    FowlkesMallows,
+    GMean,
+    HMean,
+    Kappa,
+    MeanForm,
+    Metric,
+    MetricLike,
+    QMean,
+    RatioForm,
+    Recall,
+    Specificity,
+    Youden,
+    get_metric,
+)
+
+Coefficients = tuple[float, float, float, float]
+_NONE: Coefficients = (0.0, 0.0, 0.0, 0.0)
+
+# Codes of the compiled `level`; 0 and 1 are the families of ratios.
+_SMOOTH: dict[type[Metric], int] = {
+    MCC: 2,
+    Kappa: 3,
+    FowlkesMallows: 4,
+    GMean: 5,
+    BalancedAccuracy: 6,
+    Youden: 6,
+    HMean: 7,
+    QMean: 8,
+}
+_IGNORED: dict[type[Metric], str] = {
+    Recall: "false positives",
+    Specificity: "missed positives",
+}
+
+
+@dataclass(frozen=True)
+class LevelForm:
+    """A metric as the rules see it.
+
+    `b2` is β² where the metric orders decisions as F_β does (Jaccard and Tversky
+    among them), with the optimal threshold in [0, ceiling] = [0, 1/(1+β²)].
+    """
+
+    code: int
+    b2: float
+    ceiling: float
+    start: float
+    c: Coefficients = _NONE
+    d: Coefficients = _NONE
+
+
+def coefficients(metric: Metric) -> tuple[Coefficients, Coefficients] | None:
+    """Numerator and denominator over (n, tp, k, t), None where it is no such ratio."""
+    known = getattr(metric, "coefficients", None)
+    if known is not None:
+        c, d = known
+        return tuple(c), tuple(d)
+    form = metric.form
+    if isinstance(form, RatioForm):
+        return form.c, form.d
+    if isinstance(form, MeanForm) and form.cells is not None and form.scale is not None:
+        tp, fp, fn, tn = form.cells  # a sum over cells, for fixed n: divide by n
+        return (tn, tp - fp - fn + tn, fp - tn, fn - tn), (1.0, 0.0, 0.0, 0.0)
+    return None
+
+
+def level_form(metric: Metric) -> LevelForm:
+    """The level of a metric in the form that the compiled rules take."""
+    for kind, code in _SMOOTH.items():
+        if isinstance(metric, kind):
+            return LevelForm(code, 1.0, 1.0, 0.25)
+    ignored = _IGNORED.get(type(metric))
+    if ignored is not None:
+        raise ValueError(
+            f"{metric.name} does not punish {ignored}: its best threshold is an "
+            'extreme; use a metric that does, such as "f0.5", "f2" or "gmean"'
+        )
+    ratio = coefficients(metric)
+    if ratio is None or not metric.greater_is_better:
+        raise ValueError(
+            f"no threshold rule for {metric.name}: rules on streams know ratios of "
+            "affine counts (F-beta, Jaccard, Tversky, accuracy, utilities, ...), MCC, "
+            "kappa, G-mean, H-mean, Q-mean, balanced accuracy, Youden and "
+            "Fowlkes-Mallows"
+        )
+    c, d = ratio
+    if c[0] == c[2] == c[3] == d[0] == 0.0 and c[1] > 0.0:
+        # Φ = c1·tp/(d1·tp + d2·k + d3·t) rises with tp/(k + (d3/d2)·t), as F_β does
+        if d[2] > 0.0 and d[3] > 0.0:
+            b2 = d[3] / d[2]
+            ceiling = 1.0 / (1.0 + b2)
+            return LevelForm(0, b2, ceiling, 0.5 * ceiling, c, d)
+        what = "false positives" if d[2] <= 0.0 else "missed positives"
+        raise ValueError(
+            f"{metric.name} does not punish {what}: its best threshold is an extreme; "
+            'use a metric that does, such as "f0.5" or "f2"'
+        )
+    holds = metric.ranking_principle(64).holds  # positive above a threshold
+    rising = c[1] - min(0.0, d[1]) > 0.0 or c[1] > 0.0
+    if not (holds and rising and math.isfinite(sum(c) + sum(d))):
+        raise ValueError(
+            f"{metric.name} does not rise with the number of true positives, so no "
+            "threshold on probabilities is optimal for it"
+        )
+    gain = c[1] - 0.5 * d[1]
+    start = (0.5 * d[2] - c[2]) / gain if gain > 0.0 else 0.25
+    return LevelForm(1, 1.0, 1.0, min(max(start, 1e-4), 0.9999), c, d)
+
+
+Weights = tuple[Floats, int]  # and the pace at which they are read
+UNWEIGHTED: Weights = (np.ones(1), 0)
+
+
+def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
+    """Weights and the pace at which they are read: 0 where all of them are 1."""
+    if weights is None:
+        return UNWEIGHTED
+    values = to_floats(weights, "sample_weight")
+    if values.ndim == 0 or values.ndim > 1:
+        raise ValueError("sample_weight must have one dimension")
+    check_length(values, "sample_weight", n, "X")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
+    if wrong.size:
+        raise ValueError(
+            f"sample_weight is {values[wrong[0]]:g} at row {wrong[0]}; weights are "
+            "finite and not negative"
+        )
+    return values, 1
+
+
+def rare_rule(state: Floats) -> bool | None:
+    """None for the usual rule, whose kernels leave out the code of all others."""
+    from argmetric.stream.kernels import rules
+
+    slots = [rules.RULE, rules.METRIC, rules.WINDOW, rules.DECAY, rules.RECENT]
+    usual = [rules.HISTOGRAM, rules.F_FAMILY, 0.0, 1.0, 1.0]
+    return None if state[slots].tolist() == usual else True
 
 
 class RuleRun(NamedTuple):
@@ -50,7 +189,7 @@ class RuleRun(NamedTuple):
         -------
         matplotlib Axes
         """
-        from argmetric.stream._display import StreamDisplay
+        from argmetric.stream._history import StreamDisplay
 
         rows = np.arange(1.0, self.thresholds.size + 1)
         return StreamDisplay(rows, self.thresholds).plot(ax).ax_

@@ -12,9 +12,7 @@ from argmetric._input.arguments import check_count, check_flag, check_number, sh
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric.metrics import MetricLike
-from argmetric.stream._learners import rare_rule
-from argmetric.stream._metric import LevelForm
-from argmetric.stream._rule_base import LONGEST, ThresholdRule
+from argmetric.stream._rule_base import LONGEST, LevelForm, ThresholdRule, rare_rule
 
 RuleName = Literal["histogram", "newton", "ofo", "fofo", "sfo", "fixed"]
 
@@ -333,14 +331,7 @@ class HistogramRule(ThresholdRule):
 
 _RULES: dict[str, type[ThresholdRule]] = {
     rule.name: rule
-    for rule in (
-        FixedRule,
-        OFORule,
-        FOFORule,
-        SFORule,
-        NewtonRule,
-        HistogramRule,
-    )
+    for rule in (FixedRule, OFORule, FOFORule, SFORule, NewtonRule, HistogramRule)
 }
 
 

@@ -252,7 +252,6 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _n_rows(X: Any) -> int:
-    """Rows of whatever the model takes."""
     with explained(X, model=True):
         if isinstance(X, str | bytes | Mapping):
             raise TypeError

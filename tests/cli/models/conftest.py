@@ -1,9 +1,6 @@
 """A table to learn from, and what a saved model says of it."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +8,17 @@ from threadpoolctl import threadpool_limits
 
 from argmetric.cli import main
 from cli_models import write_csv
-from command import Run
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Threads that wait for each other make small work slow on a busy machine."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(tmp_path_factory):
     """Models that are trained once and only read."""
     folder = tmp_path_factory.mktemp("models")
     before = os.getcwd()
@@ -38,7 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(models: Path, run: Run) -> Run:
+def run(models, run):
     """Run a command in a folder with the models."""
     for name in os.listdir(models):
         Path(name).write_bytes((models / name).read_bytes())

@@ -1,7 +1,5 @@
 """Files of models: foreign, damaged, interrupted."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -9,16 +7,13 @@ import os
 import pickle
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._files import _write
-from command import Ended, Run
+from command import Ended
 
 skops = pytest.importorskip("skops.io")
 
@@ -26,16 +21,16 @@ skops = pytest.importorskip("skops.io")
 class Trap:
     """What a pickle of it would run."""
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
+    def __reduce__(self):
         return os.mkdir, ("trapped",)
 
 
-def contents(path: str) -> dict[str, bytes]:
+def contents(path):
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def rewrite(path: str, change: Callable[[Any], None], **files: bytes) -> None:
+def rewrite(path, change, **files):
     """Change the description of a model, as someone with bad intent would."""
     parts = contents(path) | files
     schema = json.loads(parts["schema.json"])
@@ -46,7 +41,7 @@ def rewrite(path: str, change: Callable[[Any], None], **files: bytes) -> None:
             archive.writestr(name, data)
 
 
-def nodes_of(schema: Any, name: str) -> list[dict[str, Any]]:
+def nodes_of(schema, name):
     found, waiting = [], [schema]
     while waiting:
         node = waiting.pop()
@@ -59,7 +54,7 @@ def nodes_of(schema: Any, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_pickle_is_refused_unopened(run: Run) -> None:
+def test_a_pickle_is_refused_unopened(run):
     for protocol in (0, 4):
         Path("bad.skops").write_bytes(pickle.dumps(Trap(), protocol))
         ended = run("predict", "bad.skops", "data.csv")
@@ -68,7 +63,7 @@ def test_a_pickle_is_refused_unopened(run: Run) -> None:
         assert not Path("trapped").exists()
 
 
-def test_a_call_hidden_in_a_model_is_refused(run: Run) -> None:
+def test_a_call_hidden_in_a_model_is_refused(run):
     """A function of another module, put where the model keeps an object of its own."""
     text = {
         "__class__": "str",
@@ -92,7 +87,7 @@ def test_a_call_hidden_in_a_model_is_refused(run: Run) -> None:
         },
     }
 
-    def change(schema: Any) -> None:
+    def change(schema):
         schema["content"]["target"] = call
 
     rewrite("boosting.skops", change)
@@ -119,8 +114,8 @@ def test_a_call_hidden_in_a_model_is_refused(run: Run) -> None:
         ("sklearn.tree._tree", "Tree"),
     ],
 )
-def test_foreign_types_are_named(run: Run, module: str, name: str) -> None:
-    def change(schema: Any) -> None:
+def test_foreign_types_are_named(run, module, name):
+    def change(schema):
         (node,) = nodes_of(schema, "HistGradientBoostingClassifier")[:1]
         node["__module__"], node["__class__"] = module, name
 
@@ -134,7 +129,7 @@ def test_foreign_types_are_named(run: Run, module: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["left", "right", "feature_idx", "is_categorical"])
-def test_trees_that_lead_astray_are_refused(run: Run, field: str) -> None:
+def test_trees_that_lead_astray_are_refused(run, field):
     """Compiled code follows these numbers without looking, and would crash."""
     parts = contents("boosting.skops")
     schema = json.loads(parts["schema.json"])
@@ -159,7 +154,7 @@ def test_trees_that_lead_astray_are_refused(run: Run, field: str) -> None:
     )
 
 
-def test_other_files_are_no_models(run: Run) -> None:
+def test_other_files_are_no_models(run):
     Path("empty.skops").write_bytes(b"")
     Path("zip.skops").write_bytes(b"PK\x05\x06" + bytes(18))
     Path("other.skops").write_bytes(skops.dumps({"a": 1}))
@@ -174,7 +169,7 @@ def test_other_files_are_no_models(run: Run) -> None:
     assert ended.err == "argmetric: cannot read none.skops: No such file or directory\n"
 
 
-def test_without_skops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_skops(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     message = "argmetric: models are kept in files of skops: pip install "
     for arguments in (
@@ -187,8 +182,8 @@ def test_without_skops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-def test_models_of_other_versions(run: Run) -> None:
-    def older(schema: Any) -> None:
+def test_models_of_other_versions(run):
+    def older(schema):
         versions = [schema["content"]["made_by"]]
         for node in nodes_of(schema, "Pipeline"):
             versions.append(node["content"]["content"]["_sklearn_version"])
@@ -201,7 +196,7 @@ def test_models_of_other_versions(run: Run) -> None:
     assert "note: trained with scikit-learn 1.6.0, read with " in ended.err
     assert "Warning" not in ended.err
 
-    def later(schema: Any) -> None:
+    def later(schema):
         schema["content"]["format"] |= {"content": "2", "__id__": 1}
 
     rewrite("logistic.skops", later)
@@ -219,19 +214,15 @@ def test_models_of_other_versions(run: Run) -> None:
     ],
 )  # fmt: skip
 def test_a_model_is_replaced_whole_or_not_at_all(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
-    message: str,
-) -> None:
+    run, monkeypatch, error, code, message
+):
     Path("m.skops").write_text("old")
     before = sorted(os.listdir())
 
-    def fail(handle: int) -> None:
+    def fail(handle):
         raise error
 
-    monkeypatch.setattr(_write.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     ended = run("train", "data.csv", "--model", "logistic", "-o", "m.skops")
     assert (ended.code, ended.err) == (code, message)
     assert Path("m.skops").read_text() == "old"
@@ -239,12 +230,10 @@ def test_a_model_is_replaced_whole_or_not_at_all(
 
 
 @pytest.mark.parametrize("target", ["fit", "decide"])
-def test_interrupted_work_leaves_nothing(
-    run: Run, monkeypatch: pytest.MonkeyPatch, target: str
-) -> None:
+def test_interrupted_work_leaves_nothing(run, monkeypatch, target):
     before = sorted(os.listdir())
 
-    def interrupted(*arguments: Any, **options: Any) -> None:
+    def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(am.MetricClassifier, target, interrupted)

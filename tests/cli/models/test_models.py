@@ -1,7 +1,5 @@
 """``argmetric train`` and ``argmetric predict``."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -29,12 +27,12 @@ from cli_models import (
     words,
     write_csv,
 )
-from command import Ended, Run
+from command import Ended
 
 skops = pytest.importorskip("skops.io")
 
 
-def test_the_route_is_measured_and_told(run: Run) -> None:
+def test_the_route_is_measured_and_told(run):
     arguments = ["data.csv", "--target", "y", "--drop", "id", "--model", "logistic"]
     ended = run("train", *arguments, "--route", "auto", "-o", "m.skops", "--json")
     assert (ended.code, ended.err) == (0, "")
@@ -51,7 +49,7 @@ def test_the_route_is_measured_and_told(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["boosting", "logistic", "soft", "expected"])
-def test_train_and_predict(run: Run, kind: str) -> None:
+def test_train_and_predict(run, kind):
     arguments = ["--model", kind, "--drop", "id", "-o", "m.skops", "--json"]
     ended = run("train", "data.csv", "--target", "y", *arguments)
     assert (ended.code, ended.err) == (0, "")
@@ -74,7 +72,7 @@ def test_train_and_predict(run: Run, kind: str) -> None:
     assert column("out.csv", "id") == [f"u{i}" for i in range(N)]
 
 
-def test_training_is_what_the_classes_do(run: Run) -> None:
+def test_training_is_what_the_classes_do(run):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     columns = {"age": AGE, "income": INCOME, "y": Y}
@@ -94,7 +92,7 @@ def test_training_is_what_the_classes_do(run: Run) -> None:
     assert found["output"] is None
 
 
-def test_train_summary(run: Run) -> None:
+def test_train_summary(run):
     ended = run("train", "data.csv", "--model", "logistic")
     shown = words(ended.out)
     for line in (
@@ -113,7 +111,7 @@ def test_train_summary(run: Run) -> None:
     assert sorted(os.listdir()) == ["boosting.skops", "data.csv", "logistic.skops"]
 
 
-def test_words_groups_and_weights(run: Run) -> None:
+def test_words_groups_and_weights(run):
     columns = {"age": AGE, "city": CITY, "kind": HOME, "g": GROUP, "w": WEIGHT}
     write_csv("d.csv", **columns)
     arguments = ["d.csv", "--target", "kind", "--pos-label", "spam", "--groups", "g"]
@@ -133,7 +131,7 @@ def test_words_groups_and_weights(run: Run) -> None:
     assert f"forecast {f.mean:.4f}" in words(ended.err)
 
 
-def test_weights_reach_the_model(run: Run) -> None:
+def test_weights_reach_the_model(run):
     write_csv("d.csv", x=AGE, y=Y, w=np.where(AGE > 50, 5, 0.01))
     found = [
         json.loads(run("train", "d.csv", "--model", "logistic", *how, "--json").out)
@@ -163,16 +161,14 @@ def test_weights_reach_the_model(run: Run) -> None:
          "data.csv has no column to learn from ('id': every word in it is different)"),
     ],
 )  # fmt: skip
-def test_train_mistakes(
-    run: Run, arguments: list[str], code: int, message: str
-) -> None:
+def test_train_mistakes(run, arguments, code, message):
     ended = run("train", "data.csv", *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_one_class_and_few_rows(run: Run) -> None:
+def test_one_class_and_few_rows(run):
     for content, message in (
         ("x,y\n1,1\n2,1\n", "one class only"),
         ("x,y\n1,1\n2,0\n3,0\n", "class 1 has one row only"),
@@ -184,7 +180,7 @@ def test_one_class_and_few_rows(run: Run) -> None:
         assert not Path("m.skops").exists()
 
 
-def test_odd_columns(run: Run) -> None:
+def test_odd_columns(run):
     times = pa.array([0] * N, pa.timestamp("ms"))
     table = pa.table({"x": AGE, "b": Y == 1, "t": times, "c": [None] * N, "y": Y})
     pq.write_table(table, "d.parquet")
@@ -202,7 +198,7 @@ def test_odd_columns(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["boosting", "logistic"])
-def test_predict_summary(run: Run, kind: str) -> None:
+def test_predict_summary(run, kind):
     ended = run("predict", f"{kind}.skops", "data.csv", "-o", "out.jsonl")
     table = aio.read_table("out.jsonl")
     p, decided = aio.numbers(table, "score"), aio.labels(table, "decision")
@@ -226,7 +222,7 @@ def test_predict_summary(run: Run, kind: str) -> None:
     assert found["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-12)
 
 
-def test_columns_of_new_rows(run: Run) -> None:
+def test_columns_of_new_rows(run):
     assert run("predict", "boosting.skops", "data.csv", "-o", "a.csv").code == 0
     reordered = {"colour": ["red"] * N, "income": INCOME, "city": CITY}
     reordered["age"] = ["" if i % 9 == 0 else a for i, a in enumerate(AGE)]
@@ -250,14 +246,14 @@ def test_columns_of_new_rows(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["boosting", "logistic"])
-def test_words_not_seen_before(run: Run, kind: str) -> None:
+def test_words_not_seen_before(run, kind):
     Path("new.csv").write_text("age,city,income\n40,Quito,20\n,,\n60,Rome,na\n")
     ended = run("predict", f"{kind}.skops", "new.csv")
     assert ended.code == 0
     assert len(ended.out.splitlines()) == 4
 
 
-def test_joint_decisions(run: Run) -> None:
+def test_joint_decisions(run):
     arguments = ["--joint", "--groups", "city", "--max-positives", "5", "-o", "out.csv"]
     ended = run("predict", "logistic.skops", "data.csv", *arguments)
     assert ended.code == 0
@@ -286,16 +282,14 @@ def test_joint_decisions(run: Run) -> None:
         (["-o", "out.xls"], 1, "unknown extension '.xls'"),
     ],
 )  # fmt: skip
-def test_predict_mistakes(
-    run: Run, arguments: list[str], code: int, message: str
-) -> None:
+def test_predict_mistakes(run, arguments, code, message):
     ended = run("predict", "boosting.skops", "data.csv", *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_kinds_of_columns(run: Run) -> None:
+def test_kinds_of_columns(run):
     Path("t.csv").write_text("a,b,c,d,e\n1,x,,true,1\n na ,y,NaN,False,x\n2.5,x,,0,2\n")
     table = aio.read_table("t.csv")
     kinds = [aio.kind_of(table, name) for name in "abcde"]
@@ -330,9 +324,7 @@ def test_kinds_of_columns(run: Run) -> None:
         ([True, False, True], "false", [True, False, True], False),
     ],
 )
-def test_classes_as_a_rule_learns_them(
-    run: Run, values: Any, pos_label: str | None, expected: Any, positive: Any
-) -> None:
+def test_classes_as_a_rule_learns_them(run, values, pos_label, expected, positive):
     pq.write_table(pa.table({"y": values}), "t.parquet")
     y, found = aio.classes(aio.read_table("t.parquet"), "y", pos_label)
     assert y.tolist() == expected
@@ -340,14 +332,14 @@ def test_classes_as_a_rule_learns_them(
     assert type(found) is type(positive)
 
 
-def test_one_value_is_no_pair_of_classes(run: Run) -> None:
+def test_one_value_is_no_pair_of_classes(run):
     pq.write_table(pa.table({"y": ["a", "a"]}), "t.parquet")
     with pytest.raises(aio.DataError, match="one class only: every label is 'a'; rows"):
         aio.classes(aio.read_table("t.parquet"), "y", "a")
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "feather", "jsonl"])
-def test_added_columns_survive_bit_for_bit(run: Run, extension: str) -> None:
+def test_added_columns_survive_bit_for_bit(run, extension):
     scores = np.array([1 / 3, 5e-324, 1.0, 0.1 + 0.2])
     names = np.array(["spam", 'a "b", c', "é", "spam"])
     Path("t.csv").write_text("id\n1\n2\n3\n4\n")

@@ -1,14 +1,10 @@
 """Rows of a stream in files."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest
 
-from command import Run
-
 
 @pytest.fixture
-def run(run: Run) -> Run:
+def run(run):
     return functools.partial(run, "stream")

@@ -1,13 +1,10 @@
 """``argmetric stream``: rows that cannot be used."""
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -20,7 +17,6 @@ from hypothesis import strategies as st
 from argmetric._files import _source
 from argmetric._files.blocks import Request, _rows, open_rows
 from cli_stream import read, write, write_all
-from command import Run
 
 GOOD = {
     "svm": ["0 1:1 3:0.5", "1 2:1"],
@@ -70,7 +66,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("kind", "line", "message"), BAD)
-def test_bad_rows(run: Run, kind: str, line: str, message: str) -> None:
+def test_bad_rows(run, kind, line, message):
     good = GOOD[kind]
     lines = [*good, "", line, *good, line, *good]
     header = ["y,a,b"] if kind == "csv" else []
@@ -101,7 +97,7 @@ def test_bad_rows(run: Run, kind: str, line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["null", '{"a":' * 100_000, "9" * 5000])
-def test_json_that_no_parser_likes(run: Run, bad: str) -> None:
+def test_json_that_no_parser_likes(run, bad):
     write("rows.jsonl", ['{"y":1,"a":1}', bad, '{"y":0,"a":1}'])
     ended = run("rows.jsonl")
     assert ended.code == 1
@@ -115,7 +111,7 @@ def test_json_that_no_parser_likes(run: Run, bad: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["svmlight", "csv", "jsonl"])
-def test_other_encodings_are_told(run: Run, kind: str) -> None:
+def test_other_encodings_are_told(run, kind):
     name = write_all()[kind]
     text = Path(name).read_text()
     Path(name).write_bytes(text.encode("utf-16"))
@@ -123,7 +119,7 @@ def test_other_encodings_are_told(run: Run, kind: str) -> None:
     assert (ended.code, "is UTF-16 text; iconv" in ended.err) == (1, True)
 
 
-def test_bad_rows_of_parquet(run: Run) -> None:
+def test_bad_rows_of_parquet(run):
     table = pa.table(
         {"y": [0, 1, 3, 1, None, 0], "a": [1.0, None, 2.0, math.nan, 1.0, 2.0]}
     )
@@ -140,7 +136,7 @@ def test_bad_rows_of_parquet(run: Run) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(list(GOOD)))
-def test_rows_read_at_once_are_those_read_one_by_one(data: Any, kind: str) -> None:
+def test_rows_read_at_once_are_those_read_one_by_one(data, kind):
     """Whatever the pieces and the bad rows: matrices, labels, positions, messages."""
     bad = [line for one, line, _ in BAD if one == kind]
     lines = data.draw(
@@ -150,7 +146,7 @@ def test_rows_read_at_once_are_those_read_one_by_one(data: Any, kind: str) -> No
     size = data.draw(st.sampled_from([30, 70, 1 << 20]))
     every = data.draw(st.sampled_from([None, 7]))
 
-    def read_all(path: str) -> Any:
+    def read_all(path):
         features = 3 if kind == "svm" else None
         request = Request(features=features, on_error="skip", every=every)
         rows = open_rows(path, request)
@@ -171,11 +167,11 @@ def test_rows_read_at_once_are_those_read_one_by_one(data: Any, kind: str) -> No
             assert found == read_all(path)
 
 
-def _nothing_quickly(self: Any, piece: bytes, starts: Any, ends: Any) -> Any:
+def _nothing_quickly(self, piece, starts, ends):
     return self.stacked([]), np.zeros(0, np.uint8), np.zeros(ends.size, bool)
 
 
-def test_a_quote_that_never_closes_spoils_one_line(run: Run) -> None:
+def test_a_quote_that_never_closes_spoils_one_line(run):
     write("rows.csv", ["y,a", "1,1", '0,"2', "0,3", '1,"4"', "0,5"])
     ended = run("rows.csv", "--on-error", "skip", "-o", "out.jsonl", "--json")
     summary = json.loads(ended.out)
@@ -184,7 +180,7 @@ def test_a_quote_that_never_closes_spoils_one_line(run: Run) -> None:
     assert [row["row"] for row in read()] == [1, 3, 4, 5]
 
 
-def test_more_bad_rows_than_are_shown(run: Run) -> None:
+def test_more_bad_rows_than_are_shown(run):
     write("rows.svm", [*GOOD["svm"], *["oh no"] * 20, *GOOD["svm"]])
     ended = run("rows.svm", "--features", "3", "--on-error", "skip")
     assert ended.code == 0
@@ -234,9 +230,7 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
         (["rows.svm", "-o", "no/out.jsonl"], "", 1, "there is no folder"),
     ],
 )
-def test_refusals(
-    run: Run, arguments: list[str], text: str, code: int, message: str
-) -> None:
+def test_refusals(run, arguments, text, code, message):
     name = arguments[0].replace("row.", "rows.")
     Path(name).write_bytes((text or "1 1:1\n").encode("latin-1"))
     if message.endswith("is empty"):

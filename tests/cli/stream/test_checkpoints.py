@@ -1,7 +1,5 @@
 """``argmetric stream``: checkpoints, kills and signals."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -12,7 +10,6 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,22 +31,16 @@ from cli_stream import (
     write,
     write_all,
 )
-from command import Ended, Run
 from slow import SLOW
 
 
-def stopped_halfway(run: Run, *options: str) -> bytes:
+def stopped_halfway(run, *options):
     """A run over all rows, and one that a bad row stops at 250."""
     lines = svm_lines()
     write("rows.svm", lines)
     base = [
         "rows.svm",
-        "--features",
-        "5",
-        "-o",
-        "out.jsonl",
-        "--every",
-        "100",
+        *["--features", "5", "-o", "out.jsonl", "--every", "100"],
         *options,
     ]
     assert run(*base, "--checkpoint", "whole").code == 0
@@ -60,14 +51,14 @@ def stopped_halfway(run: Run, *options: str) -> bytes:
     return whole
 
 
-def resume(run: Run, *options: str) -> Ended:
+def resume(run, *options):
     return run(
         "rows.svm", "--features", "5", "-o", "out.jsonl", "--every", "100",
         "--checkpoint", "kept", "--resume", *options,
     )  # fmt: skip
 
 
-def test_resume_is_the_same_as_one_run(run: Run) -> None:
+def test_resume_is_the_same_as_one_run(run):
     whole = stopped_halfway(run)
     assert names() == [f"checkpoint-{k:015d}.npz" for k in (200, 250)]
     with open("out.jsonl", "a") as file:
@@ -87,7 +78,7 @@ def test_resume_is_the_same_as_one_run(run: Run) -> None:
     assert json.loads(resume(run, "--json").out)["rows"] == 2 * N
 
 
-def test_the_input_is_not_overwritten(run: Run) -> None:
+def test_the_input_is_not_overwritten(run):
     write("rows.svm", svm_lines())
     before = Path("rows.svm").read_bytes()
     done = run("rows.svm", "-o", "./rows.svm")
@@ -100,14 +91,14 @@ def test_the_input_is_not_overwritten(run: Run) -> None:
     assert Path("rows.svm").read_bytes() == before
 
 
-def test_without_resume_a_used_folder_is_refused(run: Run) -> None:
+def test_without_resume_a_used_folder_is_refused(run):
     stopped_halfway(run)
     ended = run("rows.svm", "--checkpoint", "kept")
     assert ended.code == 1
     assert "pass --resume to go on" in ended.err
 
 
-def test_resume_without_a_checkpoint_begins(run: Run) -> None:
+def test_resume_without_a_checkpoint_begins(run):
     write("rows.svm", svm_lines())
     ended = resume(run)
     assert ended.code == 0
@@ -116,7 +107,7 @@ def test_resume_without_a_checkpoint_begins(run: Run) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flip", "text", "version"])
-def test_a_damaged_checkpoint_is_passed_over(run: Run, damage: str) -> None:
+def test_a_damaged_checkpoint_is_passed_over(run, damage):
     whole = stopped_halfway(run)
     path = Path("kept") / names()[-1]
     data = path.read_bytes()
@@ -140,7 +131,7 @@ def test_a_damaged_checkpoint_is_passed_over(run: Run, damage: str) -> None:
     assert path.with_suffix(".damaged").read_bytes() == spoilt
 
 
-def test_no_damage_goes_unnoticed(run: Run) -> None:
+def test_no_damage_goes_unnoticed(run):
     stopped_halfway(run)
     path = Path("kept") / names()[-1]
     data, good = path.read_bytes(), newest()
@@ -163,7 +154,7 @@ def test_no_damage_goes_unnoticed(run: Run) -> None:
     assert refused > 100
 
 
-def test_a_header_that_numpy_cannot_parse_is_damage(run: Run) -> None:
+def test_a_header_that_numpy_cannot_parse_is_damage(run):
     stopped_halfway(run)
     path = Path("kept") / names()[-1]
     data = path.read_bytes()
@@ -174,7 +165,7 @@ def test_a_header_that_numpy_cannot_parse_is_damage(run: Run) -> None:
     assert found.path != str(path)
 
 
-def test_when_no_checkpoint_is_whole(run: Run) -> None:
+def test_when_no_checkpoint_is_whole(run):
     stopped_halfway(run)
     for name in names():
         (Path("kept") / name).write_bytes(b"")
@@ -192,14 +183,14 @@ def test_when_no_checkpoint_is_whole(run: Run) -> None:
         (["--zero-based"], "--zero-based left out, not given"),
     ],
 )
-def test_other_options_are_refused(run: Run, options: list[str], message: str) -> None:
+def test_other_options_are_refused(run, options, message):
     stopped_halfway(run)
     ended = resume(run, *options)
     assert ended.code == 1
     assert message in ended.err
 
 
-def test_other_inputs_and_outputs_are_refused(run: Run) -> None:
+def test_other_inputs_and_outputs_are_refused(run):
     stopped_halfway(run)
     lines = svm_lines()
     write("rows.svm", lines[::-1])
@@ -217,7 +208,7 @@ def test_other_inputs_and_outputs_are_refused(run: Run) -> None:
     assert "--output given, not left out" in ended.err
 
 
-def test_standard_input_is_read_past(run: Run) -> None:
+def test_standard_input_is_read_past(run):
     lines = svm_lines()
     data = ("\n".join(lines) + "\n").encode()
     options = ["-", "--features", "5", "-o", "out.jsonl", "--checkpoint"]
@@ -233,7 +224,7 @@ def test_standard_input_is_read_past(run: Run) -> None:
     same_state(newest("kept"), newest("whole"))
 
 
-def test_parquet_and_csv_resume(run: Run) -> None:
+def test_parquet_and_csv_resume(run):
     files = write_all()
     for format in ("parquet", "csv", "jsonl"):
         name = files[format]
@@ -251,7 +242,7 @@ def test_parquet_and_csv_resume(run: Run) -> None:
     assert "another file" in ended.err
 
 
-def test_one_run_to_a_folder(run: Run) -> None:
+def test_one_run_to_a_folder(run):
     pytest.importorskip("fcntl")
     write("rows.svm", svm_lines())
     Path("kept").mkdir()
@@ -309,7 +300,7 @@ print(kills, series, file=sys.stderr)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+def test_kills_at_random_moments_change_nothing(tmp_path):
     os.chdir(tmp_path)
     write("rows.svm", svm_lines(np.tile(X, (2, 1)), np.tile(Y, 2)))
     done = subprocess.run(
@@ -334,7 +325,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
-def test_signals_end_a_run_in_order(run: Run, number: int, code: int) -> None:
+def test_signals_end_a_run_in_order(run, number, code):
     """While it waits for more rows, with half a line read."""
     lines = svm_lines()
     options = ["-", "--features", "5", "--checkpoint", "kept", "-o", "out.jsonl"]
@@ -366,10 +357,8 @@ def test_signals_end_a_run_in_order(run: Run, number: int, code: int) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_a_signal_before_the_first_byte(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nothing_comes(source: Any, seconds: float) -> bool:
+def test_a_signal_before_the_first_byte(run, monkeypatch):
+    def nothing_comes(source, seconds):
         os.kill(os.getpid(), signal.SIGINT)
         return False
 
@@ -383,9 +372,7 @@ def test_a_signal_before_the_first_byte(
 
 
 @pytest.mark.parametrize("name", ["rows.svm", "rows.csv", "rows.jsonl"])
-def test_a_stopped_run_over_a_compressed_file_goes_on_within_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_stopped_run_over_a_compressed_file_goes_on_within_it(run, monkeypatch, name):
     monkeypatch.setattr("argmetric._files._source.PIECE", 1 << 10)
     write_all()
     whole = Path(name).read_bytes()

@@ -1,13 +1,10 @@
 """``argmetric stream``: readers, numbers, labels."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,10 +33,9 @@ from cli_stream import (
     write,
     write_all,
 )
-from command import Run
 
 
-def test_predictions_are_those_of_the_classifier(run: Run) -> None:
+def test_predictions_are_those_of_the_classifier(run):
     model = OnlineClassifier("f1")
     decisions, scores = model.progressive(X, Y, classes=[0, 1], return_proba=True)
     for format, name in write_all().items():
@@ -65,7 +61,7 @@ def test_predictions_are_those_of_the_classifier(run: Run) -> None:
         assert counts["tp"] + counts["fn"] == Y.sum()
 
 
-def test_the_answer_and_a_score_that_evaluate_confirms(run: Run) -> None:
+def test_the_answer_and_a_score_that_evaluate_confirms(run):
     write("rows.svm", svm_lines())
     ended = run("rows.svm", "-m", "f2", "-o", "out.jsonl", "--json")
     score = json.loads(ended.out)["score"]
@@ -86,7 +82,7 @@ def test_the_answer_and_a_score_that_evaluate_confirms(run: Run) -> None:
 
 
 @pytest.mark.parametrize("separator", [";", "\t", ","])
-def test_decimal_commas_are_those_of_points(run: Run, separator: str) -> None:
+def test_decimal_commas_are_those_of_points(run, separator):
     """Cells of every kind: short, rounded later, huge, quoted where commas separate."""
     rows = [[0.5, -1.25], [1e-30, 123456789.12345678], [3.0, 0.1 + 0.2], [-2.0, 7.5]]
     cells = [[repr(value) for value in row] for row in rows]
@@ -111,7 +107,7 @@ def test_decimal_commas_are_those_of_points(run: Run, separator: str) -> None:
     assert run(*call).out == run("predict", "kept", "point.csv").out != ""
 
 
-def test_a_comma_between_cells_is_no_decimal_comma(run: Run) -> None:
+def test_a_comma_between_cells_is_no_decimal_comma(run):
     write("rows.csv", ["a,b,y", "1,5,1", "2,0.5,0", "3,4,1"])
     plain = run("rows.csv", "-o", "-")
     assert plain.code == 0
@@ -128,9 +124,7 @@ def test_a_comma_between_cells_is_no_decimal_comma(run: Run) -> None:
         *((f"rows.{one}", "mixture") for one in ("csv", "jsonl", "parquet")),
     ],
 )
-def test_blocks_do_not_matter(
-    run: Run, monkeypatch: pytest.MonkeyPatch, learner: str, name: str
-) -> None:
+def test_blocks_do_not_matter(run, monkeypatch, learner, name):
     write_all()
     options = [name, "--learner", learner, "-o", "out.jsonl", "--checkpoint"]
     assert run(*options, "one").code == 0
@@ -142,7 +136,7 @@ def test_blocks_do_not_matter(
     same_state(newest("one"), newest("two"))
 
 
-def test_standard_input_and_formats_by_content(run: Run) -> None:
+def test_standard_input_and_formats_by_content(run):
     files = write_all()
     for format, name in files.items():
         data = Path(name).read_bytes()
@@ -162,7 +156,7 @@ def test_standard_input_and_formats_by_content(run: Run) -> None:
     assert json.loads(ended.out)["rows"] == N
 
 
-def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run: Run) -> None:
+def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run):
     lines = svm_lines()
     lines[3:3] = ["", "# a comment", "  "]
     lines[10] = lines[10].replace(" ", " qid:7 ", 1) + " # more"
@@ -174,7 +168,7 @@ def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run: Run) ->
     assert Path("odd.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
 
 
-def test_quoted_cells_across_pieces(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quoted_cells_across_pieces(run, monkeypatch):
     header, *rows = csv_lines()
     quoted = [
         f'"{i}, and ""so""\non",' + ",".join(f'"{c}"' for c in row.split(","))
@@ -189,7 +183,7 @@ def test_quoted_cells_across_pieces(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert Path("out.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
 
 
-def test_hashed_keys_are_those_of_learn_one(run: Run) -> None:
+def test_hashed_keys_are_those_of_learn_one(run):
     rows = [
         {"y": int(Y[i]), "a": float(X[i, 0]), "b": float(X[i, 1])}
         | ({"city": ["Rome", "Oslo"][i % 2]} if i % 3 else {"new": 2.5})
@@ -223,7 +217,7 @@ DECIMALS = st.one_of(
 )  # fmt: skip
 
 
-def read_rows(path: str, **options: Any) -> tuple[list[Any], list[int]]:
+def read_rows(path, **options):
     rows = open_rows(path, Request(**options), classes=StreamClasses("1", "-1", True))
     with closing(rows.source):
         blocks = list(rows.reader.blocks())
@@ -233,7 +227,7 @@ def read_rows(path: str, **options: Any) -> tuple[list[Any], list[int]]:
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(DECIMALS, min_size=1, max_size=20))
-def test_numbers_are_read_exactly(tmp_path_factory: Any, texts: list[str]) -> None:
+def test_numbers_are_read_exactly(tmp_path_factory, texts):
     expected = [float(text) for text in texts]
     if any(abs(value) >= 1e308 for value in expected):
         return
@@ -246,7 +240,7 @@ def test_numbers_are_read_exactly(tmp_path_factory: Any, texts: list[str]) -> No
     assert [row[0] for row in read_rows(str(csv))[0]] == expected
 
 
-def test_svmlight_as_scikit_learn_reads_it(tmp_path: Path) -> None:
+def test_svmlight_as_scikit_learn_reads_it(tmp_path):
     path = str(tmp_path / "rows.svm")
     values = RNG.normal(size=(50, 7)) * 10.0 ** RNG.integers(-8, 9, (50, 7))
     values[RNG.random((50, 7)) < 0.5] = 0.0
@@ -275,9 +269,7 @@ def test_svmlight_as_scikit_learn_reads_it(tmp_path: Path) -> None:
         ("5 2", ["--pos-label", "5", "--neg-label", "2"], [5, 2], ["2", "5"]),
     ],
 )
-def test_what_labels_mean(
-    run: Run, labels: str, options: list[str], truth: list[Any], classes: list[Any]
-) -> None:
+def test_what_labels_mean(run, labels, options, truth, classes):
     words = labels.split()
     write("rows.svm", [f"{word} 1:1" for word in words])
     write("rows.csv", ["y,a", *(f"{word},1" for word in words)])
@@ -299,9 +291,7 @@ def test_what_labels_mean(
         ("a b c", ["--pos-label", "A", "--one-vs-rest"], "other labels"),
     ],
 )
-def test_a_positive_label_that_never_comes(
-    run: Run, labels: str, options: list[str], seen: str
-) -> None:
+def test_a_positive_label_that_never_comes(run, labels, options, seen):
     write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
     ended = run("rows.csv", *options)
     assert ended.code == 1
@@ -321,15 +311,13 @@ def test_a_positive_label_that_never_comes(
         ("0 0", []),
     ],
 )
-def test_rows_of_one_class_may_be_all_there_are(
-    run: Run, labels: str, options: list[str]
-) -> None:
+def test_rows_of_one_class_may_be_all_there_are(run, labels, options):
     write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
     ended = run("rows.csv", *options)
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_a_late_positive_label_is_no_error(run: Run) -> None:
+def test_a_late_positive_label_is_no_error(run):
     write("rows.csv", ["y,a", *["no,1"] * _base.MOST_ROWS, "yes,1"])
     ended = run("rows.csv", "--pos-label", "yes")
     assert ended.code == 0
@@ -338,7 +326,7 @@ def test_a_late_positive_label_is_no_error(run: Run) -> None:
     assert run("rows.csv", "--pos-label", "yes").err == ""
 
 
-def test_a_class_that_is_learned_stays(run: Run) -> None:
+def test_a_class_that_is_learned_stays(run):
     for name, lines in {
         "rows.svm": ["1 1:1", "-1 1:1", "0 1:1"],
         "rows.csv": ["y,a", "1,1", "-1,1", "0,1"],
@@ -354,21 +342,19 @@ def test_a_class_that_is_learned_stays(run: Run) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_blamed_on_the_file(run: Run) -> None:
+def test_a_full_disk_is_blamed_on_the_file(run):
     ended = run(write("rows.svm", svm_lines()), "-o", "/dev/full")
     assert ended.code == 1
     assert ended.err == "argmetric: cannot write /dev/full: No space left on device\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_reader_that_leaves_is_blamed_on_the_pipe(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_leaves_is_blamed_on_the_pipe(run, monkeypatch):
     os.mkfifo("pipe")
     reading = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     written = Predictions.write
 
-    def leave(self: Predictions, *arrays: Any) -> None:
+    def leave(self, *arrays):
         os.close(reading)
         written(self, *arrays)
 
@@ -377,10 +363,8 @@ def test_a_reader_that_leaves_is_blamed_on_the_pipe(
     assert (ended.code, ended.err) == (1, "argmetric: cannot write pipe: Broken pipe\n")
 
 
-def test_a_checkpoint_that_cannot_be_written_is_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(handle: int) -> None:
+def test_a_checkpoint_that_cannot_be_written_is_named(run, monkeypatch):
+    def full(handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)

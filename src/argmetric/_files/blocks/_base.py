@@ -31,7 +31,6 @@ class StreamClasses:
 
     @property
     def known(self) -> bool:
-        """Whether both classes are."""
         return self.positive is not None and self.negative is not None
 
     def of(self, label: str) -> int | None:
@@ -114,12 +113,10 @@ class RowLayout:
     delimiter: str = ","  # between its cells
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
         return asdict(self) | {"names": list(self.names), "columns": list(self.columns)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RowLayout:
-        """Return what `to_dict` described."""
         names, columns = tuple(values["names"]), tuple(values["columns"])
         return cls(**(values | {"names": names, "columns": columns}))
 
@@ -136,13 +133,15 @@ class Position:
     classes: StreamClasses = field(default_factory=StreamClasses)  # as far as known
     tail: bytes = b""  # before the offset, by which the place is recognised
 
-    def skip(self, message: str) -> Position:
-        """Return the position behind a bad row; offset and lines are the caller's."""
-        errors = self.errors
-        if len(errors) < SHOWN_ERRORS:
-            errors = (*errors, message)
+    def skip(self, messages: list[str]) -> Position:
+        """Return the position behind bad rows; offset and lines are the caller's."""
+        if not messages:
+            return self
         return replace(
-            self, rows=self.rows + 1, skipped=self.skipped + 1, errors=errors
+            self,
+            rows=self.rows + len(messages),
+            skipped=self.skipped + len(messages),
+            errors=(*self.errors, *messages)[:SHOWN_ERRORS],
         )
 
 

@@ -1,12 +1,15 @@
-"""Columns of a header or an Arrow table as features and labels, shared by formats."""
+"""Columns of a header or an Arrow table as features and labels; Parquet."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from argmetric._files._arrow import (
     call,
@@ -15,13 +18,26 @@ from argmetric._files._arrow import (
     float_array,
     integer_array,
     mask_to_numpy,
+    null_like,
     to_numpy,
 )
 from argmetric._files._formats import DataError, marked
+from argmetric._files._source import HEAD, Source, digest
 from argmetric._files._table import LABEL_NAMES, Table, find_column, named_column
-from argmetric._files._text import null_like
-from argmetric._files._values import _NUMBER
-from argmetric._files.blocks._base import Request, RowFormat, RowLayout, StreamClasses
+from argmetric._files._values import _NUMBER, is_numeric
+from argmetric._files._write import typed_batches
+from argmetric._files.blocks import _base
+from argmetric._files.blocks._base import (
+    BadRowError,
+    Blocks,
+    Position,
+    Request,
+    RowBlock,
+    RowFormat,
+    RowLayout,
+    StreamClasses,
+    shown,
+)
 from argmetric._input.types import Booleans, Bytes, Floats
 
 HASHED = marked("hash_bits", "18")
@@ -46,18 +62,11 @@ def chosen_columns(
     names: list[str], source: str, format: RowFormat, request: Request
 ) -> tuple[str, tuple[str, ...]]:
     """Return the column of labels and those of features."""
-    import pyarrow as pa
-
     empty = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
     table = Table(empty, "csv" if format == "svmlight" else format, source)
     dropped = [named_column(table, name) for name in request.drop]
     target = find_column(
-        table,
-        request.target,
-        LABEL_NAMES,
-        what="label",
-        role="label",
-        taken=dropped,
+        table, request.target, LABEL_NAMES, what="label", role="label", taken=dropped
     )
     if target in dropped:
         raise DataError(
@@ -75,8 +84,6 @@ def with_header(
     layout: RowLayout, names: list[str], source: str, delimiter: str = ","
 ) -> RowLayout:
     """Return a layout whose features are found among the columns of a file."""
-    import pyarrow as pa
-
     empty = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
     table = Table(empty, "csv", source)
     wanted = {named_column(table, name) for name in layout.names}
@@ -86,9 +93,6 @@ def with_header(
 
 def label_texts(column: Any) -> tuple[Any, list[str]]:
     """Return the code of every label, -1 for none, and the labels as text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = flat(column)
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
@@ -98,7 +102,6 @@ def label_texts(column: Any) -> tuple[Any, list[str]]:
 
 
 def label_text(value: Any) -> str:
-    """Return a label as the text that stands for it in all formats."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -129,9 +132,6 @@ def known_labels(
 
 def dense(columns: list[Any], n_rows: int) -> tuple[Floats, Booleans]:
     """Return columns side by side, and which cells cannot be used."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     X = np.empty((n_rows, len(columns)))
     nothing = float_array(np.array([np.nan]))[0]
     for j, column in enumerate(columns):
@@ -158,8 +158,6 @@ def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, A
 
     `odd` are the places of `odd_bytes`.
     """
-    import pyarrow as pa
-
     bad = ends <= starts
     cell = np.searchsorted(starts, odd, "right") - 1
     bad[cell[(cell >= 0) & (odd < ends[cell])]] = True
@@ -178,8 +176,6 @@ def numbers_in(text: Bytes, starts: Any, ends: Any, odd: Any) -> tuple[Floats, A
 
 def spans(text: Bytes, starts: Any, ends: Any, wanted: Any) -> Any:
     """Return spans of a text as a column, with a null between them, without a copy."""
-    import pyarrow as pa
-
     offsets, present = np.empty(2 * starts.size, np.int64), np.zeros(2 * starts.size)
     offsets[::2], offsets[1::2] = starts, ends
     present[::2] = wanted
@@ -203,3 +199,115 @@ def sparse_rows(rows: list[list[tuple[int, float]]], width: int) -> Any:
     columns = list(zip(*pairs, strict=True)) or [(), (), ()]
     of_row, places = (np.array(one, np.int64) for one in columns[:2])
     return csr(of_row, places, np.array(columns[2], np.float64), (len(rows), width))
+
+
+class ParquetRows:
+    """Rows of columns that have types."""
+
+    layout: RowLayout
+    position: Position
+
+    def __init__(self, source: Source, request: Request) -> None:
+        import pyarrow.parquet as pq
+
+        self.name, self.path, self.size = source.name, source.path, source.size
+        self.request, self.close = request, source.close
+        if not source.regular or source.codec:
+            raise DataError(
+                f"Parquet cannot be read from {source.name}, its end comes first; pass "
+                "the file"
+            )
+        try:
+            self._schema = pq.read_schema(source.path)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                f"{self.name} is not a whole parquet file, perhaps cut short: "
+                f"{str(error).splitlines()[0]}"
+            ) from None
+
+    def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
+        """Return what the file is recognised by: its end tells of all its pages."""
+        with open(self.path, "rb") as file:
+            file.seek(-min(HEAD, self.size or 0), os.SEEK_END)
+            return {"size": self.size, "end": digest(file.read())}
+
+    def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
+        """Refuse another file; `blocks` goes to the row itself."""
+        if self.mark(offset, b"") != mark:
+            raise DataError(
+                f"{self.name} is another file than the one of the checkpoint"
+            )
+
+    def begin(
+        self, kind: RowFormat, known: RowLayout | None, classes: StreamClasses
+    ) -> None:
+        """Take features and target from the schema."""
+        names, target = self._schema.names, None
+        if known is None:
+            target, found = chosen_columns(names, self.name, kind, self.request)
+        else:
+            found = with_header(known, names, self.name).names
+        for name in found:
+            type_ = self._schema.field(name).type
+            if not is_numeric(type_):
+                raise DataError(
+                    f"{self.name}: column {name!r} holds {type_}, not numbers; pass "
+                    f"{marked('drop', name)}"
+                )
+        self.layout = RowLayout(kind, len(found), found, target)
+        self.position = Position(classes=classes)
+
+    def blocks(self) -> Blocks:
+        """Yield blocks until the file ends; a bad row is skipped, or raised."""
+        names = [*self.layout.names, *filter(None, [self.layout.target])]
+        try:
+            for batch in typed_batches(
+                self.path,
+                "parquet",
+                lambda schema: names,
+                start=self.position.offset,
+                rows=_base.MOST_ROWS,
+                memory_map=True,
+            ):
+                start = 0
+                while start < batch.num_rows:
+                    room = _base.room(self.position, self.request.every)
+                    part = batch.slice(start, room)
+                    start += part.num_rows
+                    yield from self._block(part)
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{self.name} is damaged: {reason}") from None
+
+    def _block(self, batch: Any) -> Blocks:
+        n_rows, names, first = batch.num_rows, self.layout.names, self.position.rows + 1
+        y, classes = np.zeros(n_rows, np.uint8), self.position.classes
+        if self.layout.target is not None:
+            target = batch.column(self.layout.target)
+            y, classes, text_of = known_labels(target, classes)
+        X, bad = dense([batch.column(name) for name in names], n_rows)
+        wrong = np.flatnonzero(bad.any(axis=1) | (y == 2))
+        position = replace(self.position, classes=classes)
+        taken, problem = n_rows, None
+        for row in wrong.tolist():
+            message = f"{self.name}, row {first + row}: "
+            if bad[row].any():
+                name = names[int(np.flatnonzero(bad[row])[0])]
+                cell = batch.column(name)[row].as_py()
+                what = "is empty" if cell is None else f"is {shown(str(cell))}"
+                drop = marked("drop")
+                message += f"column {name!r} {what}; fill it in, or pass {drop}"
+            else:
+                message += classes.complaint(text_of(row))
+            if self.request.on_error == "stop":
+                taken, problem = row, BadRowError(message)
+                break
+            position = position.skip([message])
+        rows = self.position.rows + taken
+        self.position = replace(position, rows=rows, offset=rows)
+        good = np.setdiff1d(np.arange(taken), wrong)
+        if good.size < n_rows:
+            X, y = X[good], y[good]
+        yield RowBlock(X, y, first + good, self.position)
+        if problem is not None:
+            raise problem

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import re
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from argmetric._files._arrow import cast, flat, integer_array, to_numpy
-from argmetric._files._delimited import header, parse, pieces
 from argmetric._files._formats import MAX_LINE_BYTES, DataError, marked
+from argmetric._files._parse import header, parse, pieces
 from argmetric._files._source import PIECE, Source
 from argmetric._files._values import why_no_number
 from argmetric._files.blocks._base import BadRowError, RowFormat, RowLayout, shown
@@ -35,7 +37,13 @@ _MOST_DIGITS = 12  # of an index
 class DelimitedRows(TextRows):
     """Rows of cells under a header."""
 
-    _doubtful = False  # the last piece had a cell that is no number
+    _doubtful = False  # the last piece had a row that is not all numbers
+
+    @property
+    def _letters(self) -> bytes:
+        """Table of 1 for bytes that are in no row of numbers."""
+        known = f'0123456789+-.eE" \r\n{self.delimiter}{self.request.decimal}'.encode()
+        return bytes(byte not in known for byte in range(256))
 
     @property
     def delimiter(self) -> str:
@@ -55,49 +63,52 @@ class DelimitedRows(TextRows):
         return RowLayout(kind, len(found), found, target, tuple(names), mark), end
 
     def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
-        import pyarrow as pa
-
         if ends.size == 1 and piece.count(b'"') % 2:
             return None  # a quote that never closes
         columns, features = self.layout.columns, set(self.layout.names)
         places = [f"f{i}" for i, name in enumerate(columns) if name in features]
         ragged: list[int] = []
+        good = np.ones(ends.size, bool)
 
         def skip(row: Any) -> str:
             ragged.append(row.number - 1)
             return "skip"
 
-        def parsed(kind: Any) -> Any:
+        def parsed(rows: bytes, kind: Any) -> Any:
             types = dict.fromkeys(places, kind)
             if self.layout.target is not None:
                 target = f"f{columns.index(self.layout.target)}"
                 types[target] = pa.dictionary(pa.int32(), pa.string())
             ragged.clear()
             sign = self.request.decimal
-            given = piece, len(columns), self.delimiter, types
+            given = rows, len(columns), self.delimiter, types
             return parse(*given, on_ragged=skip, decimal_point=sign)
 
-        table = None
-        try:
-            if not self._doubtful:
-                table = parsed(pa.float64())
-        except pa.ArrowException:
-            self._doubtful = True
-        try:
-            if table is None:
-                table = parsed(pa.large_binary())
-        except pa.ArrowException:
-            return None
-        if not table.num_rows or table.num_rows + len(ragged) != ends.size:
+        table, as_numbers = None, True
+        if not self._doubtful:
+            with contextlib.suppress(pa.ArrowException):
+                table = parsed(piece, pa.float64())
+        if table is None:  # perhaps without the rows that have letters in them
+            odd = np.flatnonzero(np.frombuffer(piece.translate(self._letters), bool))
+            good[np.searchsorted(ends, odd, "right")] = False
+            if 2 * good.sum() > good.size:
+                sizes = np.diff(starts, append=len(piece))
+                text = np.frombuffer(piece, np.uint8)[starts[0] :]
+                with contextlib.suppress(pa.ArrowException):
+                    plain = text[np.repeat(good, sizes)].tobytes()
+                    table = parsed(plain, pa.float64())
+        if table is None:
+            good[:], as_numbers = True, False
+            try:
+                table = parsed(piece, pa.large_binary())
+            except pa.ArrowException:
+                return None
+        if not table.num_rows or table.num_rows + len(ragged) != good.sum():
             return None
         cells = [flat(table.column(name)) for name in places]
-        if self._doubtful:
-            X, bad = self._numbers(cells)
-            self._doubtful = bool(bad.any())
-        else:
-            X, bad = dense(cells, table.num_rows)
-        good = np.ones(ends.size, bool)
-        good[ragged] = False
+        X, bad = dense(cells, table.num_rows) if as_numbers else self._numbers(cells)
+        good[np.flatnonzero(good)[ragged]] = False
+        self._doubtful = bool(bad.any() or not good.all())
         target = None
         if self.layout.target is not None:
             target = flat(table.column(f"f{columns.index(self.layout.target)}"))
@@ -210,8 +221,6 @@ class SvmlightRows(TextRows):
         return max(width, 1)
 
     def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
-        import pyarrow as pa
-
         text = np.frombuffer(piece, np.uint8)
         space = text <= 32
         words = np.flatnonzero(np.append(True, space[:-1]) & ~space)

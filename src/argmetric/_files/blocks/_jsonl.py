@@ -9,6 +9,8 @@ import zlib
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.json as pj
 
 from argmetric._files._arrow import flat, integer_array, mask_to_numpy, to_numpy
 from argmetric._files._formats import UTF8_MARK, DataError, marked
@@ -67,8 +69,6 @@ class JsonRows(TextRows):
         return RowLayout("jsonl", 2**request.hash_bits, (), target)
 
     def quick(self, piece: bytes, starts: Any, ends: Any) -> Quick | None:
-        import pyarrow as pa
-
         text = np.frombuffer(piece, np.uint8)
         if (text[starts] != ord("{")).any() or is_too_deep(piece, ends.size):
             return None  # pyarrow takes null for a row, or crashes
@@ -90,7 +90,12 @@ class JsonRows(TextRows):
             labels = flat(table.column(target))
             if pa.types.is_timestamp(labels.type):
                 return None
-        X, usable = self._hashed(table) if self._bits else self._dense(table)
+        if self._bits:
+            X, usable = self._hashed(table)
+        else:
+            columns = [table.column(name) for name in self.layout.names]
+            X, bad = dense(columns, table.num_rows)
+            usable = ~bad.any(axis=1)
         if usable is None:
             return None
         if not (self._bits or target is None):
@@ -111,9 +116,6 @@ class JsonRows(TextRows):
 
     def _table(self, piece: bytes) -> Any:
         """Parse rows; None if that fails."""
-        import pyarrow as pa
-        import pyarrow.json as pj
-
         names = self.layout.names
         schema = pa.schema([(name, pa.float64()) for name in names]) if names else None
         try:
@@ -127,14 +129,7 @@ class JsonRows(TextRows):
         except pa.ArrowException:
             return None
 
-    def _dense(self, table: Any) -> tuple[Any, Any]:
-        columns = [table.column(name) for name in self.layout.names]
-        X, bad = dense(columns, table.num_rows)
-        return X, ~bad.any(axis=1)
-
     def _hashed(self, table: Any) -> tuple[Any, Any]:
-        import pyarrow as pa
-
         n_rows, other = table.num_rows, {*self.request.drop, self.layout.target}
         usable = np.ones(n_rows, bool)
         parts = [(np.zeros(0, int), np.zeros(0, int), np.zeros(0))]

@@ -23,10 +23,9 @@ from argmetric._files.blocks._base import (
     RowLayout,
     StreamClasses,
 )
-from argmetric._files.blocks._columns import known_layout
+from argmetric._files.blocks._columns import ParquetRows, known_layout
 from argmetric._files.blocks._delimited import DelimitedRows, SvmlightRows
 from argmetric._files.blocks._jsonl import JsonRows
-from argmetric._files.blocks._parquet import ParquetRows
 from argmetric._results.saving import refuse_other_encodings
 
 _READERS: dict[RowFormat, Any] = {

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._files import _source
-from argmetric._files._delimited import Place, pieces, row_ends
 from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError
+from argmetric._files._parse import TextPlace, pieces, row_ends
 from argmetric._files.blocks import _base
 from argmetric._files.blocks._base import (
     BadRowError,
@@ -78,13 +78,12 @@ class TextRows:
         raise NotImplementedError
 
     def stacked(self, rows: list[Any]) -> Any:
-        """Return the features of rows as a matrix."""
         return np.array(rows, np.float64).reshape(len(rows), self.layout.n_features)
 
     def blocks(self) -> Blocks:
         """Yield blocks until the input ends; a bad row is skipped, or raised."""
         source = self.source
-        place = Place(self.name, self.position.lines, self.position.offset)
+        place = TextPlace(self.name, self.position.lines, self.position.offset)
         for piece, ends in pieces(
             source.read,
             self.delimiter,
@@ -98,7 +97,9 @@ class TextRows:
                     f"{self.name}, line {place.lines + 1}: longer than "
                     f"{MAX_LINE_BYTES >> 20} MiB; is it text, and in the right format?"
                 )
-            newlines = row_ends(piece, None)
+            lines = np.count_nonzero(np.frombuffer(piece, np.uint8) == 10)
+            is_plain = ends is not None and ends.size == lines
+            newlines = ends if is_plain else row_ends(piece, None)
             ends = newlines if ends is None else ends
             sizes = np.diff(ends, prepend=0)
             begins = np.frombuffer(piece, np.uint8)[ends - sizes]
@@ -109,9 +110,8 @@ class TextRows:
             place = place.plus(newlines.size, len(piece))
 
     def _blocks(
-        self, piece: bytes, place: Place, newlines: Any, starts: Any, ends: Any
+        self, piece: bytes, place: TextPlace, newlines: Any, starts: Any, ends: Any
     ) -> Blocks:
-        """Blocks of a piece."""
         X, y, good = self._quickly(piece, starts, ends)
         rows: list[Any] = []
         labels: list[int] = []
@@ -149,12 +149,11 @@ class TextRows:
             stop = min(start + _base.room(self.position, self.request.every), end)
             numbers = self.position.rows + 1 + np.flatnonzero(good[start:stop])
             rows_behind = self.position.rows + stop - start
-            for text in [text for i, text in wrong.items() if start <= i < stop]:
-                self.position = self.position.skip(text)
+            skipped = [text for i, text in wrong.items() if start <= i < stop]
             # The last newline may be ours
             size = min(int(behind[stop - 1]), self.source.offset - place.offset)
             self.position = replace(
-                self.position,
+                self.position.skip(skipped),
                 offset=place.offset + size,
                 lines=place.lines + int(lines[stop - 1]),
                 rows=rows_behind,

@@ -68,7 +68,6 @@ class SavedModel(NamedTuple):
 
     @property
     def classes(self) -> tuple[Any, Any]:
-        """The negative and the positive class."""
         names = self.model.classes_.tolist()
         place = names.index(self.model.rule_.pos_label)
         return names[1 - place], names[place]
@@ -129,14 +128,12 @@ def load_model(path: str) -> SavedModel:
 
 
 def sklearn_version() -> str:
-    """Return the version of scikit-learn at hand."""
     import sklearn
 
     return str(sklearn.__version__)
 
 
 def skops_io() -> Any:
-    """Return the module that reads and writes models."""
     try:
         import skops.io
     except ImportError:

@@ -23,7 +23,7 @@ from argmetric._results.whole_files import held_alone, read_whole, written_whole
 from argmetric.cli._errors import say
 
 VERSION = 1
-_KEPT = 2  # the newest, and the one before it
+_N_CHECKPOINTS = 2  # the newest, and the one before it
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
 _TEMPORARY = re.compile(r"\.checkpoint-\d{15}\.npz\..*\.tmp")
 
@@ -87,7 +87,6 @@ def _shown(value: Any) -> str:
 
 
 def checkpoint_files(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the newest first."""
     names = sorted(os.listdir(folder), reverse=True)
     return [folder / name for name in names if _NAME.fullmatch(name)]
 
@@ -119,7 +118,7 @@ def save_checkpoint(
     np.savez(buffer, manifest=json_array(said), **members)
     with written_whole(path) as file:
         file.write(buffer.getbuffer())
-    for old in checkpoint_files(folder)[_KEPT:]:
+    for old in checkpoint_files(folder)[_N_CHECKPOINTS:]:
         old.unlink()
     return str(path)
 

@@ -194,7 +194,7 @@ def stream_rows(o: Given) -> int:
         raise files.DataError(f"no row of {rows.source.name} could be used")
     if run.finished and run.absence is not None:
         raise files.DataError(run.absence)
-    return _told(run, metric, stopped, o)
+    return _summary(run, metric, stopped, o)
 
 
 @contextlib.contextmanager
@@ -237,10 +237,9 @@ def _check_options(o: Given, metric: Metric) -> None:
                 raise UsageError(f"-o {o.output} is the input: it would be overwritten")
 
 
-def _told(
+def _summary(
     run: runs.StreamRun, metric: Metric, stopped: runs.Interruption, o: Given
 ) -> int:
-    """Tell what a pass over a stream found."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     options, n, model = run.configuration, run.n_rows, run.model
     values: _report.Values = {

@@ -58,7 +58,6 @@ class Interruption:
     code = 0
 
     def __call__(self) -> bool:
-        """Whether to stop."""
         return self.code != 0
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -152,14 +151,12 @@ class Predictions:
         return file
 
     def write(self, data: memoryview) -> None:
-        """Write lines."""
         if self._file is not None:
             with self._named():
                 self._file.write(data)
             self.length += len(data)
 
     def sync(self) -> None:
-        """Bring all that was written to the disk."""
         if self._file is None:
             return
         with self._named():
@@ -169,7 +166,6 @@ class Predictions:
                 os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file; standard output stays open."""
         if self._file is not None:
             with self._named():
                 self._file.flush() if self.target == "-" else self._file.close()
@@ -216,7 +212,6 @@ class StreamRun:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were predicted."""
         return sum(self.counts.values())
 
     def go(self, stopped: Interruption) -> None:

@@ -39,8 +39,8 @@ PER_BIN = 0.5 / EDGE  # times bins: how many of them a logit takes
 REACH = 2.0  # logits around the cut in which changes of the stream are looked for
 FAINT = -40.0  # a log of weights below the largest that nobody would notice
 ALARM = 25.0  # five standard deviations
-KEPT = 0.25  # of `forget` positives, after an alarm
-HEARD = 8.0  # rows of a bin, and times the model's share in it, that make a witness
+AFTER_ALARM = 0.25  # of `forget` positives, after an alarm
+WITNESSES = 8.0  # rows of a bin, and times the model's share in it, that make a witness
 
 
 @inner
@@ -254,7 +254,7 @@ def look_for_change(s):
             held += s[HEADER + bins + b] / s[UNIT]
         if held > 0.0:
             held *= s[FOUND] / s[SOFT_T]  # weights to rows
-        s[UNIT] *= max(1.0, held / (KEPT * s[FORGET]))
+        s[UNIT] *= max(1.0, held / (AFTER_ALARM * s[FORGET]))
         s[SETTLED] = s[FOUND]
         s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
     elif rows > 0.5 * s[FORGET] * s[SPREAD]:
@@ -265,13 +265,13 @@ def look_for_change(s):
 def expect(s):
     """Rates of positives that the bins let expect, for the next look at changes.
 
-    -1 for bins that are not heard: those far from the cut, and those of few rows, for
+    -1 for bins that do not count: those far from the cut, and those of few rows, for
     which the model would speak, though it may always be wrong.
     """
     bins = int(s[BINS])
     place = (s[CUT] + EDGE) * (PER_BIN * bins)
     reach, scale = REACH * PER_BIN * bins, 1.0 / s[UNIT]
-    least = HEARD * max(s[SOFT_N] / max(s[ROWS], 1.0), s[SHRINK])
+    least = WITNESSES * max(s[SOFT_N] / max(s[ROWS], 1.0), s[SHRINK])
     for b in range(bins):
         rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
         rate = -1.0
@@ -374,10 +374,10 @@ def count(s, z, y, w, rare):
     if s[GROW] > 0.0:
         # products in place of a branch that nobody could guess
         rate = s[HEADER + 3 * bins + b]
-        heard = w * (rate >= 0.0)
-        spread = heard * rate * (1.0 - rate)
-        s[SURPLUS] += heard * (y - rate)
-        s[SPREAD] += heard * spread
+        counted = w * (rate >= 0.0)
+        spread = counted * rate * (1.0 - rate)
+        s[SURPLUS] += counted * (y - rate)
+        s[SPREAD] += counted * spread
         s[SEEN] += spread
     s[HEADER + bins + b] += w * y * s[UNIT]
     s[HEADER + b] += w * s[UNIT]

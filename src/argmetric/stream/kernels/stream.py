@@ -151,6 +151,7 @@ def linear_sparse(
     indptr,
     indices,
     data,
+    whole,
     y,
     weight,
     pace,
@@ -163,7 +164,10 @@ def linear_sparse(
     labels,
     z,
 ):
-    """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging."""
+    """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging.
+
+    Rows of a dense matrix are `whole`: they have all columns in order, zeros too.
+    """
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]
     body = plain[1:]
@@ -172,13 +176,27 @@ def linear_sparse(
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
         inner = bias * plain[0]
-        for e in range(start, stop):
-            inner += data[e] * body[indices[e]]
+        if whole:
+            # four sums side by side: one alone would wait for each addition
+            a1, a2, a3 = 0.0, 0.0, 0.0
+            row = data[start:stop]
+            for j in range(0, row.size - 3, 4):
+                inner += row[j] * body[j]
+                a1 += row[j + 1] * body[j + 1]
+                a2 += row[j + 2] * body[j + 2]
+                a3 += row[j + 3] * body[j + 3]
+            for j in range(row.size - row.size % 4, row.size):
+                inner += row[j] * body[j]
+            inner = (inner + a1) + (a2 + a3)
+        else:
+            for e in range(start, stop):
+                inner += data[e] * body[indices[e]]
         outer = inner
         if averaged:
             lag = bias * weights[2, 0]
             for e in range(start, stop):
-                lag += data[e] * weights[2, indices[e] + 1]
+                j = e - start if whole else indices[e]
+                lag += data[e] * weights[2, j + 1]
             outer += model[FACTOR_A] * lag
         p = sigmoid(outer)
         predicted = decide(s, outer, p, rare)
@@ -200,8 +218,12 @@ def linear_sparse(
         if simple:
             step = rate * slope
             plain[0] -= bias * step
-            for e in range(start, stop):
-                body[indices[e]] -= step * data[e]
+            if whole:
+                for j in range(stop - start):
+                    body[j] -= step * data[start + j]
+            else:
+                for e in range(start, stop):
+                    body[indices[e]] -= step * data[e]
         else:
             first, second = 0.0, 0.0
             if averaged:
@@ -211,73 +233,8 @@ def linear_sparse(
             if bias > 0.0:
                 descend(model, weights, 0, 1.0, slope, rate, first, second)
             for e in range(start, stop):
-                descend(
-                    model, weights, indices[e] + 1, data[e], slope, rate, first, second
-                )
-        if tally(model, predicted, positive, w):
-            record(model, history, threshold(s, rare))
-
-
-@borrowing
-def linear_dense(
-    X, y, weight, pace, learn, s, rare, model, weights, history, labels, z
-):
-    """SGD or AdaGrad on the rows of a dense matrix, with or without averaging."""
-    averaged = model[AVERAGE] != PLAIN
-    plain = weights[0]
-    simple = model[KIND] == SGD and not averaged
-    bias = model[INTERCEPT]
-    d = X.shape[1]
-    for i in range(X.shape[0]):
-        # four sums side by side: one alone would wait for each addition
-        a0, a1, a2, a3 = bias * plain[0], 0.0, 0.0, 0.0
-        for j in range(0, d - 3, 4):
-            a0 += X[i, j] * plain[j + 1]
-            a1 += X[i, j + 1] * plain[j + 2]
-            a2 += X[i, j + 2] * plain[j + 3]
-            a3 += X[i, j + 3] * plain[j + 4]
-        for j in range(d - d % 4, d):
-            a0 += X[i, j] * plain[j + 1]
-        inner = (a0 + a1) + (a2 + a3)
-        outer = inner
-        if averaged:
-            lag = bias * weights[2, 0]
-            for j in range(d):
-                lag += X[i, j] * weights[2, j + 1]
-            outer += model[FACTOR_A] * lag
-        p = sigmoid(outer)
-        predicted = decide(s, outer, p, rare)
-        labels[i], z[i] = predicted, outer
-        if not learn:
-            continue
-        w = weight[i * pace]
-        if w == 0.0:
-            continue
-        positive = y[i] > 0
-        if rare is None:
-            update_usual(s, outer, p, predicted, positive, w)
-        else:
-            update_rare(s, outer, p, predicted, positive, w)
-        if averaged:
-            p = sigmoid(inner)
-        slope = w * (p - 1.0 if positive else p)
-        rate = linear_rate(model)
-        if simple:
-            step = rate * slope
-            plain[0] -= bias * step
-            for j in range(d):
-                plain[j + 1] -= step * X[i, j]
-        else:
-            first, second = 0.0, 0.0
-            if averaged:
-                first, second = learn_averages(model, weights)
-            if model[LATE_GROWTH] > 1.0:
-                age(model, weights, 1, 2)
-            if bias > 0.0:
-                descend(model, weights, 0, 1.0, slope, rate, first, second)
-            for j in range(d):
-                if X[i, j] != 0.0:
-                    descend(model, weights, j + 1, X[i, j], slope, rate, first, second)
+                j = e - start if whole else indices[e]
+                descend(model, weights, j + 1, data[e], slope, rate, first, second)
         if tally(model, predicted, positive, w):
             record(model, history, threshold(s, rare))
 

@@ -1,9 +1,10 @@
-"""CSV and TSV: text cut into pieces of whole rows, which pyarrow parses."""
+"""CSV, TSV and JSON lines: text cut into pieces of whole rows, which pyarrow parses."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from argmetric._files._arrow import call, text_array, to_numpy
 from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError, marked
 from argmetric._files._source import PIECE
-from argmetric._results.saving import decoded
+from argmetric._results.saving import MAX_NESTING, decoded, is_too_deep, parsed
 
 MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 _SHOWN_CHARACTERS = 40
@@ -22,19 +25,18 @@ _THREAD_BYTES = 1 << 20  # parsed by one of several threads
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """A file, and lines and bytes of it before a piece."""
 
     name: str
     lines: int = 0
     offset: int = 0
 
-    def plus(self, lines: int, size: int) -> Place:
+    def plus(self, lines: int, size: int) -> TextPlace:
         """Return the place so many lines and bytes later."""
-        return Place(self.name, self.lines + lines, self.offset + size)
+        return TextPlace(self.name, self.lines + lines, self.offset + size)
 
-    def behind(self, data: bytes) -> Place:
-        """Return the place after a piece."""
+    def behind(self, data: bytes) -> TextPlace:
         lines = np.count_nonzero(
             np.frombuffer(data, np.uint8) == 10
         )  # not `count`: slow
@@ -63,10 +65,12 @@ def row_ends(data: bytes, delimiter: str | None) -> Any:
     beside = np.zeros(256, bool)  # what stands before opening and behind closing quotes
     beside[[ord(delimiter), 10, 34]] = True
     opening, closing = quotes[2 if quotes[0] == 0 else 0 :: 2] - 1, quotes[1::2] + 1
-    is_usual = beside[text[opening]].all()
+    is_usual = beside.take(text.take(opening)).all()  # an eighth of beside[text[…]]
     beside[13] = True
-    if is_usual and beside[text[closing[closing < text.size]]].all():
-        return lines[np.searchsorted(quotes, lines) % 2 == 0]
+    closing = closing[: -1 if closing.size and closing[-1] == text.size else None]
+    if is_usual and beside.take(text.take(closing)).all():
+        within = np.searchsorted(quotes, lines) & 1
+        return lines[within == 0] if within.any() else lines
     # A quote within a cell is no quote; one that opens a cell and closes before other
     # letters has gone astray, and its row ends with the line
     mark, quoted = re.escape(delimiter.encode()), rb'"(?:[^"]|"")*'
@@ -157,7 +161,6 @@ def parse(
     **how: Any,
 ) -> Any:
     """Return columns f0, f1, … of rows without a header: those that have a type."""
-    import pyarrow as pa
     import pyarrow.csv as pc
 
     block = _THREAD_BYTES if threads else len(data) + 1
@@ -187,15 +190,9 @@ def parse(
 
 
 def text_columns(
-    data: bytes,
-    names: list[str],
-    chosen: list[str],
-    delimiter: str,
-    place: Place,
+    data: bytes, names: list[str], chosen: list[str], delimiter: str, place: TextPlace
 ) -> Any:
     """Return every cell as the text it is; what a column means is decided later."""
-    import pyarrow as pa
-
     numbers = range(len(names)) if chosen == names else map(names.index, chosen)
     types = {f"f{i}": pa.large_string() for i in numbers}
     # In a file of one column an empty line is a row with an empty cell
@@ -216,7 +213,7 @@ def text_columns(
     return table.rename_columns(chosen)
 
 
-def _refuse_ragged(data: bytes, width: int, mark: str, place: Place) -> None:
+def _refuse_ragged(data: bytes, width: int, mark: str, place: TextPlace) -> None:
     """Refuse the first row with more or fewer cells than the header, by its line."""
     text = StringIO(data.decode(errors="replace"), newline="")
     rows = csv.reader(text, delimiter=mark)
@@ -240,7 +237,7 @@ def refuse_endless(cell: str, data: bytes, where: str) -> None:
         raise DataError(f"{where} opens a quote that never closes")
 
 
-def refuse_long_line(data: bytes, most: int, place: Place) -> None:
+def refuse_long_line(data: bytes, most: int, place: TextPlace) -> None:
     """Refuse a line that readers would copy several times over."""
     start = 0
     while len(data) - start > most:
@@ -252,3 +249,97 @@ def refuse_long_line(data: bytes, most: int, place: Place) -> None:
                 f"right, pass {marked('max_line', 'SIZE')}"
             )
         start = end + 1
+
+
+def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
+    """Return the columns of JSON lines, and the lines without blank ones."""
+    import pyarrow.compute as pc
+
+    whole = text_array([place.text(data)])
+    lines = pc.split_pattern(whole, pattern="\n").values
+    lines = lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
+    brackets = call("count_substring_regex", lines, pattern=r"[\[{]")
+    many = np.flatnonzero(to_numpy(brackets, np.int64) > MAX_NESTING).tolist()
+    too_deep = any(is_too_deep(lines[i].as_py().encode()) for i in many)
+    objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
+    if not too_deep and pc.all(objects).as_py():  # pyarrow takes null for a row
+        longest = pc.max(pc.binary_length(lines)).as_py() or 0
+        try:
+            return _plain_columns(data, max(1 << 20, 2 * longest)), lines
+        except pa.ArrowInvalid:
+            pass
+    return _mixed_columns(lines, place), lines
+
+
+def _plain_columns(data: bytes, block_bytes: int) -> Any:
+    """Read with the types that pyarrow infers, but keep text that looks like a date."""
+    import pyarrow.json as pj
+
+    def read(schema: Any) -> Any:
+        return pj.read_json(
+            pa.BufferReader(pa.py_buffer(data)),
+            read_options=pj.ReadOptions(block_size=block_bytes),
+            parse_options=pj.ParseOptions(explicit_schema=schema),
+        )
+
+    table = read(None)
+    schema = pa.schema(
+        [field.with_type(_as_text(field.type)) for field in table.schema]
+    )
+    return table if schema.equals(table.schema) else read(schema)
+
+
+def _as_text(type_: Any) -> Any:
+    """Return a type with every timestamp in it, however deep, as text."""
+    if pa.types.is_timestamp(type_):
+        return pa.string()
+    if pa.types.is_list(type_):
+        return pa.list_(_as_text(type_.value_type))
+    if pa.types.is_struct(type_):
+        fields = [type_.field(i) for i in range(type_.num_fields)]
+        return pa.struct([field.with_type(_as_text(field.type)) for field in fields])
+    return type_
+
+
+def _mixed_columns(lines: Any, place: TextPlace) -> Any:
+    """Read what has no single type; such columns become text, to be judged if used."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
+        try:
+            row = parsed(line, rows=True)
+        except ValueError as error:
+            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise DataError(
+                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
+            )
+        rows.append(row)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    arrays = []
+    for key in keys:
+        values = [row.get(key) for row in rows]
+        try:
+            arrays.append(pa.array(values))
+        except (pa.ArrowException, OverflowError, ValueError, TypeError):
+            arrays.append(pa.array([_json_text(value) for value in values]))
+    return pa.Table.from_arrays(arrays, names=list(keys))
+
+
+def _json_text(value: Any) -> str | None:
+    if isinstance(value, str):  # half of a surrogate pair is no text
+        return value.encode(errors="backslashreplace").decode()
+    if value is None:
+        return None
+    return plain_id(value) if isinstance(value, bool) else json.dumps(plain_id(value))
+
+
+def plain_id(value: Any) -> Any:
+    """Return what a value is called whatever stands in other rows: 1.0 is 1.
+
+    pyarrow reads 1 as 1.0 where 1.5 is near, and a truth value as text where there is
+    text.
+    """
+    if isinstance(value, bool):
+        return json.dumps(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole else value
