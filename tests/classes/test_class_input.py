@@ -24,11 +24,12 @@ P = np.array([[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
 )
 def test_labels_find_their_columns(y, classes, names, right):
     how = {"n_bootstrap": 0, "cv": None}
-    found = am.classes.tune(list(y), P, "accuracy", classes=classes, **how)
+    given = None if classes is None else list(classes)
+    found = am.classes.tune(list(y), P, "accuracy", classes=given, **how)
     assert found.classes == tuple(names)
     assert found.argmax_score == pytest.approx(right / 3)
-    if classes is not None and isinstance(classes, str):
-        frame = pd.DataFrame(P, columns=list(classes))
+    if given is not None:
+        frame = pd.DataFrame(P, columns=given)
         assert am.classes.tune(list(y), frame, "accuracy", **how) == found
 
 

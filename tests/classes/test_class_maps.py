@@ -371,6 +371,29 @@ def test_what_is_taken_as_calibrator_and_reference_of_classes():
         decided(None, (y, p, p))
 
 
+BACKWARDS = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+TEMPERATURE = {"method": "temperature"}
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "options", "message"),
+    [
+        ([0, 1, 2], [[0.5, 0.5]] * 3, {}, "2 columns but y has 3 classes"),
+        ([0, 1, 1], [[0.5, 0.7]] * 3, {}, "sums to 1.2 in row 0"),
+        ([0, 1, 1], [[0.5, 0.5]] * 3, TEMPERATURE, "same score in every row"),
+        ([1, 0, 1], BACKWARDS, TEMPERATURE, "no temperature fits"),
+        ([1, 0, 1] * 3, BACKWARDS * 3, {}, "the scores rank backwards: the true"),
+        ([0, 0, 0], BACKWARDS, {}, "one class only: every label is 0"),
+        ([0, 1, 1], BACKWARDS, {"sample_weight": [0] * 3}, "all weights are 0"),
+        ([0, 1], np.eye(2), {"method": "platt"}, "one of 'matrix', 'temperature'"),
+        ([0, 1], [0.2, 0.8], {}, "one column per class"),
+    ],
+)
+def test_bad_input(y, p, options, message):
+    with pytest.raises(ValueError, match=message):
+        am.classes.calibrate(y, p, **options)
+
+
 @st.composite
 def nasty_tables(draw):
     """Rows of nasty probabilities that sum to 1, and a class for each row."""
