@@ -1,0 +1,6 @@
+"""Floors that hold for new rows: which thresholds labelled rows prove."""
+
+from argmetric._guarantees._certify import PROMISES, certify
+from argmetric._guarantees._result import Guarantee, NotCertifiedError, Promise
+
+__all__ = ["PROMISES", "Guarantee", "NotCertifiedError", "Promise", "certify"]
