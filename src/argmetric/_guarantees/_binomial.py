@@ -25,21 +25,23 @@ FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
 
 
 def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
-    """P(Bin(n, share) <= count)."""
-    from scipy.special import bdtr
+    """P(Bin(n, q) <= c) = I(n - c, c + 1; 1 - q), I that of the beta law."""
+    from scipy.special import betainc
 
-    return bdtr(count, n, share)
+    left = np.maximum(np.subtract(n, count), 1.0)
+    found = betainc(left, np.add(count, 1.0), np.subtract(1.0, share))
+    return np.where(np.greater_equal(count, n), 1.0, found)
 
 
-def allowed_errors(n: int, floor: float, delta: float) -> Integers:
-    """For k = 1 … n the most errors that prove the floor, -1 where even none does.
+def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
+    """The most errors among k rows that prove the floor, -1 where even none does.
 
     c(k) = max {c : P(Bin(k, 1 - floor) <= c) <= delta}.
     """
     from scipy.special import ndtri
 
     wrong = 1.0 - floor
-    k = np.arange(1.0, n + 1.0)
+    k = np.asarray(rows, dtype=np.float64)
     z, spread = ndtri(delta), np.sqrt(k * wrong * floor)
     guess = k * wrong + z * spread + (z * z - 1.0) * (1.0 - 2.0 * wrong) / 6.0 - 0.5
     c = np.clip(np.floor(guess), -1.0, k - 1.0)
@@ -81,7 +83,7 @@ def first_rank(scores: Floats, n: int, floor: float, delta: float) -> int:
     k = np.arange(1, u.size + 1)
     mean = np.cumsum(u) / k
     rows = np.clip(np.round(k * n / u.size).astype(np.int64), 1, n)
-    c = allowed_errors(n, floor, delta)[rows - 1]
+    c = allowed_errors(rows, floor, delta)
     wrong = np.clip(1.0 - mean, 1.0 / (rows + 2.0), 1.0)
     power = np.where(c >= 0, binomial_cdf(np.maximum(c, 0), rows, wrong), 0.0)
     if not power.max() > 0.0:
@@ -109,20 +111,19 @@ def climbed_start(cuts: Cuts, allowed: Integers, *, probabilities: bool) -> int:
         guess = np.minimum(under, (below / ROWS_BELOW + under) / 2.0)
     else:
         guess = below / ROWS_BELOW
-    c = allowed[cuts.k - 1]
-    chance = binomial_cdf(np.maximum(c, 0), cuts.k, 1.0 - guess)
-    ready = np.flatnonzero((c >= 0) & (chance >= POWER))
+    chance = binomial_cdf(np.maximum(allowed, 0), cuts.k, 1.0 - guess)
+    ready = np.flatnonzero((allowed >= 0) & (chance >= POWER))
     if ready.size:
         return int(ready[-1])
     can = np.flatnonzero(allowed >= 0)
-    return int(np.searchsorted(cuts.k, can[0] + 1)) if can.size else cuts.k.size
+    return int(can[0]) if can.size else cuts.k.size
 
 
 def passed_chain(cuts: Cuts, allowed: Integers, start: int) -> tuple[int, int] | None:
     """First and last cut that pass, tested downwards from the start; None if none."""
     if start >= cuts.k.size:
         return None
-    fails = np.flatnonzero(cuts.errors[start:] > allowed[cuts.k[start:] - 1])
+    fails = np.flatnonzero(cuts.errors[start:] > allowed[start:])
     last = start + int(fails[0]) - 1 if fails.size else cuts.k.size - 1
     return (start, last) if last >= start else None
 
@@ -136,7 +137,7 @@ def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int
     """
     if not scores.size:
         return -np.inf, -1
-    c = int(allowed_errors(scores.size, 1.0 - share, delta)[-1])
+    c = int(allowed_errors(scores.size, 1.0 - share, delta))
     if c < 0:
         return -np.inf, -1
     return float(np.partition(scores, c)[c]), c

@@ -61,7 +61,7 @@ def certify(
     Each of m limits is tested at (1 - confidence) / m; of a promise for the next rows
     one half of that goes to the rows, and one to the population.
     """
-    delta = (1.0 - confidence) / len(limits)
+    delta = round(1.0 - confidence, 12) / len(limits)
     share = float(rows.positive.mean())
     promises, points = [], []
     for name, bound in limits.items():
@@ -182,7 +182,7 @@ def _chain(
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
     cuts = tests.cuts_of(scores, ~rows.positive if turned else rows.positive)
-    allowed = tests.allowed_errors(scores.size, floor, delta)
+    allowed = tests.allowed_errors(cuts.k, floor, delta)
     if rows.unlabelled is not None and rows.probabilities:
         other = one - rows.unlabelled if turned else rows.unlabelled
         rank = tests.first_rank(other, scores.size, floor, delta)
@@ -202,7 +202,7 @@ def _chain(
     first, last = passed
     thresholds = _thresholds(cuts, slice(first, last + 1), turned, rows)
     k, errors = int(cuts.k[last]), int(cuts.errors[last])
-    most = int(allowed[k - 1])
+    most = int(allowed[last])
     low, high = float(thresholds.min()), float(thresholds.max())
     return Promise(name, floor, floor, k, errors, most, low, high), thresholds
 
@@ -277,7 +277,7 @@ def _nearest(
         "threshold": float(threshold),
         "k": int(cuts.k[i]),
         "errors": int(cuts.errors[i]),
-        "allowed": int(allowed[cuts.k[i] - 1]),
+        "allowed": int(allowed[i]),
     }
 
 
@@ -286,13 +286,13 @@ def _labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
     u = np.sort(scores)[::-1]
     ranks = np.unique(np.geomspace(1, u.size, 60).astype(np.int64))
     mean = np.cumsum(u)[ranks - 1] / ranks
-    allowed = tests.allowed_errors(MOST_PLANNED, floor, delta)
     k = np.unique(np.geomspace(1, MOST_PLANNED, 400).astype(np.int64))
-    k = k[allowed[k - 1] >= 0]
+    allowed = tests.allowed_errors(k, floor, delta)
+    k, allowed = k[allowed >= 0], allowed[allowed >= 0]
     above = mean > floor
     if not above.any() or not k.size:
         return None
-    chance = tests.binomial_cdf(allowed[k - 1], k, 1.0 - mean[above, None])
+    chance = tests.binomial_cdf(allowed, k, 1.0 - mean[above, None])
     enough = chance >= AIMED_POWER
     first = np.where(enough.any(axis=1), k[enough.argmax(axis=1)], math.inf)
     least = (first * u.size / ranks[above]).min()

@@ -218,13 +218,24 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
     return rules
 
 
-def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
+def rule_at(search: Search, metric: Metric, cut: int) -> Rule:
+    """The rule of one cut that was chosen elsewhere: nothing of it was tuned here."""
+    steps = search.steps(metric)
+    draws = Draws(np.array([cut]), (), ())
+    return _rule(search, metric, search.curve(metric, steps), draws, cut)
+
+
+def _rule(
+    search: Search, metric: Metric, curve: Curve, draws: Draws, given: int | None = None
+) -> Rule:
     settings, cuts = search.settings, search.cuts
     optimal = runs(curve.optimal)
     limits = settings.limits.of_share(cuts.n)
     procedure = Procedure(metric, limits, curve.tolerance)
-    cut = curve.best
-    if settings.choice == "one_se":
+    cut = curve.best if given is None else given
+    if given is not None:
+        first = last = cut
+    elif settings.choice == "one_se":
         error = _standard_error(procedure, draws, cut)
         procedure = replace(procedure, standard_error=error)
         first, last = (
@@ -235,7 +246,7 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
         first, last = _run_around(optimal, cut)
     score, column = float(curve.values[cut]), draws.column(cut)
     spread = None
-    if settings.n_bootstrap:
+    if settings.n_bootstrap and given is None:
         spread = procedure.bootstrap(draws.samples, draws.cuts, column)
     held_cuts = procedure.held_out_cuts(draws.splits, column)
     held = [sums.at(one) for sums, one in zip(draws.splits, held_cuts, strict=True)]

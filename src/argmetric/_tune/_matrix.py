@@ -29,6 +29,7 @@ from argmetric._input.validation import (
 from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._certified import Certain
 from argmetric._tune._checks import LOGITS
 from argmetric._tune._export import PortableRule
 from argmetric._tune._limits import objective_of
@@ -213,6 +214,7 @@ def tune_matrix(
     classes: Any,
     calibrator: Any,
     zero_division: float | None,
+    certain: Certain | None,
 ) -> list[MultiLabelRule] | list[MultiClassRule]:
     """A rule per label where y is a matrix; weights of classes where it is not."""
     for name, value in (("groups", groups), ("pos_label", pos_label)):
@@ -227,12 +229,14 @@ def tune_matrix(
                 "classes goes with one label per row, not with a matrix of labels"
             )
         return _tune_labels(
-            y, p, scores, weight, metrics, settings, average, calibrator
+            y, p, scores, weight, metrics, settings, average, calibrator, certain
         )
     if not (average is None or average in ("macro", "weighted")):
         raise ValueError(
             f"average={shown(average)}: classes are averaged by 'macro' or 'weighted'"
         )
+    if certain is not None:
+        raise ValueError("confidence is not there for several classes")
     if settings.limits.given or settings.choice != "best":
         what = ", ".join(settings.limits.given) or "choice='one_se'"
         raise ValueError(f"{what} is not there for several classes")
@@ -269,8 +273,15 @@ def _tune_labels(
     settings: Settings,
     average: Any,
     calibrator: Any,
+    certain: Certain | None,
 ) -> list[MultiLabelRule]:
     average = "macro" if average is None else average
+    if certain is not None:
+        if average != "macro":
+            raise ValueError(
+                f"confidence is for each label by itself, not for average={average!r}"
+            )
+        certain = certain.of_labels(scores.shape[1])
     check_choice(average, "average", ("macro", "micro", "samples"))
     refuse_two_classes(scores, "p")
     labels = clear_labels(y, shape=scores.shape)
@@ -285,10 +296,12 @@ def _tune_labels(
             of_column = f"column {name!r} of y"
             one = binary_labels(labels[:, j], name=of_column, both=True)
             column = np.ascontiguousarray(scores[:, j])
-            search = search_rows(column, one.positive, weight, None, settings)
-            columns.append(
-                [finish(r, None, **known) for r in tune_metrics(search, metrics)]
-            )
+            if certain is None:
+                search = search_rows(column, one.positive, weight, None, settings)
+                found = tune_metrics(search, metrics)
+            else:
+                found = certain.rules(column, one.positive, None, settings, metrics)
+            columns.append([finish(rule, None, **known) for rule in found])
         return [
             MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
             for i in range(len(metrics))

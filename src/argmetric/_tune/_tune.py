@@ -13,6 +13,7 @@ from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, is_sparse
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._certified import Certain, check_certain
 from argmetric._tune._checks import (
     Cost,
     check_folds,
@@ -47,6 +48,12 @@ def tune(
     min_precision: float | None = None,
     min_recall: float | None = None,
     max_positives: float | None = None,
+    min_specificity: float | None = None,
+    min_npv: float | None = None,
+    confidence: float | None = None,
+    for_rows: int | None = None,
+    prior: float | None = None,
+    unlabelled: Any = None,
     cost: Cost | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
@@ -84,11 +91,26 @@ def tune(
     groups : array-like, optional
         Group of each row. The mean of the metric over groups is optimised, with one
         threshold for all; whole groups are resampled.
-    min_precision, min_recall : float, optional
-        Lower limits on all rows pooled (an empty prediction meets that of precision).
+    min_precision, min_recall, min_specificity, min_npv : float, optional
+        Lower limits on all of these rows pooled (an empty prediction meets that of
+        precision). A ceiling on the false-positive rate is a floor under specificity;
+        NPV is the share of negatives among the rows that are not selected.
     max_positives : int or float, optional
         Maximum number of positives on these rows: a count, or a share from 0 to 1. In
         folds and samples a count means the same share of rows.
+    confidence : float, optional
+        The limits hold for new rows with this probability, as 0.95, and not on these
+        rows alone: the result has the promise as `guarantee`. Without limits the
+        metric itself is promised (F-beta and Jaccard of probabilities). Raises
+        `NotCertifiedError` where these rows prove no threshold. Of several labels all
+        promises hold at once; of groups one row each counts.
+    for_rows : int, optional
+        With `confidence`: the limits hold for the next so many rows that are selected
+        (positive, negative, as the limit counts them), and not for the population.
+    prior : float, optional
+        With `confidence`: the share of positives among new rows, where it moves.
+    unlabelled : array-like, optional
+        With `confidence`: scores of other rows, which say where a test begins.
     cost : dict or pair, optional
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
@@ -159,7 +181,13 @@ def tune(
     else:
         metrics = [one_metric(metric, cost, zero_division)]
     settings = check_settings(
-        check_tune_limits(min_precision, min_recall, max_positives),
+        check_tune_limits(
+            min_precision,
+            min_recall,
+            max_positives,
+            min_specificity=min_specificity,
+            min_npv=min_npv,
+        ),
         choice,
         n_bootstrap,
         coverage,
@@ -168,6 +196,9 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
+    certain = check_certain(
+        confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
+    )
     scores = check_p(p, calibrator)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
@@ -189,7 +220,7 @@ def tune(
         labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
         group = check_group(groups, scores.size, average)
         rules = _tune_column(
-            scores, labels, weight, group, settings, metrics, calibrator
+            scores, labels, weight, group, settings, metrics, calibrator, certain
         )
     else:
         from argmetric._tune._matrix import tune_matrix
@@ -207,6 +238,7 @@ def tune(
             classes=classes,
             calibrator=calibrator,
             zero_division=zero_division,
+            certain=certain,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]
@@ -243,8 +275,13 @@ def _tune_column(
     settings: Settings,
     metrics: list[Metric],
     calibrator: Any,
+    certain: Certain | None,
 ) -> list[Rule]:
-    search = search_rows(scores, labels.positive, weight, group, settings)
+    if certain is None:
+        search = search_rows(scores, labels.positive, weight, group, settings)
+        found = tune_metrics(search, metrics)
+    else:
+        found = certain.rules(scores, labels.positive, group, settings, metrics)
     inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
     average = None if group is None else "groups" if group.average else "pooled"
     kept = None
@@ -261,5 +298,5 @@ def _tune_column(
             average=average,
             _kept=kept,
         )
-        for rule in tune_metrics(search, metrics)
+        for rule in found
     ]
