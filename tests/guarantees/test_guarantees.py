@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
 from slow import SLOW
@@ -311,3 +313,40 @@ def test_few_rows_and_repeated_rows_are_told():
     extra = np.r_[np.arange(200), np.arange(60)]
     with pytest.warns(UserWarning, match="23% of the rows have the score"):
         certified(y[extra], p[extra], min_recall=0.5, confidence=0.9)
+
+
+def test_decide_takes_the_threshold_that_its_reference_proves():
+    y, p = labelled(1000)
+    new = labelled(5000, 7)[1]
+    options = {"min_precision": 0.8, "confidence": 0.95}
+    found = am.decide(new, reference=(y, p), **options)
+    rule = am.tune(y, p, unlabelled=new, **options)
+    assert found.guarantee == rule.guarantee
+    assert np.array_equal(found.labels, new >= rule.threshold)
+    assert rule.guarantee.sentence in repr(found)
+    with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
+        am.decide(new, **options)
+    with pytest.raises(ValueError, match="for groups use tune"):
+        am.decide(
+            new,
+            reference=(y, p),
+            groups=np.arange(5000) // 5,
+            average="groups",
+            **options,
+        )
+
+
+def test_a_frozen_classifier_promises_what_tune_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (rng.random(3000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
+    model = LogisticRegression().fit(X[:1000], y[:1000])
+    options = {"min_precision": 0.8, "confidence": 0.9}
+    found = am.MetricClassifier(FrozenEstimator(model), **options)
+    found = found.fit(X[1000:], y[1000:])
+    p = model.predict_proba(X[1000:])[:, 1]
+    rule = am.tune(y[1000:], p, "f1", **options)
+    assert found.rule_.guarantee.promises == rule.guarantee.promises
+    assert found.best_threshold_ == rule.threshold
+    with pytest.raises(ValueError, match="confidence goes with route='tune'"):
+        found.set_params(route="half", min_precision=None).fit(X, y)

@@ -87,6 +87,7 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    confidence: float | None = None,
     cost: Any = None,
     max_cost: float | None = None,
     prior: float | Literal["estimate"] | None = None,
@@ -152,6 +153,7 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: Any = None,
+    confidence: float | None = None,
     prior: Any = None,
     logits: bool = False,
     calibrator: Any = None,
@@ -197,6 +199,10 @@ def decide(
     min_precision, min_recall : float, optional
         Lower limits for the expected precision (an empty prediction meets it) and for
         the expected recall given that there is a positive, in each segment.
+    confidence : float, optional
+        The limits hold for new rows with this probability, and not in expectation: the
+        rows of `reference` prove a threshold, and the result has the promise as
+        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" estimates the share by comparing the scores
@@ -346,6 +352,14 @@ def decide(
     raw = None
     if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
+    guarantee = None
+    if confidence is not None:
+        from argmetric._decide._certified import certified_limits
+
+        floors = {"min_precision": min_precision, "min_recall": min_recall}
+        guarantee, limits = certified_limits(
+            confidence, fitted, layout, metric, prior, max_positives, floors
+        )
     found, share, moved = at_share(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
@@ -388,6 +402,8 @@ def decide(
         notes = (note, *moved, *decision.notes)
         decision = replace(decision, notes=notes, share=share, _moved=moved)
         remember_map(decision)
+    if guarantee is not None:
+        decision = replace(decision, guarantee=guarantee)
     if undefined:
         raise NeverDefinedError(metric, decision)
     return decision

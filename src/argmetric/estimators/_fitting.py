@@ -94,7 +94,7 @@ def _fit(problem: Problem, held_out: HeldOut, method: Method) -> Calibrator:
 
 
 ROUTES = ("tune", "decide", "half", "auto")
-LIMITS = ("min_precision", "min_recall", "max_positives")
+LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
 
 
 def check_settings(classifier: MetricClassifier) -> Metric:
