@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from argmetric._forecast.forecast import forecast as forecast
     from argmetric._forecast.plot import ForecastDisplay as ForecastDisplay
     from argmetric._forecast.result import Forecast as Forecast
+    from argmetric._guarantees import Guarantee as Guarantee
+    from argmetric._guarantees import NotCertifiedError as NotCertifiedError
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
@@ -94,6 +96,7 @@ _ROOMS = {
         "CalibrationCostDisplay",
         "calibration_check",
     ),
+    "argmetric._guarantees": ("Guarantee", "NotCertifiedError"),
     "argmetric._monitor": (
         "LabelledEstimate",
         "LabellingPlan",

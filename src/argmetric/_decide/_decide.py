@@ -74,6 +74,7 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    confidence: float | None = None,
     cost: Any = None,
     max_cost: float | None = None,
     prior: float | Literal["estimate"] | None = None,
@@ -122,6 +123,10 @@ def decide(
         rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
         may have 2,000 rows, or 500 where the metric is not linear in the true
         positives; for those metrics, such as "jaccard", the bound is wide.
+    confidence : float, optional
+        The limits hold for new rows with this probability, and not in expectation: the
+        rows of `reference` prove a threshold, and the result has the promise as
+        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" estimates the share by comparing the scores
@@ -210,6 +215,14 @@ def decide(
     raw = None
     if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
+    guarantee = None
+    if confidence is not None:
+        from argmetric._decide._certified import certified_limits
+
+        floors = {"min_precision": min_precision, "min_recall": min_recall}
+        guarantee, limits = certified_limits(
+            confidence, fitted, layout, metric, prior, max_positives, floors
+        )
     found, share, moved = at_share(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
@@ -252,6 +265,8 @@ def decide(
         notes = (note, *moved, *decision.notes)
         decision = replace(decision, notes=notes, share=share, _moved=moved)
         remember_map(decision)
+    if guarantee is not None:
+        decision = replace(decision, guarantee=guarantee)
     if undefined:
         raise NeverDefinedError(metric, decision)
     return decision

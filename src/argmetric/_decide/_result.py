@@ -25,6 +25,7 @@ from argmetric.metrics import Metric, RatesForm
 if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
     from argmetric._expected import Plan
+    from argmetric._guarantees import Guarantee
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Decision(Result):
     gap : float
         With `max_cost`: the most that the expected metric of the best labels within
         the budget exceeds `expected` by. 0 where these labels are the best.
+    guarantee : Guarantee or None
+        What holds for new rows, where `decide` was asked with a `confidence`.
     """
 
     labels: Any
@@ -103,6 +106,7 @@ class Decision(Result):
     _asked: dict[str, Any] = field(default_factory=dict)
     share: EstimatedShare | None = None
     gap: float = 0.0
+    guarantee: Guarantee | None = None
     _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
 
     def __getstate__(self) -> dict[str, Any]:
@@ -186,6 +190,7 @@ class Decision(Result):
             threshold = "none: a tie is split"
         if calibrated and self.threshold_raw is not None:
             raw = f"{given} >= {self.threshold_raw:.6g}"
+        promise = None if self.guarantee is None else self.guarantee.sentence
         chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
         of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
@@ -213,6 +218,7 @@ class Decision(Result):
             Field(
                 "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
             ),
+            Field("guarantee", self.guarantee, "guarantee", promise),
             *self._keys("share", "notes"),
         ]
 

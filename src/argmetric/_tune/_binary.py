@@ -236,12 +236,26 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
     return rules
 
 
-def _rule(search: Search, metric: Metric, curve: Curve, drawn: RowSamples) -> Rule:
+def rule_at(search: Search, metric: Metric, cut: int) -> Rule:
+    """The rule of one cut that was chosen elsewhere: nothing of it was tuned here."""
+    curve = search.curve(metric, search.steps(metric))
+    return _rule(search, metric, curve, RowSamples(np.array([cut])), cut)
+
+
+def _rule(
+    search: Search,
+    metric: Metric,
+    curve: Curve,
+    drawn: RowSamples,
+    given: int | None = None,
+) -> Rule:
     settings, cuts = search.settings, search.cuts
-    optimal, cut = runs(curve.optimal), curve.best
+    optimal, cut = runs(curve.optimal), curve.best if given is None else given
     procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
     run = optimal[np.searchsorted(optimal[:, 0], cut, side="right") - 1][None]
-    if settings.choice == "one_se":
+    if given is not None:
+        run = np.array([[cut, cut]])
+    elif settings.choice == "one_se":
         scores = procedure.bootstrap(drawn.samples, drawn.cuts, drawn.column(cut))[1]
         known = scores[~np.isnan(scores)]
         if known.size < 2:
@@ -256,7 +270,7 @@ def _rule(search: Search, metric: Metric, curve: Curve, drawn: RowSamples) -> Ru
     low, high = cuts.intervals(run)[0].tolist()
     score, column = float(curve.values[cut]), drawn.column(cut)
     between, outside, held = None, math.nan, None
-    if settings.n_bootstrap:
+    if settings.n_bootstrap and given is None:
         found = procedure.bootstrap(drawn.samples, drawn.cuts, column)[0]
         between = quantiles(found.astype(np.float64), settings.coverage)
     if between is not None:  # thresholds fall as cuts rise

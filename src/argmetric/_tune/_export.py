@@ -71,6 +71,7 @@ class PortableRule:
     # from p to weighted logits of the classes, where the rule has a calibrator
     logits: ClassLogits | None = None
     single: bool = False  # whether scores are one vector and not a matrix
+    promise: str = ""  # what is guaranteed for new rows
 
     def labels_of(self, target: str, *kinds: type) -> type:
         """Kind of the labels; refuse a mixture, and what the target cannot write."""

@@ -69,7 +69,8 @@ _STEPS = """\
 
 def python_text(rule: PortableRule, name: str) -> str:
     rule.labels_of("a function", int, float, str, bool)
-    title = rule.title.replace("\\", "/").replace("'", "`")
+    told = f"{rule.title}: {rule.promise}" if rule.promise else rule.title
+    title = told.replace("\\", "/").replace("'", "`")
     if rule.single:
         return _python_cut(rule, rule.cuts[0], name, title).rstrip()
     head = _COLUMNS.format(name=name, title=title, count=len(rule.columns))

@@ -142,7 +142,7 @@ def sql_text(rule: PortableRule, dialect: Dialect, columns: tuple[str, ...]) -> 
         for cut, name in zip(rule.cuts, columns, strict=True)
     ]
     if rule.single:
-        return cases[0]
+        return cases[0] + (f"\n  /* {rule.promise} */" if rule.promise else "")
     named = zip(cases, rule.columns, strict=True)
     return ",\n".join(f"{case} AS {dialect.column(name)}" for case, name in named)
 

@@ -23,6 +23,8 @@ class RuleLimits:
     min_precision: float | None = None
     min_recall: float | None = None
     max_positives: int | float | None = None
+    min_specificity: float | None = None
+    min_npv: float | None = None
 
     @property
     def given(self) -> dict[str, float]:
@@ -43,6 +45,11 @@ class RuleLimits:
             result &= tp >= self.min_precision * k * (1.0 - TIE)
         if self.min_recall is not None:
             result &= tp >= self.min_recall * t * (1.0 - TIE)
+        tn = n - t - (k - tp)
+        if self.min_specificity is not None:
+            result &= tn >= self.min_specificity * (n - t) * (1.0 - TIE)
+        if self.min_npv is not None:
+            result &= tn >= self.min_npv * (n - k) * (1.0 - TIE)
         return result & self.within_budget(k, n)
 
     def within_budget(self, k: Floats, n: Numbers) -> Booleans:
@@ -61,36 +68,40 @@ class RuleLimits:
         return allowed
 
     def _refuse(self, cuts: Cuts) -> NoReturn:
-        """Only a floor under recall can clash: the empty prediction obeys the rest."""
-        assert self.min_recall is not None
-        without = RuleLimits(self.min_precision, None, self.max_positives)
-        others = without.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
-        recall = np.where(others, cuts.tp / cuts.t, -1.0)  # type: ignore[arg-type]
-        best = int(np.argmax(recall))
+        """Say of each floor the most that the other limits leave."""
+        tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
+        tn = n - t - (k - tp)
+        shares = {
+            "min_recall": (tp, t),
+            "min_precision": (tp, k),
+            "min_specificity": (tn, n - t),
+            "min_npv": (tn, n - k),
+        }
         text = " and ".join(f"{name}={x:g}" for name, x in self.given.items())
-        rest = " and ".join(f"{name}={x:g}" for name, x in without.given.items())
-        message = (
-            f"no cut meets {text}: the best recall that {rest} can have is "
-            f"{recall[best]:.4g}"
-        )
-        if self.min_precision is not None:
-            enough = cuts.tp >= self.min_recall * cuts.t * (1.0 - TIE)
-            enough &= self.within_budget(cuts.k, cuts.n) & (cuts.k > 0)
-            if enough.any():
-                precision = (cuts.tp[enough] / cuts.k[enough]).max()
-                message += (
-                    f", and the best precision at recall {self.min_recall:g} or more "
-                    f"is {precision:.4g}"
-                )
-        raise ValueError(message)
+        parts = []
+        for name, (hits, of) in shares.items():
+            without = replace(self, **{name: None})  # type: ignore[arg-type]
+            others = without.allowed(tp, k, t, n)
+            if name not in self.given or others is None or not others.any():
+                continue
+            share = np.divide(hits, of, out=np.full(k.shape, -1.0), where=of > 0.0)  # type: ignore[arg-type]
+            best = share[others].max()
+            rest = " and ".join(f"{one}={x:g}" for one, x in without.given.items())
+            kind = name.removeprefix("min_")
+            parts.append(f"the best {kind} that {rest} can have is {best:.4g}")
+        raise ValueError(f"no cut meets {text}: {', '.join(parts)}")
 
 
 def check_tune_limits(
-    min_precision: float | None, min_recall: float | None, max_positives: Any
+    min_precision: float | None,
+    min_recall: float | None,
+    max_positives: Any,
+    **others: float | None,
 ) -> RuleLimits:
-    for name, value in (("min_precision", min_precision), ("min_recall", min_recall)):
-        if value is not None:
-            check_fraction(value, name)
+    floors = {"min_precision": min_precision, "min_recall": min_recall, **others}
+    given = {name: x for name, x in floors.items() if x is not None}
+    for name, value in given.items():
+        check_fraction(value, name)
     most: int | float | None = None
     if max_positives is not None:
         most = check_number(max_positives, "max_positives")
@@ -104,8 +115,5 @@ def check_tune_limits(
             )
         if most > 1:
             most = int(most)
-    return RuleLimits(
-        None if min_precision is None else float(min_precision),
-        None if min_recall is None else float(min_recall),
-        most,
-    )
+    parts = {name: float(value) for name, value in given.items()}
+    return RuleLimits(max_positives=most, **parts)  # type: ignore[arg-type]

@@ -26,6 +26,7 @@ from argmetric._input.validation import (
 from argmetric._results.display import Field, first_lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._tune._binary import Group, Settings, search_rows, tune_metrics
+from argmetric._tune._certified import Certain
 from argmetric._tune._export import PortableRule
 from argmetric._tune._rule import Rule, SavedRule
 from argmetric.metrics import Metric
@@ -200,6 +201,7 @@ def tune_matrix(
     pos_label: Any,
     average: Any,
     calibrator: Any,
+    certain: Certain | None,
 ) -> list[MultiLabelRule]:
     """A rule for each column of labels, or one for all cells."""
     for option, value in (("groups", groups), ("pos_label", pos_label)):
@@ -214,6 +216,12 @@ def tune_matrix(
             "for one of several classes per row call argmetric.classes.tune"
         )
     average = "macro" if average is None else average
+    if certain is not None:
+        if average != "macro":
+            raise ValueError(
+                f"confidence is for each label by itself, not for average={average!r}"
+            )
+        certain = certain.of_labels(scores.shape[1])
     check_choice(average, "average", ("macro", "micro", "samples"))
     refuse_two_classes(scores, "p")
     labels = clear_labels(y, shape=scores.shape)
@@ -228,10 +236,12 @@ def tune_matrix(
             of_column = f"column {name!r} of y"
             one = binary_labels(labels[:, j], name=of_column, both=True)
             column = np.ascontiguousarray(scores[:, j])
-            search = search_rows(column, one.positive, weight, None, settings)
-            columns.append(
-                [replace(rule, **known) for rule in tune_metrics(search, metrics)]
-            )
+            if certain is None:
+                search = search_rows(column, one.positive, weight, None, settings)
+                found = tune_metrics(search, metrics)
+            else:
+                found = certain.rules(column, one.positive, None, settings, metrics)
+            columns.append([replace(rule, **known) for rule in found])
         return [
             MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
             for i in range(len(metrics))

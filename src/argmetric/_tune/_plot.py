@@ -158,7 +158,10 @@ class ThresholdDisplay(LabelledDisplay):
             label = f"best threshold, {rule.coverage:.0%} interval"
             inside = np.clip(rule.threshold_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
-        if rule.plateau is not None:
+        if rule.guarantee is not None:
+            inside = np.clip(rule.guarantee.certified_range, x[0], x[-1])
+            ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
+        elif rule.plateau is not None:
             what = "as good" if rule.choice == "best" else "within one standard error"
             inside = np.clip(rule.plateau, x[0], x[-1])
             ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._guarantees import Guarantee
 from argmetric._input.arguments import shown
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
@@ -171,6 +172,8 @@ class Rule(SavedRule):
         Of both intervals.
     probabilities : bool
         Whether the scores it was tuned on lay between 0 and 1.
+    guarantee : Guarantee or None
+        What holds for new rows, where `tune` was asked with a `confidence`.
     notes : tuple of str
         Remarks on the rule.
     versions : dict
@@ -211,6 +214,7 @@ class Rule(SavedRule):
     average: str | None = None
     coverage: float = 0.9
     probabilities: bool = True
+    guarantee: Guarantee | None = None
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=current_versions)
     thresholds: Floats | None = None
@@ -356,6 +360,8 @@ class Rule(SavedRule):
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
         limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        where = "on these rows" if self.guarantee is None else "limits"
+        promise = None if self.guarantee is None else self.guarantee.sentence
         if self.calibrator is not None:
             kind = type(self.calibrator).__name__
             how = str(getattr(self.calibrator, "summary", kind))
@@ -378,7 +384,8 @@ class Rule(SavedRule):
             *self._keys(
                 "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
             ),
-            Field("constraints", self.constraints, "limits", limits or None),
+            Field("constraints", self.constraints, where, limits or None),
+            Field("guarantee", self.guarantee, "guarantee", promise),
             Field(words="rows", text=rows),
             self._field("average", "average"),
             *self._keys("coverage", "probabilities", "notes", "versions"),
@@ -398,7 +405,7 @@ class Rule(SavedRule):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
         """From a dict whose header was checked."""
-        names = {one.name for one in fields(cls)} - {*CURVE, "_kept"}
+        names = {one.name for one in fields(cls)} - {*CURVE, "_kept", "guarantee"}
         missing = sorted(names - set(values))
         if missing:
             raise ValueError(f"a saved rule lacks {', '.join(missing)}")
@@ -410,6 +417,8 @@ class Rule(SavedRule):
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
         known["metric"] = metric_from_dict(known["metric"])
         known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        if values.get("guarantee") is not None:
+            known["guarantee"] = Guarantee.from_dict(values["guarantee"])
         if values["format"] > 1:
             known["_kept"] = _files.loaded_reference(values["reference"])
         return cls(**known)
@@ -418,7 +427,9 @@ class Rule(SavedRule):
         unit = self.calibrator is not None
         cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
         labels = (self.neg_label, self.pos_label)
-        return PortableRule(self._title(), ("p",), labels, (cut,), single=True)
+        promise = "" if self.guarantee is None else self.guarantee.sentence
+        known: dict[str, Any] = {"single": True, "promise": promise}
+        return PortableRule(self._title(), ("p",), labels, (cut,), **known)
 
     def _title(self) -> str:
         return (

@@ -13,6 +13,7 @@ from argmetric._input.labels import binary_labels
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.validation import check_choice, is_sparse
 from argmetric._tune._binary import Settings, search_rows, tune_metrics
+from argmetric._tune._certified import check_certain
 from argmetric._tune._checks import (
     Cost,
     check_folds,
@@ -46,6 +47,12 @@ def tune(
     min_precision: float | None = None,
     min_recall: float | None = None,
     max_positives: float | None = None,
+    min_specificity: float | None = None,
+    min_npv: float | None = None,
+    confidence: float | None = None,
+    for_rows: int | None = None,
+    prior: float | None = None,
+    unlabelled: Any = None,
     cost: Cost | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
@@ -80,11 +87,26 @@ def tune(
     groups : array-like, optional
         Group of each row. The mean of the metric over groups is optimised, with one
         threshold for all; whole groups are resampled.
-    min_precision, min_recall : float, optional
-        Lower limits on all rows pooled (an empty prediction meets that of precision).
+    min_precision, min_recall, min_specificity, min_npv : float, optional
+        Lower limits on all of these rows pooled (an empty prediction meets that of
+        precision). A ceiling on the false-positive rate is a floor under specificity;
+        NPV is the share of negatives among the rows that are not selected.
     max_positives : int or float, optional
         Maximum number of positives on these rows: a count, or a share from 0 to 1. In
         folds and samples a count means the same share of rows.
+    confidence : float, optional
+        The limits hold for new rows with this probability, as 0.95, and not on these
+        rows alone: the result has the promise as `guarantee`. Without limits the
+        metric itself is promised (F-beta and Jaccard of probabilities). Raises
+        `NotCertifiedError` where these rows prove no threshold. Of several labels all
+        promises hold at once; of groups one row each counts.
+    for_rows : int, optional
+        With `confidence`: the limits hold for the next so many rows that are selected
+        (positive, negative, as the limit counts them), and not for the population.
+    prior : float, optional
+        With `confidence`: the share of positives among new rows, where it moves.
+    unlabelled : array-like, optional
+        With `confidence`: scores of other rows, which say where a test begins.
     cost : dict or pair, optional
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
@@ -153,7 +175,13 @@ def tune(
     else:
         metrics = [one_metric(metric, cost, zero_division)]
     settings = check_settings(
-        check_tune_limits(min_precision, min_recall, max_positives),
+        check_tune_limits(
+            min_precision,
+            min_recall,
+            max_positives,
+            min_specificity=min_specificity,
+            min_npv=min_npv,
+        ),
         choice,
         n_bootstrap,
         coverage,
@@ -162,6 +190,9 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
+    certain = check_certain(
+        confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
+    )
     scores = check_p(p, calibrator)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
@@ -182,7 +213,11 @@ def tune(
             from argmetric._calibrate.kept import KeptReference
 
             kept = KeptReference(labels.positive, scores, weight, logits=not inside)
-        search = search_rows(scores, labels.positive, weight, group, settings)
+        if certain is None:
+            search = search_rows(scores, labels.positive, weight, group, settings)
+            tuned = tune_metrics(search, metrics)
+        else:
+            tuned = certain.rules(scores, labels.positive, group, settings, metrics)
         rules = [
             replace(
                 rule,
@@ -193,7 +228,7 @@ def tune(
                 average=None if group is None else average or "groups",
                 _kept=kept,
             )
-            for rule in tune_metrics(search, metrics)
+            for rule in tuned
         ]
     else:
         from argmetric._tune._matrix import tune_matrix
@@ -209,6 +244,7 @@ def tune(
             pos_label=pos_label,
             average=average,
             calibrator=calibrator,
+            certain=certain,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]

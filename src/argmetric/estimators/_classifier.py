@@ -81,6 +81,11 @@ class MetricClassifier(
         Minimum precision and recall on the out-of-fold scores.
     max_positives : int or float, optional
         Largest number or share of rows predicted positive on the out-of-fold scores.
+    confidence : float, optional
+        The minimums and the budget hold for new rows with this probability: see `tune`;
+        `rule_.guarantee` has the promise. Its proof is for the scores of one model
+        that these rows did not train: it is exact for a fitted (frozen) estimator, and
+        an approximation for out-of-fold scores, whose models are fitted on fewer rows.
     average : {"groups", "pooled", "macro"}, optional
         Tune for the mean of the metric over the groups given to `fit`, or for all rows
         pooled, which is the default. Either way rows of a group stay in one fold.
@@ -159,6 +164,7 @@ class MetricClassifier(
         min_precision: float | None = None,
         min_recall: float | None = None,
         max_positives: int | float | None = None,
+        confidence: float | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Any = None,
         zero_division: float | None = None,
@@ -174,6 +180,7 @@ class MetricClassifier(
         self.min_precision = min_precision
         self.min_recall = min_recall
         self.max_positives = max_positives
+        self.confidence = confidence
         self.average = average
         self.pos_label = pos_label
         self.zero_division = zero_division

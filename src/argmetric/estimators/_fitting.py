@@ -85,7 +85,7 @@ def calibrate_held_out(
 
 
 ROUTES = ("tune", "decide", "half", "auto")
-LIMITS = ("min_precision", "min_recall", "max_positives")
+LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
 
 
 def check_settings(classifier: MetricClassifier) -> Metric:

@@ -1,0 +1,312 @@
+"""Measure limits with a confidence: how often they are broken, and what they leave.
+
+    python benchmarks/guarantees.py                 # everything, some twenty minutes
+    python benchmarks/guarantees.py floors          # precision, with a peer
+    python benchmarks/guarantees.py --quick         # a smoke run
+
+A pool is what one model says of rows that it was not trained on; n of them are drawn,
+a threshold is certified on them, and the whole pool says what it keeps. The oracle is
+the lowest threshold that keeps the floor on the pool. A floor counts where the oracle
+finds 5 % of the positives. MAPIE, where it is installed, gets the same draws. Every
+line is one JSON object; the worst cell is the pool and floor that broke most often.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import emit, emit_machine, emit_summary, judge
+from tabular import load
+
+import argmetric as am
+
+SETS = ("celeba", "elec2", "ijcnn1", "letter", "magic", "shuttle", "w8a")
+MODELS = ("logistic", "forest", "boosting")
+FLOORS = (0.5, 0.8, 0.9, 0.95)
+SIZES = (100, 300, 1000, 3000)
+CONFIDENCES = (0.9, 0.95)
+TRAINED, POOL = 4000, 30_000  # most rows
+FEWEST = 0.05  # recall of the oracle below which a floor is out of reach
+WITHOUT = {"n_bootstrap": 0, "cv": None}
+
+
+@dataclass(frozen=True)
+class Pool:
+    name: str
+    y: np.ndarray
+    p: np.ndarray
+
+    def counts(self, threshold: float) -> tuple[int, int]:
+        """True and false positives of `p >= threshold`."""
+        chosen = self.p >= threshold
+        hits = int(self.y[chosen].sum())
+        return hits, int(chosen.sum()) - hits
+
+    def precision(self, threshold: float) -> float:
+        tp, fp = self.counts(threshold)
+        return tp / (tp + fp) if tp + fp else 1.0
+
+    def recall(self, threshold: float) -> float:
+        return self.counts(threshold)[0] / int(self.y.sum())
+
+    def oracle(self, floor: float) -> float:
+        """Recall of the lowest threshold that keeps the floor."""
+        order = np.argsort(-self.p, kind="stable")
+        hits = np.cumsum(self.y[order])
+        ends = np.flatnonzero(np.append(np.diff(self.p[order]) != 0, True))
+        kept = hits[ends] >= floor * (ends + 1)
+        return float(hits[ends][kept].max(initial=0) / hits[-1])
+
+
+def pools(quick: bool) -> Iterator[Pool]:
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    makers: dict[str, Any] = {
+        "logistic": lambda: LogisticRegression(max_iter=500),
+        "forest": lambda: RandomForestClassifier(200, random_state=0, n_jobs=1),
+        "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    }
+    for name in SETS[: 1 if quick else None]:
+        table = load(name)
+        X, y = table.X, table.y
+        values, counts = np.unique(y, return_counts=True)
+        rank = np.argsort(counts)[0 if values.size == 2 else values.size // 2]
+        positive = (y == values[rank]).astype(np.int64)
+        order = np.random.default_rng(0).permutation(y.size)[: TRAINED + POOL]
+        first, rest = order[:TRAINED], order[TRAINED:]
+        if hasattr(X, "toarray"):
+            often = np.argsort(-np.asarray(X.getnnz(axis=0)))[:300]
+            X = X[:, often].toarray()
+        for kind in MODELS:
+            model = makers[kind]().fit(X[first], positive[first])
+            yield Pool(
+                f"{name} {kind}", positive[rest], model.predict_proba(X[rest])[:, 1]
+            )
+
+
+def draws(pool: Pool, n: int, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng([n, len(pool.name)])
+    for _ in range(count):
+        rows = rng.choice(pool.y.size, n, replace=False)
+        if 0 < pool.y[rows].sum() < n:
+            yield pool.y[rows], pool.p[rows]
+
+
+def threshold_of(y: Any, p: Any, metric: Any, **limits: Any) -> Any:
+    """The certified threshold, and the promise; None where nothing is proven."""
+    try:
+        rule = am.tune(y, p, metric, **WITHOUT, **limits)
+    except am.NotCertifiedError:
+        return None
+    return rule.threshold, rule.guarantee
+
+
+def mapie_threshold(y: Any, p: Any, floor: float, confidence: float, how: str) -> Any:
+    from mapie.risk_control import BinaryClassificationController
+
+    controller = BinaryClassificationController(
+        lambda X: np.c_[1 - X[:, 0], X[:, 0]],
+        "precision",
+        floor,
+        confidence_level=confidence,
+        best_predict_param_choice="recall",
+        fwer_method=how,
+    )
+    controller.calibrate(p[:, None], y)
+    best = controller.best_predict_param
+    return None if best is None else (float(best), None)
+
+
+class Tally:
+    """Over draws of each cell: broken, share of the best that is kept, none found."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, list[tuple[bool, float, bool]]] = defaultdict(list)
+
+    def add(self, cell: str, broken: bool, kept: float, found: bool) -> None:
+        self.cells[cell].append((broken, kept, not found))
+
+    def tell(self, section: str, what: str, delta: float | None, **more: Any) -> None:
+        means = {name: np.mean(rows, axis=0) for name, rows in self.cells.items()}
+        broken, kept, none = np.mean(list(means.values()), axis=0)
+        worst = max(means, key=lambda name: means[name][0])
+        n = len(self.cells[worst])
+        target, error = None, math.nan
+        if delta is not None:
+            error = 2 * math.sqrt(delta * (1 - delta) / n)
+            target = ("<=", delta + error)
+        emit(
+            section,
+            f"{what}: broken in the worst cell",
+            float(means[worst][0]),
+            "share of draws",
+            target,
+            cell=worst,
+            two_errors=error,
+            broken=float(broken),
+            kept=float(kept),
+            none_found=float(none),
+            cells=len(means),
+            draws=n,
+            **more,
+        )
+
+
+def floors(quick: bool) -> None:
+    """Floors under precision: this, a peer, and a floor on the rows themselves."""
+    found = list(pools(quick))
+    count = 3 if quick else 100
+    peers = importlib.util.find_spec("mapie") is not None
+    for n in SIZES[: 1 if quick else None]:
+        tallies: dict[tuple[str, float], Tally] = defaultdict(Tally)
+        for pool in found:
+            if n > pool.y.size / 3:
+                continue
+            for floor in FLOORS:
+                best = pool.oracle(floor)
+                if best < FEWEST:
+                    continue
+                cell = f"{pool.name} {floor:g}"
+                for number, (y, p) in enumerate(draws(pool, n, count)):
+                    for confidence in CONFIDENCES:
+                        limits = {"min_precision": floor, "confidence": confidence}
+                        ways = {"this": threshold_of(y, p, "recall", **limits)}
+                        if peers and n <= 1000 and number < count / 4:
+                            for how in ("bonferroni_holm", "split_fixed_sequence"):
+                                ways[f"MAPIE {how}"] = mapie_threshold(
+                                    y, p, floor, confidence, how
+                                )
+                        if confidence == CONFIDENCES[0]:
+                            rule = am.tune(
+                                y, p, "recall", min_precision=floor, **WITHOUT
+                            )
+                            ways["on these rows"] = rule.threshold, None
+                        for way, answer in ways.items():
+                            cut = math.inf if answer is None else answer[0]
+                            tallies[way, confidence].add(
+                                cell,
+                                pool.precision(cut) < floor,
+                                pool.recall(cut) / best,
+                                answer is not None,
+                            )
+        for (way, confidence), tally in tallies.items():
+            delta = 1 - confidence if way == "this" else None
+            what = f"precision, {way}, n = {n:,}, {confidence:g}"
+            tally.tell("floors", what, delta, n=n)
+
+
+def promises(quick: bool) -> None:
+    """The other limits, at a confidence of 0.9."""
+    found = list(pools(quick))
+    count = 3 if quick else 50
+    for n in SIZES[: 1 if quick else None]:
+        tallies: dict[str, Tally] = defaultdict(Tally)
+        for pool in found:
+            if n > pool.y.size / 3:
+                continue
+            n_pos, size = int(pool.y.sum()), pool.y.size
+            f1_best = max(
+                2 * tp / (tp + fp + n_pos)
+                for tp, fp in map(
+                    pool.counts, np.quantile(pool.p, np.arange(1, 400) / 400)
+                )
+            )
+            for y, p in draws(pool, n, count):
+                for name, limits in {
+                    "recall": {"min_recall": 0.8},
+                    "specificity": {"min_specificity": 0.95},
+                    "npv": {"min_npv": 0.95},
+                    "budget": {"max_positives": 0.1},
+                    "precision and recall": {"min_precision": 0.7, "min_recall": 0.5},
+                    "f1": {},
+                }.items():
+                    answer = threshold_of(y, p, "f1", confidence=0.9, **limits)
+                    if answer is None:
+                        tallies[name].add(pool.name, False, 0.0, False)
+                        continue
+                    cut, promise = answer
+                    tp, fp = pool.counts(cut)
+                    f1 = 2 * tp / (tp + fp + n_pos)
+                    rest = size - tp - fp
+                    broken = {
+                        "recall": tp < 0.8 * n_pos,
+                        "specificity": fp > 0.05 * (size - n_pos),
+                        "npv": size - n_pos - fp < 0.95 * rest,
+                        "budget": tp + fp > 0.1 * size,
+                        "precision and recall": tp < 0.7 * (tp + fp)
+                        or tp < 0.5 * n_pos,
+                        "f1": f1 < promise.promises[0].bound,
+                    }[name]
+                    kept = (promise.promises[0].bound if name == "f1" else f1) / f1_best
+                    tallies[name].add(pool.name, broken, kept, True)
+        for name, tally in tallies.items():
+            tally.tell("promises", f"{name}, n = {n:,}", 0.1, n=n)
+
+
+CURVES = {
+    "calibrated": lambda p: p,
+    "overconfident": lambda p: 0.95 * p**2,
+    "flat at the floor": lambda p: np.minimum(0.8, 1.2 * p),
+    "rare": lambda p: 0.3 * p**8,
+    "many crossings": lambda p: np.clip(p + 0.1 * np.sin(40 * p), 0, 1),
+    "falling at the top": lambda p: np.where(p > 0.95, 0.5, p),
+}
+
+
+def stress(quick: bool) -> None:
+    """Known curves, ties and coarse scores: a floor of 0.8 at a confidence of 0.9."""
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    count = 5 if quick else 400
+    for name, curve in CURVES.items():
+        for digits in (None, 2, 1):
+            scores = grid if digits is None else np.round(grid, digits)
+            tally = Tally()
+            for n in (100, 300, 1000):
+                rng = np.random.default_rng(n)
+                for _ in range(count):
+                    latent = rng.random(n)
+                    p = latent if digits is None else np.round(latent, digits)
+                    y = (rng.random(n) < curve(latent)).astype(np.int64)
+                    if not 0 < y.sum() < n:
+                        continue
+                    limits = {"min_precision": 0.8, "confidence": 0.9}
+                    answer = threshold_of(y, p, "recall", **limits)
+                    cut = math.inf if answer is None else answer[0]
+                    chosen = scores >= cut
+                    share = curve(grid[chosen]).mean() if chosen.any() else 1.0
+                    hits = curve(grid)[chosen].sum() / curve(grid).sum()
+                    tally.add(f"n = {n}", share < 0.8 - 1e-9, hits, answer is not None)
+            told = "as they are" if digits is None else f"{digits} digits"
+            tally.tell("stress", f"{name}, scores {told}", 0.1)
+
+
+SECTIONS = {"floors": floors, "promises": promises, "stress": stress}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []])
+    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
+    given = parser.parse_args()
+    judge(not given.quick)
+    emit_machine()
+    warnings.simplefilter("ignore")
+    for name in given.sections or SECTIONS:
+        SECTIONS[name](given.quick)
+    emit_summary()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
