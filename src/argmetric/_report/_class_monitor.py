@@ -14,7 +14,7 @@ from argmetric._report._monitor import (
     _over_time,
     _table,
 )
-from argmetric._report._report import Card, Report, Section, Table
+from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._results.display import metric_title
 from argmetric.classes import ClassMonitoring
 
@@ -43,7 +43,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     of_class = f"share of {name}"
     columns = ("share", "share_low", "share_high")
     share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
-    classes = Table(
+    classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
         ("class", "reference", "share", "from", "to", "rows given it"),
         tuple(

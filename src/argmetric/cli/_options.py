@@ -177,11 +177,24 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             each group.
         min_recall: Keep the expected recall at or above this; with --group, in each
             group.
+        min_specificity: Keep the share of negatives that are not chosen, on these rows,
+            at or above this; a false-positive rate of at most 5 % is 0.95.
+        min_npv: Keep the share of negatives among the rows that are not chosen, on
+            these rows, at or above this.
+        confidence: The limits hold for new rows with this probability, such as 0.95;
+            without it they are kept in expectation, or on the rows given. The command
+            fails where the labelled rows prove no threshold.
+        for_rows: With --confidence: the limits hold for the next so many rows of their
+            kind, and not for the population.
         """,
         max_positives=Annotated[int | float | None, _MOST],
         min_positives=(Annotated[int, _WHOLE, Parameter(validator=COUNT)], 0),
         min_precision=_PART,
         min_recall=_PART,
+        min_specificity=_PART,
+        min_npv=_PART,
+        confidence=Annotated[float | None, Parameter(validator=INNER_FRACTION)],
+        for_rows=Annotated[int | None, _WHOLE, Parameter(validator=Number(gte=1))],
     ),
     # Rules and maps
     **table(

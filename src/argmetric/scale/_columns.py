@@ -25,10 +25,10 @@ from argmetric._files import (
     marked,
     named_column,
 )
-from argmetric._input.classes import check_class_probabilities
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
+from argmetric.classes import check_class_probabilities
 from argmetric.scale._sources import InputFile, batches_of
 from argmetric.scale._tasks import Tally, tally, tally_of
 

@@ -30,7 +30,8 @@ _NO_REFERENCE = (
 
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} {layout.JUDGED} {layout.MAPS} "
-    "rule max_positives min_positives min_precision min_recall coverage output "
+    "rule max_positives min_positives min_precision min_recall confidence coverage "
+    "output "
     f"output_format new_decisions report json jobs {pieces.GROUPED} resume"
 )
 def decide(o: Given) -> int:
@@ -75,6 +76,7 @@ def decide(o: Given) -> int:
     with progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
+            limits |= {"confidence": o.confidence} if o.confidence else {}
             decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
             labels = chosen = decision.labels
         else:

@@ -49,7 +49,8 @@ _METRICS = opt.table(
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
     "zero_division cost_fp cost_fn average choice max_positives min_precision "
-    f"min_recall coverage seed output report json {pieces.RUNNING}",
+    "min_recall min_specificity min_npv confidence for_rows "
+    f"coverage seed output report json {pieces.RUNNING}",
     changed=_METRICS,
 )
 def tune(o: Given) -> int:
@@ -98,6 +99,7 @@ def tune(o: Given) -> int:
         require(path)
     how = {
         **o.only("min_precision", "min_recall", "max_positives", "coverage"),
+        **o.only("min_specificity", "min_npv", "confidence", "for_rows"),
         "choice": "best" if o.choice == "best" else "one_se",
         "random_state": o.seed,
         "cost": cost,

@@ -13,6 +13,7 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._values import entries
 
 LIMITS = "min_positives max_positives min_precision min_recall"
+CERTAIN = "min_specificity min_npv confidence for_rows"
 # A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
 # many files at once), an option, or one with "no " before it; the options that it
 # refuses, "verb:option" for one command alone; what is said; and why
@@ -30,11 +31,12 @@ classes: labels
     # a row has one label
 classes: pos_label score threshold reference_score overdispersion min_positives
     max_positives min_precision tune:min_recall no_label cost_fp known tune:group jobs
+    min_specificity min_npv confidence
     tune:choice tune:report forecast:report calibrate:weight map
     = --one-label does not support {{}}: leave one out
     # no class is positive, there is no single cut, or the functions do not take it
 rule: decide:metric forecast:metric decide:zero_division forecast:zero_division
-    {LIMITS} calibrator
+    {LIMITS} confidence calibrator
     = --rule brings its own threshold and metric; {{}} has no effect beside it
     # a rule is a threshold that was tuned for a metric
 map: method weight label pos_label group metric average zero_division scores
@@ -46,6 +48,12 @@ report: forecast:known forecast:overdispersion forecast:prior
 report of a rule: prior
     = --report does not support {{}}: leave one out
     # the same
+no confidence: tune:for_rows
+    = {{}} goes with --confidence: pass it too
+    # without it nothing is promised for other rows
+no reference: decide:confidence
+    = {{}} needs labelled rows that prove the limits: pass --reference FILE
+    # a promise for new rows rests on labels
 no map: calibrate:output_format
     = {{}} is about rows: pass --map too
     # without --map no rows are written
@@ -90,7 +98,7 @@ def checked(verb: str, o: Given) -> None:
         )
     wide = o.scores is not None or o.labels is not None
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
-    beside = ("rule", "map", "reference", "scores", "report")
+    beside = ("rule", "map", "reference", "scores", "report", "confidence")
     ways |= {name for name in beside if getattr(o, name) is not None}
     ways |= {"report of a rule"} if {"rule", "report"} <= ways else set()
     check(verb, ways, o)
