@@ -69,7 +69,7 @@ def cuts_of(scores: Floats, right: Booleans) -> Cuts:
     order = np.argsort(-scores, kind="stable")
     rows, found = scores[order], right[order]
     last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
-    errors = np.cumsum(~found)[last]
+    errors = np.cumsum(~found, dtype=np.int64)[last]
     return Cuts(rows[last], last + 1, errors, rows, found)
 
 

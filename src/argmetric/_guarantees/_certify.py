@@ -245,7 +245,7 @@ def _score(
         kept = kept[-1:]
         floor = kept[0][0]
     thresholds = np.array([cut for _, cut, *_ in kept])
-    _, _, tp, fp, fn = kept[-1]
+    tp, fp, fn = map(int, kept[-1][2:])
     counts = (tp + fp + fn, fp + fn, fp + fn)
     ends = (float(thresholds[0]), float(thresholds[-1]))
     return Promise("min_score", floor, floor, *counts, *ends), thresholds

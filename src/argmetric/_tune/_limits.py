@@ -71,7 +71,7 @@ class RuleLimits:
         """Say of each floor the most that the other limits leave."""
         tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
         tn = n - t - (k - tp)
-        shares = {
+        shares: dict[str, tuple[Floats, Any]] = {
             "min_recall": (tp, t),
             "min_precision": (tp, k),
             "min_specificity": (tn, n - t),
@@ -80,11 +80,11 @@ class RuleLimits:
         text = " and ".join(f"{name}={x:g}" for name, x in self.given.items())
         parts = []
         for name, (hits, of) in shares.items():
-            without = replace(self, **{name: None})  # type: ignore[arg-type]
+            without = replace(self, **{name: None})
             others = without.allowed(tp, k, t, n)
             if name not in self.given or others is None or not others.any():
                 continue
-            share = np.divide(hits, of, out=np.full(k.shape, -1.0), where=of > 0.0)  # type: ignore[arg-type]
+            share = hits / np.where(np.greater(of, 0.0), of, 1.0)
             best = share[others].max()
             rest = " and ".join(f"{one}={x:g}" for one, x in without.given.items())
             kind = name.removeprefix("min_")
@@ -116,4 +116,4 @@ def check_tune_limits(
         if most > 1:
             most = int(most)
     parts = {name: float(value) for name, value in given.items()}
-    return RuleLimits(max_positives=most, **parts)  # type: ignore[arg-type]
+    return RuleLimits(max_positives=most, **parts)

@@ -158,9 +158,9 @@ def tune(
     how = {"by_support": average == "weighted", "max_per_class": max_per_class}
     how["min_recall"] = min_recall
     rules = {}
-    for one in wanted:
-        rule = tune_classes(scores, true, names, weight, one, settings, **how)
-        rules[one.name] = replace(rule, calibrator=calibrator)
+    for goal in wanted:
+        rule = tune_classes(scores, true, names, weight, goal, settings, **how)
+        rules[goal.name] = replace(rule, calibrator=calibrator)
     return rules if several else next(iter(rules.values()))
 
 

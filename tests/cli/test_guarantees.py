@@ -1,0 +1,52 @@
+"""``--confidence``: limits that hold for new rows."""
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.25, 0.5, 1000).round(4)
+Y = (RNG.random(1000) < P).astype(int)
+NEW = RNG.beta(0.25, 0.5, 300).round(4)
+LIMITS = "--min-precision .7 --confidence .95"
+
+
+@pytest.fixture(autouse=True)
+def rows(run, tmp_path):
+    lines = [f"{p},{y}" for p, y in zip(P, Y, strict=True)]
+    (tmp_path / "known.csv").write_text("\n".join(["score,label", *lines]))
+    (tmp_path / "new.csv").write_text("\n".join(["score", *map(str, NEW)]))
+
+
+def test_tune_writes_and_tells_the_promise(run, answer):
+    wanted = am.tune(Y, P, "f1", min_precision=0.7, confidence=0.95).guarantee
+    found = answer(f"tune known.csv {LIMITS}")["rules"][0]["guarantee"]
+    assert found == wanted.to_dict()
+    told = run(*f"tune known.csv {LIMITS} -o rule.json".split())
+    assert wanted.sentence in told.out
+    decided = run(*"decide new.csv --rule rule.json -o out.csv".split())
+    assert wanted.sentence in decided.err
+
+
+def test_decide_proves_it_on_the_reference(run, answer):
+    options = {"min_precision": 0.7, "confidence": 0.95}
+    wanted = am.decide(NEW, reference=(Y, P), **options)
+    found = answer(f"decide new.csv --reference known.csv {LIMITS} -o out.csv")
+    assert found["n_positives"] == wanted.n_positives
+    assert found["decision"]["guarantee"] == wanted.guarantee.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"decide new.csv {LIMITS}", "pass --reference FILE"),
+        ("tune known.csv --for-rows 5", "--for-rows goes with --confidence"),
+        ("tune known.csv --min-precision .999 --confidence .95", "no threshold is prov"),
+        ("tune known.csv --confidence 2", "--confidence"),
+    ],
+)
+def test_what_is_not_proven_is_refused(run, line, words):
+    ended = run(*line.split())
+    assert ended.code != 0
+    assert words in ended.err
