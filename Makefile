@@ -72,7 +72,7 @@ java: # the system's, for Spark; root of a Debian installs it
 		echo "no Java: tests with Spark are skipped"
 
 test-production: .venv-production/.ready java ## exports and integrations with the real engines
-	ARGMETRIC_SLOW=1 OMP_NUM_THREADS=1 $(PRODUCTION)/python -m pytest tests/tune/test_exports.py tests/integrations
+	ARGMETRIC_SLOW=1 OMP_NUM_THREADS=1 $(PRODUCTION)/python -m pytest tests/verbs/tune/test_exports.py tests/integrations
 
 coverage: .venv/.ready ## which lines and branches the tests reach, kernels apart
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term

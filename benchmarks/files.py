@@ -40,7 +40,7 @@ from harness import (
     median_ratio,
 )
 
-from argmetric._files.blocks import Request, open_rows
+from argmetric.scale.files.blocks import Request, open_rows
 
 ROWS = 1_000_000
 FEATURES = 10

@@ -7,8 +7,9 @@
 A pool is what one model says of rows that it was not trained on; n of them are drawn,
 a threshold is certified on them, and the whole pool says what it keeps. The oracle is
 the lowest threshold that keeps the floor on the pool. A floor counts where the oracle
-finds 5 % of the positives. MAPIE, where it is installed, gets the first of the same draws. Every
-line is one JSON object; the worst cell is the pool and floor that broke most often.
+finds 5 % of the positives. MAPIE, where it is installed, gets the first of the same
+draws. Every line is one JSON object; the worst cell is the pool and floor that broke
+most often.
 """
 
 from __future__ import annotations

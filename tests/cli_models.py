@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric import _files as aio
 from argmetric.cli.models._saved import load_model
+from argmetric.scale import files as aio
 
 N = 160
 RNG = np.random.default_rng(11)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from argmetric._jit import NOTICE
+from argmetric._ground.jit import NOTICE
 from command import Ended
 from slow import SLOW
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from argmetric._text.learning import gold_share
 from argmetric.search._multilabel import row_metric
+from argmetric.search.learning import gold_share
 
 
 class RowTask:

@@ -15,7 +15,7 @@ from argmetric._forecast import effects as _effects
 from argmetric._forecast import groups as forecast_groups
 from argmetric._forecast import laws as _laws
 from argmetric._forecast import means as _means
-from argmetric._input import groups as _groups
+from argmetric._ground import groups as _groups
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
 from cliffs_parts.verbs import metric_of
 

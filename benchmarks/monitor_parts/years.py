@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from harness import Target, emit
 
-from argmetric._input.odds import expit, logit
+from argmetric._ground.odds import expit, logit
 from monitor_parts.alarms import POSITIVES, WEEKS, N, first_alarm, weeks_of
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned

@@ -18,8 +18,8 @@ from zlib import crc32
 
 import numpy as np
 
-from argmetric._text.hashing import attribute_maker
-from argmetric._text.tagging.templates import MEMORY, column_of, read_templates
+from argmetric.search.hashing import attribute_maker
+from argmetric.search.tagging.templates import MEMORY, column_of, read_templates
 from argmetric.sequence import standard_features
 from search_parts.data import timed
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from harness import Target, emit
 
-from argmetric._text.tagging._recipes import DEFAULTS
 from argmetric.search import Tagger, default_templates
+from argmetric.search.tagging._recipes import DEFAULTS
 from search_parts import peers
 from search_parts.data import (
     Corpus,

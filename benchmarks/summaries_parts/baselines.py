@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._text.summaries.rouge import tokens
+from argmetric.search.summaries.rouge import tokens
 from summaries_parts.coverage import Coverage
 from summaries_parts.sentences import Sentences, count
 

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._text.summaries.rouge import rouge_recall
+from argmetric.search.summaries.rouge import rouge_recall
 
 RESAMPLES = 10_000
 

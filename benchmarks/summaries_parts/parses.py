@@ -13,9 +13,9 @@ import numpy as np
 from search_parts.data import timed
 from trees_parts.data import read
 
-from argmetric._text.summaries.cluster import Cluster, read_cluster
-from argmetric._text.summaries.pieces import parts_of
 from argmetric.search import Parser, Summary, Tagger, Tree
+from argmetric.search.summaries.cluster import Cluster, read_cluster
+from argmetric.search.summaries.pieces import parts_of
 from summaries_parts.data import clusters
 
 # fmt: off

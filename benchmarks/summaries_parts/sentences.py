@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.summaries.rouge import tokens
+from argmetric.search.summaries.cluster import read_cluster
+from argmetric.search.summaries.rouge import tokens
 from summaries_parts.data import Document
 
 

@@ -19,7 +19,7 @@ from harness import emit
 from tabular import load
 
 import argmetric as am
-from argmetric._input.odds import expit
+from argmetric._ground.odds import expit
 
 CHOSEN_ON = (
     *(("a9a", 1), ("mammography", 1), ("covtype", 1), ("covtype", 3), ("covtype", 5)),

@@ -16,34 +16,32 @@ if TYPE_CHECKING:
     from argmetric._calibrate.prior import adjust_prior as adjust_prior
     from argmetric._calibrate.undo import undo_sampling as undo_sampling
     from argmetric._calibrate.undo import undo_weights as undo_weights
-    from argmetric._calibration_check import CalibrationCheck as CalibrationCheck
-    from argmetric._calibration_check import (
-        CalibrationCostDisplay as CalibrationCostDisplay,
-    )
-    from argmetric._calibration_check import calibration_check as calibration_check
-    from argmetric._decide import ActualScore as ActualScore
-    from argmetric._decide import Decision as Decision
-    from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
-    from argmetric._decide import decide as decide
-    from argmetric._decide import evaluate as evaluate
     from argmetric._forecast.forecast import forecast as forecast
     from argmetric._forecast.plot import ForecastDisplay as ForecastDisplay
     from argmetric._forecast.result import Forecast as Forecast
-    from argmetric._guarantees import Guarantee as Guarantee
-    from argmetric._guarantees import NotCertifiedError as NotCertifiedError
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
     from argmetric._monitor import monitor as monitor
     from argmetric._report import Report as Report
     from argmetric._report import report as report
-    from argmetric._tune import MultiLabelRule as MultiLabelRule
-    from argmetric._tune import Rule as Rule
-    from argmetric._tune import ThresholdDisplay as ThresholdDisplay
-    from argmetric._tune import tune as tune
-    from argmetric._warmup import warmup as warmup
-    from argmetric.estimators import MetricClassifier as MetricClassifier
-    from argmetric.estimators import optimal_scorer as optimal_scorer
+    from argmetric._verbs.check import CalibrationCheck as CalibrationCheck
+    from argmetric._verbs.check import (
+        CalibrationCostDisplay as CalibrationCostDisplay,
+    )
+    from argmetric._verbs.check import calibration_check as calibration_check
+    from argmetric._verbs.decide import ActualScore as ActualScore
+    from argmetric._verbs.decide import Decision as Decision
+    from argmetric._verbs.decide import ExpectedMetricDisplay as ExpectedMetricDisplay
+    from argmetric._verbs.decide import decide as decide
+    from argmetric._verbs.decide import evaluate as evaluate
+    from argmetric._verbs.guarantees import Guarantee as Guarantee
+    from argmetric._verbs.guarantees import NotCertifiedError as NotCertifiedError
+    from argmetric._verbs.tune import MultiLabelRule as MultiLabelRule
+    from argmetric._verbs.tune import Rule as Rule
+    from argmetric._verbs.tune import ThresholdDisplay as ThresholdDisplay
+    from argmetric._verbs.tune import tune as tune
+    from argmetric._verbs.warmup import warmup as warmup
     from argmetric.metrics import MCC as MCC
     from argmetric.metrics import Accuracy as Accuracy
     from argmetric.metrics import BalancedAccuracy as BalancedAccuracy
@@ -70,9 +68,11 @@ if TYPE_CHECKING:
     from argmetric.metrics import check_metric as check_metric
     from argmetric.metrics import get_metric as get_metric
     from argmetric.metrics import metric_names as metric_names
+    from argmetric.train import MetricClassifier as MetricClassifier
     from argmetric.train import MetricLogisticRegression as MetricLogisticRegression
     from argmetric.train import MetricSurfaceDisplay as MetricSurfaceDisplay
     from argmetric.train import metric_objective as metric_objective
+    from argmetric.train import optimal_scorer as optimal_scorer
 
 __version__ = "0.1.0"
 
@@ -81,7 +81,7 @@ _ROOMS = {
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior",),
     "argmetric._calibrate.undo": ("undo_sampling", "undo_weights"),
-    "argmetric._decide": (
+    "argmetric._verbs.decide": (
         "ActualScore",
         "Decision",
         "ExpectedMetricDisplay",
@@ -91,12 +91,12 @@ _ROOMS = {
     "argmetric._forecast.forecast": ("forecast",),
     "argmetric._forecast.plot": ("ForecastDisplay",),
     "argmetric._forecast.result": ("Forecast",),
-    "argmetric._calibration_check": (
+    "argmetric._verbs.check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",
         "calibration_check",
     ),
-    "argmetric._guarantees": ("Guarantee", "NotCertifiedError"),
+    "argmetric._verbs.guarantees": ("Guarantee", "NotCertifiedError"),
     "argmetric._monitor": (
         "LabelledEstimate",
         "LabellingPlan",
@@ -104,14 +104,13 @@ _ROOMS = {
         "monitor",
     ),
     "argmetric._report": ("Report", "report"),
-    "argmetric._tune": (
+    "argmetric._verbs.tune": (
         "MultiLabelRule",
         "Rule",
         "ThresholdDisplay",
         "tune",
     ),
-    "argmetric._warmup": ("warmup",),
-    "argmetric.estimators": ("MetricClassifier", "optimal_scorer"),
+    "argmetric._verbs.warmup": ("warmup",),
     "argmetric.metrics": (
         "MCC",
         "Accuracy",
@@ -141,9 +140,11 @@ _ROOMS = {
         "metric_names",
     ),
     "argmetric.train": (
+        "MetricClassifier",
         "MetricLogisticRegression",
         "MetricSurfaceDisplay",
         "metric_objective",
+        "optimal_scorer",
     ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._ground.display import metric_title
 from argmetric._report._curves import BETAS
 from argmetric._report._figures import number
-from argmetric._results.display import metric_title
 from argmetric.cli._report import short_threshold
 
 KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream", "monitor")

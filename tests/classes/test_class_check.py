@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._input.groups import code_groups
+from argmetric._ground.groups import code_groups
 from argmetric.classes._check import judge_classes
 from argmetric.classes._check_result import ClassReliability
 from argmetric.metrics import get_class_metric

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import argmetric as am
-from argmetric._input.validation import Probabilities
+from argmetric._ground.validation import Probabilities
 
 P = np.array([[0.2, 0.3, 0.5], [0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
 

@@ -15,7 +15,7 @@ from scipy.optimize import approx_fprime, minimize
 import argmetric as am
 import strategies as nasty
 from argmetric._calibrate.calibrator import ChainedMap
-from argmetric._input.odds import NEAREST
+from argmetric._ground.odds import NEAREST
 from argmetric.classes import ClassMatrixMap, ClassTemperatureMap
 from argmetric.classes._fit import (
     MOST_CLASSES_WITH_MATRIX,

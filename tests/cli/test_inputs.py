@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_no_part_of_a_compressed_file(
     def full(file: Any, data: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("argmetric._files._write._Kept.write", full)
+    monkeypatch.setattr("argmetric.scale.files._write._Kept.write", full)
     ended = run("decide", "scores.csv", "-o", output)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == f"argmetric: cannot write {output}: No space left on device\n"

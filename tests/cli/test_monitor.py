@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric._results.whole_files import held_alone
+from argmetric._ground.whole_files import held_alone
 from argmetric.cli.scores import _monitor_rows
 from command import Ended, Run
 
@@ -117,7 +117,7 @@ def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:
 def test_csv_and_parquet_give_the_same_and_blocks_change_nothing(
     run: Run, weeks: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from argmetric._files import _read
+    from argmetric.scale.files import _read
 
     whole = pa.concat_tables([pq.read_table(name) for name in weeks[:2]])
     pq.write_table(whole, "whole.parquet")
@@ -271,7 +271,7 @@ def test_a_run_that_is_killed_changes_nothing(run: Run, weeks: list[str]) -> Non
     run("monitor", weeks[0], *options)
     before = Path("state.json").read_bytes()
     code = (
-        "import sys, time, argmetric._results.whole_files as w, os\n"
+        "import sys, time, argmetric._ground.whole_files as w, os\n"
         "def wait(handle):\n"
         "    print('now', flush=True); time.sleep(600)\n"
         "w.os.fsync = wait\n"

@@ -58,7 +58,7 @@ def test_a_closed_stream_that_is_needed(folder: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(
     "module",
-    ["argmetric.cli._main", "cyclopts", "numpy", "pyarrow", "argmetric._decide"],
+    ["argmetric.cli._main", "cyclopts", "numpy", "pyarrow", "argmetric._verbs.decide"],
 )
 def test_an_interrupt_while_modules_are_loaded(folder: Path, module: str) -> None:
     code = INTERRUPTED.format(module=module)

@@ -213,7 +213,7 @@ def test_interruption_leaves_no_temporary_file(
     program = f"""
 import hashlib, signal, sys, time
 from argmetric.cli import main
-from argmetric._files import _write
+from argmetric.scale.files import _write
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

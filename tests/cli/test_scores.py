@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import _files as aio
+from argmetric.scale import files as aio
 from cli_scores import DECIDED, ORDER, N, P, Y, decisions, write_csv
 from command import Ended, Run
 

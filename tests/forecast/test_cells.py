@@ -18,7 +18,7 @@ from argmetric._forecast.effects import centre_log_odds
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import law_of_count
 from argmetric._forecast.truth import MOST, Cells, drawn_counts, matched
-from argmetric._input.segments import Segments
+from argmetric._ground.segments import Segments
 from argmetric.metrics import get_metric
 from calibrated import logit, made
 from strategies import probability_vectors

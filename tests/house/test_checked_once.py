@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import _files
 from argmetric._calibrate.applied import recalibrated  # noqa: F401  # loaded unwatched
 from argmetric._calibrate.calibrator import FunctionMap  # noqa: F401  # loaded unwatched
-from argmetric._input import groups as _groups
-from argmetric._input import validation as _validation
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.validation import Probabilities, read_scores
+from argmetric._ground import groups as _groups
+from argmetric._ground import validation as _validation
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.validation import Probabilities, read_scores
+from argmetric.scale import files as _files
 from command import Run
 
 RNG = np.random.default_rng(3)
@@ -100,14 +100,14 @@ def test_functions(counts: Counter[str]) -> None:
 
 
 def calls_of_checks(call: Callable[[], Any]) -> Counter[str]:
-    """How often each function of `_input` that checks or refuses is called."""
+    """How often each function of `_ground` that checks or refuses is called."""
     call()  # modules are loaded, kernels compiled
     seen: Counter[str] = Counter()
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         checks = code.co_name.startswith(("check_", "refuse_"))
-        if event == "call" and checks and "_input" in code.co_filename:
+        if event == "call" and checks and "_ground" in code.co_filename:
             seen[code.co_name] += 1
 
     before = sys.getprofile()

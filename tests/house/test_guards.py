@@ -60,7 +60,7 @@ def called(node):
 
 KERNEL_FILES = {
     path.stem: path
-    for path in [*PACKAGE.rglob("kernels/*.py"), *PACKAGE.glob("_jit/*.py")]
+    for path in [*PACKAGE.rglob("kernels/*.py"), *PACKAGE.glob("_ground/jit/*.py")]
     if path.stem != "__init__"
 }
 KERNELS = {
@@ -237,11 +237,11 @@ HELD_BY = {
 
 def test_kernels_are_compiled_by_the_house_rules():
     """Two files know numba, and only kernel files use its decorators."""
-    policy = [PACKAGE / "_jit" / name for name in ("__init__.py", "lanes.py")]
+    policy = [PACKAGE / "_ground/jit" / name for name in ("__init__.py", "lanes.py")]
     for path in SOURCES:
         imported = {name.split(".")[0] for name, _ in imports(tree(path))}
         assert ("numba" in imported) == (path in policy), path
-        if path.parent.name not in ("kernels", "_jit"):
+        if path.parent.name not in ("kernels", "jit"):
             assert not jitted(path), path
 
 
@@ -343,7 +343,7 @@ def imports(node):
 
 
 def is_at_home(own, other):
-    """Whether a file lives in the room of a module, and in `search` in its house."""
+    """Whether a file lives in the room of a module, and there in its folder."""
     if own[1] != other[1]:
         return False
     houses = {parts[2] for parts in (own, other) if is_in_house(parts)}
@@ -351,7 +351,9 @@ def is_at_home(own, other):
 
 
 def is_in_house(parts):
-    return parts[1] == "search" and (PACKAGE / "search" / parts[2]).is_dir()
+    """Whether a module lives in one of the folders of rooms that have several."""
+    of_folders = parts[1] in ("_ground", "_verbs", "scale", "search")
+    return of_folders and (PACKAGE / parts[1] / parts[2]).is_dir()
 
 
 def behind_faces():
@@ -378,14 +380,13 @@ def test_rooms_are_entered_by_their_face():
 
 # -- what is loaded ---------------------------------------------------------------
 
-# Outside of `estimators`, only these load scikit-learn when they are imported.
+# Outside of `train`, only these load scikit-learn when they are imported.
 LOADS_SKLEARN = {
     "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
     "argmetric.stream._river": "derives from an estimator",
     "argmetric.stream._wrapper": "defines an estimator",
-    "argmetric.train._logistic": "defines an estimator",
 }
 
 # What loads torch or triton, which need not be installed
@@ -403,7 +404,7 @@ NEEDS_TORCH = [
 
 
 def may_load_sklearn(module):
-    return module.startswith("argmetric.estimators") or module in LOADS_SKLEARN
+    return module.startswith("argmetric.train") or module in LOADS_SKLEARN
 
 
 def test_scikit_learn_is_loaded_by_estimators_alone():

@@ -31,13 +31,13 @@ NOT_FOR_FEW_ROWS = {
     "numpy.random",
     "pyarrow.compute",
     "argmetric._calibrate.calibrator",
-    "argmetric._decide._groups",
-    "argmetric._results.pictures",
+    "argmetric._verbs.decide._groups",
+    "argmetric._ground.pictures",
     "argmetric._expected._long",
-    "argmetric._files._features",
+    "argmetric.scale.files._features",
     "argmetric._forecast.means",
     "argmetric._forecast.over_truth",
-    "argmetric._results.archives",
+    "argmetric._ground.archives",
     "argmetric.cli.scores._page",
 }
 
@@ -105,7 +105,8 @@ def test_the_command_decides_on_few_rows_with_what_it_needs(tmp_path):
     assert loaded.intersection(HEAVY) == {"pyarrow", "rich", "cyclopts"}
     assert not loaded.intersection(NOT_FOR_FEW_ROWS)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("argmetric.")}
-    assert not rooms & {"scale", "report", "train", "search", "stream", "estimators"}
+    assert not rooms & {"_report", "train", "search", "stream"}
+    assert not any(name.startswith("argmetric.scale._") for name in loaded)
 
 
 def test_version_and_help_load_no_command(tmp_path):

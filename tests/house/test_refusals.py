@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 import argmetric as am
 import opened
 from argmetric import sequence
-from argmetric._input.features import check_features
+from argmetric._ground.features import check_features
 from argmetric.search import Costing, Parser, Summarizer, Tagger
 
 NAN = math.nan

@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 CALLEE = """
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 @kernel
 def inner(x):
     return x + {step}
 """
 CALLER = """
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 from callee import inner
 
 @kernel
@@ -24,7 +24,7 @@ def outer(x):
     return 2 * inner(x)
 """
 PROGRAM = """
-import argmetric._jit
+import argmetric._ground.jit
 {before}
 from caller import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
@@ -35,7 +35,7 @@ LINES = (
 )
 NOT_KEPT = r"argmetric: compiling, which every run will do, .* set NUMBA_CACHE_DIR .*\n"
 MANY = "(inner(x) + inner(0) + inner(3))"
-NO_STAMP = "argmetric._jit._stamp = lambda dispatcher, folder: False"
+NO_STAMP = "argmetric._ground.jit._stamp = lambda dispatcher, folder: False"
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_kernel_is_compiled_once_for_constants_and_variables(tmp_path):
 def said_by(tmp_path, kernel, patience=0.0, before=""):
     """What a process says on stderr that calls a kernel twice."""
     program = (
-        f"import argmetric._jit\nargmetric._jit._PATIENCE = {patience}\n{before}\n"
+        f"from argmetric._ground import jit\njit._PATIENCE = {patience}\n{before}\n"
         f"{kernel}\nimport numpy as np\nmix(np.uint64(1)), mix(np.uint64(2))"
     )
     return subprocess.run(
@@ -104,7 +104,7 @@ def said_by(tmp_path, kernel, patience=0.0, before=""):
     ).stderr
 
 
-OURS = "from argmetric._jit.hashing import mix"
+OURS = "from argmetric._ground.jit.hashing import mix"
 THEIRS = "from theirs import mix"
 
 
@@ -134,8 +134,8 @@ def test_a_line_says_why_every_run_compiles(tmp_path):
 def test_a_function_that_a_kernel_calls_needs_no_cache_of_its_own(monkeypatch, capsys):
     import numba
 
-    from argmetric import _jit
-    from argmetric._jit.hashing import mix
+    from argmetric._ground import jit as _jit
+    from argmetric._ground.jit.hashing import mix
 
     def helper(x):
         return x

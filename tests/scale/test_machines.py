@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from argmetric._results.whole_files import remove_folder, remove_unfinished
+from argmetric._ground.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _pieces as pieces_stage
 from opened import evaluate

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
-from argmetric._results.whole_files import DataError
+from argmetric._ground.whole_files import DataError
 from argmetric.search import (
     AllPairs,
     JointTask,

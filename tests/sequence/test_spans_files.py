@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argmetric._files import DataError
-from argmetric._text.corpus.sentences import read_columns
 from argmetric.cli import main
+from argmetric.scale.files import DataError
+from argmetric.search.corpus.sentences import read_columns
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats
+from argmetric._ground.types import Booleans, Floats
 
 
 def row_sums(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 
 Level = Callable[[float, float, float, float], float | None]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from twins.stream import clip, sigmoid
 
 

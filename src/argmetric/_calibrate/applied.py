@@ -7,11 +7,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from argmetric._input.layout import Layout
-from argmetric._input.likely_slips import warn_user
-from argmetric._input.odds import expit, logit
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import is_sparse, to_numpy
+from argmetric._ground.layout import Layout
+from argmetric._ground.likely_slips import warn_user
+from argmetric._ground.odds import expit, logit
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import is_sparse, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator

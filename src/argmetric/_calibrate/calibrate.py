@@ -16,16 +16,16 @@ from argmetric._calibrate.reference import (
     check_reference,
     check_score_array,
 )
-from argmetric._input.arguments import check_flag
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import expit
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._input.validation import (
+from argmetric._ground.arguments import check_flag
+from argmetric._ground.discrete import dot
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import (
     check_choice,
     check_weight,
 )
-from argmetric._results.discrete import dot
 
 
 def check_folds(cv: Any) -> int:

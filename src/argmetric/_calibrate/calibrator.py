@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._input.arguments import check_flag, check_number
-from argmetric._input.odds import expit, logit
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_scores, read_scores, to_floats
-from argmetric._results.display import Field, Lines, only_shown
-from argmetric._results.pictures import draw_map
-from argmetric._results.saving import (
+from argmetric._ground.arguments import check_flag, check_number
+from argmetric._ground.display import Field, Lines, only_shown
+from argmetric._ground.odds import expit, logit
+from argmetric._ground.pictures import draw_map
+from argmetric._ground.saving import (
     Saved,
     check_version,
     refuse_spelled_numbers,
 )
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_scores, read_scores, to_floats
 
 FORMAT = 3  # of the saved form; 1 had neither reach nor draws, 2 no counts
 SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed

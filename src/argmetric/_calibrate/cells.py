@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.reference import Reference, furthest, row_count
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)

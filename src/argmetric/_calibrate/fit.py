@@ -33,9 +33,9 @@ from argmetric._calibrate.maps import (
 )
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import fit_spline
-from argmetric._input.odds import bounded_logit, expit, logit_of
-from argmetric._input.types import Floats
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import bounded_logit, expit, logit_of
+from argmetric._ground.types import Floats
 
 Method = Literal[
     "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"

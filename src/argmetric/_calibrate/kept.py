@@ -14,9 +14,9 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator, check_finite
 from argmetric._calibrate.reference import Reference, check_reference
 from argmetric._calibrate.resolve import FittedReference
-from argmetric._input.types import Booleans, Floats
-from argmetric._input.validation import Probabilities
-from argmetric._results.saving import plain
+from argmetric._ground.saving import plain
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import Probabilities
 
 EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
 LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite

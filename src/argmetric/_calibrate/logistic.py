@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._input.odds import logit_of
-from argmetric._input.types import Floats
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import logit_of
+from argmetric._ground.types import Floats
 
 # Worked on at a time: they stay in the cache, and BLAS adds up to 10,000 products by
 # one thread.

@@ -14,8 +14,8 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._input.odds import expit, logit
-from argmetric._input.types import Floats
+from argmetric._ground.odds import expit, logit
+from argmetric._ground.types import Floats
 
 
 def scaled(x: Floats, factor: Floats | float) -> Floats:

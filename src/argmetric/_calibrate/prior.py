@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, check_columns, check_finite
-from argmetric._input.arguments import check_flag, check_share
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import from_log_odds, log_odds, logit
-from argmetric._input.types import Floats
-from argmetric._input.validation import read_scores
-from argmetric._results.discrete import dot
-from argmetric._results.display import Lines
+from argmetric._ground.arguments import check_flag, check_share
+from argmetric._ground.discrete import dot
+from argmetric._ground.display import Lines
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.odds import from_log_odds, log_odds, logit
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import read_scores
 
 STEPS = 200
 

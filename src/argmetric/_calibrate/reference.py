@@ -9,18 +9,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._input.groups import narrow_integers
-from argmetric._input.label_words import one_class
-from argmetric._input.labels import Labels, binary_labels
-from argmetric._input.likely_slips import refuse_two_classes
-from argmetric._input.odds import can_pack, expit, logit, logit_of, sort_labelled
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._input.validation import (
+from argmetric._ground.discrete import dot
+from argmetric._ground.groups import narrow_integers
+from argmetric._ground.label_words import one_class
+from argmetric._ground.labels import Labels, binary_labels
+from argmetric._ground.likely_slips import refuse_two_classes
+from argmetric._ground.odds import can_pack, expit, logit, logit_of, sort_labelled
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import (
     check_weight,
     is_sparse,
     read_scores,
 )
-from argmetric._results.discrete import dot
 
 FURTHEST = 36.7  # log-odds of the double next to 1
 UNLIKELY_TIMES = 100.0  # times less likely than the usual row of its class

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from argmetric._input.arguments import check_share, shown
-from argmetric._input.labels import (
+from argmetric._ground.arguments import check_share, shown
+from argmetric._ground.labels import (
     binary_labels,
     distinct,
     label_array,
     refuse_missing,
     usual_pair,
 )
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.types import Floats
-from argmetric._input.validation import is_frame_like, to_numpy
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import is_frame_like, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator

@@ -26,8 +26,8 @@ from argmetric._calibrate.kept import ScoreCells
 from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
-from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.types import Floats, Integers
 
 LARGEST_THETA = 8.0
 GRID_POINTS = 33

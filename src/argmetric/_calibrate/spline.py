@@ -40,9 +40,9 @@ from argmetric._calibrate.logistic import (
     standard_normal,
 )
 from argmetric._calibrate.maps import as_rows, interpolated, scaled
-from argmetric._input.odds import NEAREST, expit, from_log_odds, log_odds, logit
-from argmetric._input.types import Floats
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import NEAREST, expit, from_log_odds, log_odds, logit
+from argmetric._ground.types import Floats
 
 N_KNOTS = 8
 # Standard deviations of the prior of b and a, with the odds of each: most models need

@@ -10,11 +10,11 @@ import numpy as np
 from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.prior import constant_for_share
 from argmetric._calibrate.reference import Reference
-from argmetric._input.arguments import check_flag, check_number
-from argmetric._input.likely_slips import warn_user
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Floats
-from argmetric._input.validation import read_scores
+from argmetric._ground.arguments import check_flag, check_number
+from argmetric._ground.likely_slips import warn_user
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import read_scores
 
 
 def undo_sampling(

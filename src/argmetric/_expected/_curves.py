@@ -32,8 +32,8 @@ from argmetric._expected.plan import (
     is_short,
     table_rows,
 )
-from argmetric._input.segments import Method, Segments
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.segments import Method, Segments
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._expected import kernels
-from argmetric._input.segments import Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
 
 PLACES_AT_ONCE = (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 
 N_SUMS = 5  # that are kept of a bin
 MOST_AT_ONCE = 1 << 31  # items whose sums are whole numbers of 64 bits

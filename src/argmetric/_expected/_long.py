@@ -23,7 +23,7 @@ from argmetric._expected._powers import (
     evaluator_of,
 )
 from argmetric._expected.kernels.tolerances import TIE
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 
 BINS = 4096

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from argmetric._input.segments import Segments
-from argmetric._input.types import Floats
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, RatioForm
 
 

@@ -33,7 +33,7 @@ from argmetric._expected.plan import (
     QUADRATURE_VARIANCE,
     can_use_histogram,
 )
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     ItemForm,

@@ -21,8 +21,8 @@ import numpy as np
 
 from argmetric._expected import kernels
 from argmetric._expected.plan import affine_quadrature_variance
-from argmetric._input.segments import Segments, SizeCounts
-from argmetric._input.types import Floats
+from argmetric._ground.segments import Segments, SizeCounts
+from argmetric._ground.types import Floats
 from argmetric.metrics import AffineFactors, AffineForm
 
 MAX_NODES = 8

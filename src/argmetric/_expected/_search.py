@@ -21,8 +21,8 @@ from argmetric._expected._sums import ROUGH, SAFETY, Pairs, SegmentSums
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
 from argmetric._expected.kernels.tolerances import KINDS, TIE
 from argmetric._expected.plan import Plan, is_smooth, plan, table_rows
-from argmetric._input.segments import Method, Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.segments import Method, Segments
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
 PROBES = 1  # counts of a segment at which the error is looked at, besides the ends

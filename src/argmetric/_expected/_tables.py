@@ -18,8 +18,8 @@ from argmetric._expected.plan import (
     kernel_if_loaded,
     table_rows,
 )
-from argmetric._input.segments import Segments
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm, is_lasting
 
 BLOCK = 8  # counts whose cells stand in one array

@@ -12,7 +12,7 @@ import math
 import sys
 from typing import Any, NamedTuple
 
-from argmetric._input.types import Booleans, Integers
+from argmetric._ground.types import Booleans, Integers
 from argmetric.metrics import (
     AffineForm,
     CustomMetric,

@@ -9,9 +9,9 @@ import numpy as np
 
 from argmetric._expected import bernoulli_cumulants
 from argmetric._forecast.laws import law_of_count
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Floats, Integers
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Floats, Integers
 
 LONGEST_TILT = 6.0  # standard deviations by which a law is tilted before it is anew
 UNLIKELY = 1e-60  # of a law that is tilted: unlikely counts become likely

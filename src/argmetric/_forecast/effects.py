@@ -8,9 +8,9 @@ import numpy as np
 
 from argmetric._forecast.counts import CELLS, CountLaws
 from argmetric._forecast.laws import ValueLaw, combine
-from argmetric._input.odds import from_log_odds, log_odds
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import from_log_odds, log_odds
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it

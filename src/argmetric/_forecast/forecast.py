@@ -22,20 +22,20 @@ from argmetric._forecast.effects import LARGEST_EFFECT
 from argmetric._forecast.groups import Batch
 from argmetric._forecast.laws import ValueLaw
 from argmetric._forecast.result import Forecast
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_flag,
     check_number,
     check_share,
     is_tensor,
     refuse_for_tensors,
 )
-from argmetric._input.labels import read_together
-from argmetric._input.layout import Average, Layout, lay_out
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Booleans, Floats
-from argmetric._input.validation import is_sparse
-from argmetric._results.discrete import central_interval
+from argmetric._ground.discrete import central_interval
+from argmetric._ground.labels import read_together
+from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from argmetric._forecast.effects import (
     tells_of_effect,
 )
 from argmetric._forecast.laws import ValueLaw, law_of_values
-from argmetric._input.layout import Layout
-from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.segments import Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.layout import Layout
+from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TABLE_LIMIT = 64  # rows of a group whose moments are looked up in a table of values

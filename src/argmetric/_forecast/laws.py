@@ -10,8 +10,8 @@ import numpy as np
 
 from argmetric._expected import TOLERANCE, kernels
 from argmetric._expected.plan import SHORT_ROWS
-from argmetric._input.types import Floats
-from argmetric._results.discrete import distinct, dot
+from argmetric._ground.discrete import distinct, dot
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 
 BLOCK = 512  # rows of a long vector whose law is made at once

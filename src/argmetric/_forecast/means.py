@@ -28,7 +28,7 @@ from argmetric._forecast.laws import (
 )
 from argmetric._forecast.parts import GroupCells, divisions_of, placed
 from argmetric._forecast.shares import CERTAIN, Moments, OpenGroups
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one
 # A number of defined groups that varies by more counts, and yet by a smaller share,

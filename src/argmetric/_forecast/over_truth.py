@@ -19,9 +19,9 @@ from argmetric._forecast.truth import (
     drawn_counts,
     matched,
 )
-from argmetric._input.odds import from_log_odds
-from argmetric._input.segments import Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 SHORT, LONG = 2000, 32  # groups of up to 64 rows, and longer, looked at in each draw

@@ -14,8 +14,8 @@ from argmetric._forecast.groups import (
     lies_in_cells,
 )
 from argmetric._forecast.laws import ValueLaw
-from argmetric._input.types import Floats, Integers
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.types import Floats, Integers
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
 LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)

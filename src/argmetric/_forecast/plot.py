@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._input.arguments import check_number
-from argmetric._input.responses import probabilities_of
-from argmetric._results.display import metric_title
-from argmetric._results.pictures import Display, draw_law
+from argmetric._ground.arguments import check_number
+from argmetric._ground.display import metric_title
+from argmetric._ground.pictures import Display, draw_law
+from argmetric._ground.responses import probabilities_of
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from argmetric._input.types import Floats
-from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import INTERVAL, SCORE, Field, Result, metric_fields
+from argmetric._ground.discrete import ScoreLaw
+from argmetric._ground.display import INTERVAL, SCORE, Field, Result, metric_fields
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._forecast.parts import Parts, parts_of
-from argmetric._input.types import Floats
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.types import Floats
 
 STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
 BLOCK = 1 << 14  # groups whose transforms are made at once: they stay in cache

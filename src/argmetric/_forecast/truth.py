@@ -40,8 +40,8 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Booleans, Floats, Integers
 
 DRAWS = 960  # of chances: as many for every map
 COUNTS = 4  # of counts for each of them

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import rows_of
 from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_of
 from argmetric.metrics import Metric

@@ -14,8 +14,8 @@ import numpy as np
 
 from argmetric._calibrate.kept import finite
 from argmetric._calibrate.reference import Reference
-from argmetric._input.odds import bounded_logit, expit
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.odds import bounded_logit, expit
+from argmetric._ground.types import Booleans, Floats, Integers
 
 UNKNOWN, NEGATIVE, POSITIVE = range(3)  # the second axis of a table
 EDGES_OF_ROWS, EDGES_OF_POSITIVES = 62, 44  # quantiles that bound cells

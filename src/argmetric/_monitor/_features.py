@@ -15,8 +15,8 @@ import numpy as np
 from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.fit import fit_map
 from argmetric._calibrate.reference import Reference
-from argmetric._input.types import AnyArray, Floats
-from argmetric._input.validation import check_length, to_floats
+from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.validation import check_length, to_floats
 from argmetric._monitor._cells import Cells
 from argmetric._monitor._law import Maps
 

@@ -18,8 +18,8 @@ import numpy as np
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.means import law_of_mean
 from argmetric._forecast.over_truth import GroupSample
-from argmetric._input.segments import Segments
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric._monitor._rows import GroupTable
 from argmetric.metrics import Metric

@@ -13,13 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_count
-from argmetric._input.labels import read_together
-from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._monitor._cells import POSITIVE, UNKNOWN
-from argmetric._results.discrete import central_interval
-from argmetric._results.display import (
+from argmetric._ground.arguments import check_count
+from argmetric._ground.discrete import central_interval
+from argmetric._ground.display import (
     COUNT,
     INTERVAL,
     SCORE,
@@ -28,6 +24,10 @@ from argmetric._results.display import (
     as_frame,
     metric_title,
 )
+from argmetric._ground.labels import read_together
+from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
 STRATA = 5  # of each predicted label

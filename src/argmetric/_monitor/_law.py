@@ -23,11 +23,11 @@ from argmetric._forecast.laws import combine
 from argmetric._forecast.over_truth import MOVES
 from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_counts, sums
 from argmetric._forecast.truth import Cells as TruthCells
-from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.discrete import central_interval
+from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.types import Floats, Integers
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
 from argmetric._monitor._readings import Readings, log_sum, weigh_readings
-from argmetric._results.discrete import central_interval
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

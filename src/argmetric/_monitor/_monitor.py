@@ -10,28 +10,28 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import resolve_reference, with_positives
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_choice,
     check_flag,
     check_number,
     check_share,
     shown,
 )
-from argmetric._input.groups import check_groups
-from argmetric._input.layout import Average, check_matrix_average
-from argmetric._input.likely_slips import (
+from argmetric._ground.groups import check_groups
+from argmetric._ground.layout import Average, check_matrix_average
+from argmetric._ground.likely_slips import (
     refuse_two_classes,
     warn_of_scale,
     warn_user,
 )
-from argmetric._input.types import Floats
-from argmetric._input.validation import read_scores
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import read_scores
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, Cells
 from argmetric._monitor._law import SHIFTS, Shift
 from argmetric._monitor._periods import check_every
 from argmetric._monitor._result import Monitoring
 from argmetric._monitor._watch import Watch
-from argmetric._tune import Rule
+from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 FEW_POSITIVES = 8  # of a reference, below which intervals have not been tried

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.types import Floats, Integers
 from argmetric._monitor._alarms import (
     FLOOR_WINDOW,
     OWN_MOVE,
@@ -36,7 +37,6 @@ from argmetric._monitor._words import (
     answer_of,
     lines_of_period,
 )
-from argmetric._results.display import Field, Result, only_shown
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000

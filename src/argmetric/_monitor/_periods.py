@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, is_whole, shown
-from argmetric._input.types import AnyArray, Integers
-from argmetric._input.validation import check_length, is_frame_like, to_numpy
+from argmetric._ground.arguments import check_count, is_whole, shown
+from argmetric._ground.types import AnyArray, Integers
+from argmetric._ground.validation import check_length, is_frame_like, to_numpy
 
 _UNITS = {"h": "h", "d": "D", "w": "D", "mo": "M", "q": "M", "y": "M"}
 _STEPS = {"h": 1, "d": 1, "w": 7, "mo": 1, "q": 3, "y": 12}  # of numpy's unit

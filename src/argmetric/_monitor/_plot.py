@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._ground.display import metric_title
+from argmetric._ground.pictures import drawing
 from argmetric._monitor._readings import CANNOT_SAY, VERDICTS
-from argmetric._results.display import metric_title
-from argmetric._results.pictures import drawing
 
 if TYPE_CHECKING:
     from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan

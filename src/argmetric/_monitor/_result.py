@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate.reference import Reference
-from argmetric._input.arguments import check_seed, is_whole, shown
-from argmetric._input.types import AnyArray, Integers
+from argmetric._ground.arguments import check_seed, is_whole, shown
+from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.types import AnyArray, Integers
 from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
@@ -28,8 +30,6 @@ from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._rows import NO_ROWS, GroupTable, Rows, read_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
-from argmetric._results.display import Field, as_frame, metric_title
-from argmetric._results.saving import Saved, check_version, restored
 from argmetric.metrics import Metric
 
 FORMAT = 1  # of the saved form

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.labels import read_together
-from argmetric._input.types import AnyArray, Booleans, Floats, Integers
-from argmetric._input.validation import read_scores
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.labels import read_together
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.validation import read_scores
 from argmetric._monitor._cells import UNKNOWN, Cells
 from argmetric._monitor._periods import Bounds, number_rows
 

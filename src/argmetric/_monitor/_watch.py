@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._input.labels import read_together
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.labels import read_together
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.saving import plain
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._monitor._cells import Cells
 from argmetric._monitor._law import Maps, Shift
 from argmetric._monitor._periods import Every, check_every
 from argmetric._monitor._rows import GroupTable
-from argmetric._results.saving import plain
-from argmetric._tune import Rule
+from argmetric._verbs.tune import Rule
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 if TYPE_CHECKING:

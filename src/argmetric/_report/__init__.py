@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from argmetric._lazy import lazy_names
+from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric._report._report import Report as Report

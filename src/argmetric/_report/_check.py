@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibration_check import CalibrationCheck, marked, reworded
+from argmetric._ground.display import metric_title
 from argmetric._report import _figures as draw
 from argmetric._report._curves import candidates, choose_knots
 from argmetric._report._figures import Figure, Layer, axis, count, number, share
 from argmetric._report._report import Card, PageTable, Report, Section
-from argmetric._results.display import metric_title
-from argmetric._tune import Rule
+from argmetric._verbs.check import CalibrationCheck, marked, reworded
+from argmetric._verbs.tune import Rule
 
 VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
 QUESTIONS = "Reliable for decisions?", "Reliable for forecasts?"

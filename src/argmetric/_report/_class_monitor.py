@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from argmetric._ground.display import metric_title
 from argmetric._report._figures import count, percent
 from argmetric._report._figures import share as in_percent
 from argmetric._report._monitor import (
@@ -15,7 +16,6 @@ from argmetric._report._monitor import (
     _table,
 )
 from argmetric._report._report import Card, PageTable, Report, Section
-from argmetric._results.display import metric_title
 from argmetric.classes import ClassMonitoring
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
-from argmetric._calibration_check import marked, reworded
-from argmetric._input.types import Floats
+from argmetric._ground.display import metric_title
+from argmetric._ground.types import Floats
 from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
 from argmetric._report._figures import count, number, percent, scores, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section
-from argmetric._results.display import metric_title
+from argmetric._verbs.check import marked, reworded
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
 SHOWN = 30  # classes in a table

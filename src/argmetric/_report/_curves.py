@@ -15,15 +15,15 @@ import numpy as np
 
 from argmetric._calibrate.applied import recalibrated
 from argmetric._calibrate.resolve import FittedReference, check_pair
-from argmetric._decide import Decision, decide, threshold_between
 from argmetric._expected import PlacedSums, is_long
-from argmetric._input.layout import lay_out
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._input.validation import Probabilities
+from argmetric._ground.display import shortest_cut
+from argmetric._ground.layout import lay_out
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.pictures import reach
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import Probabilities
 from argmetric._report._figures import axis, count_text
-from argmetric._results.display import shortest_cut
-from argmetric._results.pictures import reach
+from argmetric._verbs.decide import Decision, decide, threshold_between
 from argmetric.metrics import Metric, Recall, get_metric
 
 METRICS: tuple[str, ...] = ("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean")

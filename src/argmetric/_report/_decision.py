@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
-from argmetric._calibration_check import calibration_check
-from argmetric._decide import Cut, Decision, decide
 from argmetric._forecast.forecast import forecast
-from argmetric._input.odds import from_log_odds, log_odds
-from argmetric._input.types import Floats
-from argmetric._input.validation import Probabilities
+from argmetric._ground.display import metric_title, shortest_cut
+from argmetric._ground.odds import from_log_odds, log_odds
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import Checked, in_options, verdict_text
 from argmetric._report._curves import METRICS, Asked, Family
 from argmetric._report._figures import Figure, number, percent, scores, share
 from argmetric._report._outcome import ActualScores, groups_section
 from argmetric._report._report import Card, PageTable, Report, Row, Section
-from argmetric._results.display import metric_title, shortest_cut
+from argmetric._verbs.check import calibration_check
+from argmetric._verbs.decide import Cut, Decision, decide
 from argmetric.metrics import convention_in_words
 
 BINS = 40

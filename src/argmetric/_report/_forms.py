@@ -12,10 +12,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from argmetric._ground.display import metric_title
 from argmetric._report._curves import BETAS, FLOORS
 from argmetric._report._figures import FigurePlace
 from argmetric._report._report import PageTable, Report, Row, require_page
-from argmetric._results.display import metric_title
 
 SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
 # What Markdown, and HTML within it, would take for a sign of its own

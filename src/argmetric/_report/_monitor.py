@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._ground.display import metric_title
 from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, count, number, percent, scores
 from argmetric._report._figures import share as in_percent
 from argmetric._report._report import Card, PageTable, Report, Section
-from argmetric._results.display import metric_title
 
 if TYPE_CHECKING:
-    from argmetric._input.types import Floats, Integers
+    from argmetric._ground.types import Floats, Integers
 
 Period = dict[str, Any]
 

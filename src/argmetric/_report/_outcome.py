@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._decide import evaluate
 from argmetric._forecast.result import Forecast
-from argmetric._input.labels import read_together
-from argmetric._input.types import Floats
+from argmetric._ground.labels import read_together
+from argmetric._ground.pictures import adaptive_edges
+from argmetric._ground.types import Floats
 from argmetric._report import _figures as draw
 from argmetric._report._curves import Asked
 from argmetric._report._figures import Figure, number, percent, scores, share
 from argmetric._report._report import PageTable, Row, Section
-from argmetric._results.pictures import adaptive_edges
+from argmetric._verbs.decide import evaluate
 
 LEAST_CERTAIN = 10
 MANY_POSITIVES = 6  # of a group, from which they are counted together

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from argmetric._input.arguments import check_choice, check_path, install
+from argmetric._ground.arguments import check_choice, check_path, install
+from argmetric._ground.whole_files import FilePath, written_whole
 from argmetric._report._figures import Figure
-from argmetric._results.whole_files import FilePath, written_whole
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -130,7 +130,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """All that it says as plain lists, texts and numbers, for JSON."""
-        from argmetric._results.saving import plain
+        from argmetric._ground.saving import plain
 
         said = asdict(self)
         return dict(plain(said | said.pop("values"), "report"))

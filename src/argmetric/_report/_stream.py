@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._ground.display import metric_title
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, Layer, count, number, share
 from argmetric._report._report import Card, PageTable, Report, Row, Section
-from argmetric._results.display import metric_title
 from argmetric.metrics import Metric
 from argmetric.stream import Look, alarms_in, recent_counts
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._ground.display import metric_title
 from argmetric._report._figures import count, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section
-from argmetric._results.display import metric_title
-from argmetric._text.corpus.labels import read_chunks
-from argmetric._text.corpus.sentences import ColumnFile
+from argmetric.search.corpus.labels import read_chunks
+from argmetric.search.corpus.sentences import ColumnFile
 
 TYPES = 100
 CONFUSIONS = 15

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argmetric._calibration_check import CalibrationCheck
-from argmetric._decide import Decision
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
 from argmetric._report._class_monitor import report_class_monitoring
@@ -14,7 +12,9 @@ from argmetric._report._classes import report_class_check, report_class_decision
 from argmetric._report._decision import report_decision
 from argmetric._report._monitor import report_monitoring
 from argmetric._report._report import Report
-from argmetric._tune import Rule
+from argmetric._verbs.check import CalibrationCheck
+from argmetric._verbs.decide import Decision
+from argmetric._verbs.tune import Rule
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, ClassMonitoring
 
 _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.classes._climb import (
     Rows,
     exact_form,

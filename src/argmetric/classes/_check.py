@@ -9,7 +9,15 @@ import numpy as np
 
 from argmetric._calibrate.calibrate import deal
 from argmetric._calibrate.reference import Reference
-from argmetric._calibration_check import (
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_seed,
+)
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.types import Floats, Integers
+from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
     MOST_CELLS,
@@ -23,14 +31,6 @@ from argmetric._calibration_check import (
     routes_of,
     wilson,
 )
-from argmetric._input.arguments import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_seed,
-)
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.types import Floats, Integers
 from argmetric.classes._calibrate import METHODS
 from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
 from argmetric.classes._climb import most_probable

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibration_check import (
+from argmetric._ground.display import (
+    Field,
+    as_frame,
+    class_metric_fields,
+    metric_title,
+    only_shown,
+)
+from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
+from argmetric._ground.saving import plain
+from argmetric._verbs.check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,
     CheckedRoutes,
@@ -16,15 +25,6 @@ from argmetric._calibration_check import (
     RouteName,
     Verdict,
 )
-from argmetric._results.display import (
-    Field,
-    as_frame,
-    class_metric_fields,
-    metric_title,
-    only_shown,
-)
-from argmetric._results.pictures import MOST_BARS, bars_size, drawing
-from argmetric._results.saving import plain
 from argmetric.metrics import ClassMetric
 
 SHOWN = 6  # classes in the printed form

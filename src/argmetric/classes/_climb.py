@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
     ClassAgreement,
     ClassCorrelation,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_flag
-from argmetric._input.types import Integers
-from argmetric._input.validation import same_kind
+from argmetric._ground.arguments import check_flag
+from argmetric._ground.types import Integers
+from argmetric._ground.validation import same_kind
 from argmetric.classes._bound import upper_bound
 from argmetric.classes._climb import (
     Rows,

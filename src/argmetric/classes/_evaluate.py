@@ -7,18 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._decide import warn_of_surprise
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.labels import (
-    distinct,
-    label_array,
-    one_per_row,
-    plain_label,
-    refuse_missing,
-)
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_length
-from argmetric._results.display import (
+from argmetric._ground.display import (
     COUNT,
     Field,
     Result,
@@ -26,7 +15,18 @@ from argmetric._results.display import (
     metric_title,
     only_shown,
 )
-from argmetric._results.pictures import drawing
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.labels import (
+    distinct,
+    label_array,
+    one_per_row,
+    plain_label,
+    refuse_missing,
+)
+from argmetric._ground.pictures import drawing
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_length
+from argmetric._verbs.decide import warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
     ClassAverage,

@@ -10,10 +10,10 @@ import numpy as np
 from argmetric._calibrate.fit import HOTTEST, root_of
 from argmetric._calibrate.logistic import rounded, row_blocks
 from argmetric._calibrate.reference import row_count
-from argmetric._input.odds import NEAREST
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_weight
-from argmetric._results.discrete import dot
+from argmetric._ground.discrete import dot
+from argmetric._ground.odds import NEAREST
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_weight
 from argmetric.classes._maps import (
     ClassMatrixMap,
     ClassTemperatureMap,

@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._input.arguments import check_count, check_share
-from argmetric._input.types import Floats, Integers
-from argmetric._results.discrete import ScoreLaw
-from argmetric._results.display import (
+from argmetric._ground.arguments import check_count, check_share
+from argmetric._ground.discrete import ScoreLaw
+from argmetric._ground.display import (
     INTERVAL,
     SCORE,
     Field,
@@ -25,7 +24,8 @@ from argmetric._results.display import (
     class_metric_fields,
     metric_title,
 )
-from argmetric._results.pictures import draw_law, drawing
+from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.types import Floats, Integers
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_items, check_number, shown
-from argmetric._input.label_words import listed, one_class
-from argmetric._input.labels import (
+from argmetric._ground.arguments import check_items, check_number, shown
+from argmetric._ground.label_words import listed, one_class
+from argmetric._ground.labels import (
     label_array,
     missing_labels,
     one_per_row,
     plain_label,
     refuse_missing,
 )
-from argmetric._input.layout import column_names
-from argmetric._input.sparse import is_sparse
-from argmetric._input.types import AnyArray, Floats, Integers
-from argmetric._input.validation import SUM_TOLERANCE, check_length, read_scores
+from argmetric._ground.layout import column_names
+from argmetric._ground.sparse import is_sparse
+from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.validation import SUM_TOLERANCE, check_length, read_scores
 
 SUM_ROUNDING = 1e-14  # sums this close to 1 are left as they are
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._input.types import Floats, Hashes, Integers
-from argmetric._results.discrete import central_interval, distinct, dot
+from argmetric._ground.discrete import central_interval, distinct, dot
+from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.classes._climb import Rows, expected_table, slopes_of
 from argmetric.metrics import ClassAgreement, ClassFunction, ClassGain, ClassMetric
 
@@ -79,7 +79,7 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
 
     Laws of many rows are made block by block and summed pair by pair.
     """
-    from argmetric._jit.laws import PAD
+    from argmetric._ground.jit.laws import PAD
     from argmetric.classes.kernels.means import TOLERANCE, count_law
 
     laws = []

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._input.odds import NEAREST
-from argmetric._input.types import Floats
-from argmetric._tune import LEAST_EXPONENT, STEP, ClassLogits
+from argmetric._ground.odds import NEAREST
+from argmetric._ground.types import Floats
+from argmetric._verbs.tune import LEAST_EXPONENT, STEP, ClassLogits
 from argmetric.classes._calibrate import ClassPriorShift
 from argmetric.classes._input import check_class_probabilities
 from argmetric.classes._maps import (

@@ -15,18 +15,18 @@ from argmetric._calibrate.calibrator import (
 )
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.maps import check_temperature
-from argmetric._input.labels import plain_label
-from argmetric._input.odds import NEAREST
-from argmetric._input.types import Booleans, Floats
-from argmetric._input.validation import to_floats
-from argmetric._results.display import Lines
-from argmetric._results.pictures import (
+from argmetric._ground.display import Lines
+from argmetric._ground.labels import plain_label
+from argmetric._ground.odds import NEAREST
+from argmetric._ground.pictures import (
     MOST_BARS,
     bars_size,
     draw_bars,
     draw_map,
     drawing,
 )
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import to_floats
 from argmetric.classes._input import check_class_probabilities, given_classes
 
 SHOWN = 4  # classes whose biases are printed

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice, check_flag, check_share
-from argmetric._input.likely_slips import warn_user
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_choice, check_flag, check_share
+from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.likely_slips import warn_user
+from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.types import Floats
 from argmetric._monitor import (
     BETTER,
     CANNOT_SAY,
@@ -23,8 +25,6 @@ from argmetric._monitor import (
     draw_periods,
     number_rows,
 )
-from argmetric._results.display import Field, as_frame, metric_title
-from argmetric._results.saving import Saved, check_version, restored
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
 from argmetric.classes._monitor_period import (

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._input.odds import expit
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.discrete import central_interval, distinct
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._monitor import ACTUAL_DRAWS, DEVIATIONS, PRIOR, SIZES, Readings
-from argmetric._results.discrete import central_interval, distinct
 from argmetric.classes._forecast import ClassForecast, forecast_batch
 from argmetric.classes._prepare import ClassBatch
 from argmetric.metrics import ClassMetric

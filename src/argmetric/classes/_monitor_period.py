@@ -10,7 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.saving import plain
+from argmetric._ground.types import Floats, Integers
 from argmetric._monitor import (
     BETTER,
     CANNOT_SAY,
@@ -28,9 +30,7 @@ from argmetric._monitor import (
     movements,
     number,
 )
-from argmetric._results.display import Field, Result, only_shown
-from argmetric._results.saving import plain
-from argmetric._tune import Rule
+from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
 from argmetric.classes._monitor_law import ClassLaw, actual_of
 from argmetric.classes._weights import MultiClassRule

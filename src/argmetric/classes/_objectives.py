@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
-from argmetric._tune import means
+from argmetric._ground.types import Floats, Integers
+from argmetric._verbs.tune import means
 from argmetric.metrics import (
     MCC,
     Accuracy,

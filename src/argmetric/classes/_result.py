@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import AnyArray, Floats, Integers
-from argmetric._results.display import (
+from argmetric._ground.display import (
     SCORE,
     Field,
     Result,
@@ -19,7 +18,8 @@ from argmetric._results.display import (
     first_lines,
     metric_title,
 )
-from argmetric._results.pictures import bars_size, drawing
+from argmetric._ground.pictures import bars_size, drawing
+from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric.classes._climb import expected_table
 from argmetric.classes._prepare import ClassBatch
 from argmetric.classes._values import rule_of

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._input.arguments import shown
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.arguments import shown
+from argmetric._ground.types import Floats, Integers
 from argmetric.classes._input import of_each_class
 
 

@@ -12,7 +12,7 @@ from itertools import cycle, islice
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes._objectives import ClassObjective, confusion, score_confusion
 from argmetric.classes._rule_limits import ClassLimits
 from argmetric.metrics import ClassGain

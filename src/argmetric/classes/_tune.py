@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_scores, is_sparse
-from argmetric._tune import (
+from argmetric._ground.arguments import check_choice
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_scores, is_sparse
+from argmetric._verbs.tune import (
     LOGITS,
     RuleLimits,
     check_p,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes._climb import (
     Rows,
     decide_gmean,

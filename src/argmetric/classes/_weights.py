@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.calibrate import deal
-from argmetric._input.labels import plain_label
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_scores, to_floats
-from argmetric._results.display import COUNT, INTERVAL, Field
-from argmetric._results.pictures import bars_size, draw_bars, drawing
-from argmetric._tune import (
+from argmetric._ground.display import COUNT, INTERVAL, Field
+from argmetric._ground.labels import plain_label
+from argmetric._ground.pictures import bars_size, draw_bars, drawing
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_scores, to_floats
+from argmetric._verbs.tune import (
     FEW_ROWS,
     N_DRAWS,
     PortableRule,

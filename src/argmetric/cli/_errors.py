@@ -18,8 +18,8 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from argmetric._files import ROLES
-from argmetric._results.whole_files import remove_unfinished
+from argmetric._ground.whole_files import remove_unfinished
+from argmetric.scale.files import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

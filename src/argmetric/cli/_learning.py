@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
-from argmetric._results.display import Field
+from argmetric._ground.display import Field
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, ends_in_order, say

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from argmetric._files import Format, Written
 from argmetric.cli import _values as values
+from argmetric.scale.files import Format, Written
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]

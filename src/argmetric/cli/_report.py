@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._input.types import Floats
-from argmetric._results.display import shortest_cut
+from argmetric._ground.display import shortest_cut
+from argmetric._ground.types import Floats
 from argmetric.cli._errors import DONE, say
 from argmetric.metrics import Metric, convention_in_words
 

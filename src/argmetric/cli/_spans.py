@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group
 
-from argmetric._results.display import Field
-from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
-from argmetric._text.corpus.labels import SchemeName, count_chunks
-from argmetric._text.corpus.sentences import CorpusFormat, Sentence
+from argmetric._ground.display import Field
+from argmetric._ground.whole_files import DataError
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
@@ -18,6 +15,9 @@ from argmetric.cli._judge import metric_named
 from argmetric.cli._learning import sizes, values_and_lines
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import count, number, tell
+from argmetric.search.corpus.files import HasLabels, read_sentences, write_sentences
+from argmetric.search.corpus.labels import SchemeName, count_chunks
+from argmetric.search.corpus.sentences import CorpusFormat, Sentence
 
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF

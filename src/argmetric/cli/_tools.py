@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric import _files as files
-from argmetric._results.whole_files import writing, written_whole
+from argmetric._ground.whole_files import writing, written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -25,6 +24,7 @@ from argmetric.cli.scores._rows import (
     refuse_bad_target,
 )
 from argmetric.metrics import get_metric, metric_names
+from argmetric.scale import files
 
 _SIZE_ASKED_FOR = 100
 _ALGORITHMS = {
@@ -138,7 +138,7 @@ def expect(o: Given) -> int:
         raise files.DataError(
             f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
         )
-    from argmetric._input.odds import expit
+    from argmetric._ground.odds import expit
     from argmetric.sequence import Independent, distribution, expectation
 
     model = Independent(expit(p) if o.logits else p)

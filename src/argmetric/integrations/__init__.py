@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from argmetric._lazy import lazy_names
+from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.integrations._passages import PassageChoice as PassageChoice

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._decide import decide
-from argmetric._input.arguments import check_number
+from argmetric._ground.arguments import check_number
+from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from argmetric._calibrate.resolve import resolve_calibrator
-from argmetric._decide import decide
-from argmetric._input.arguments import shown
+from argmetric._ground.arguments import shown
+from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike
 
 # Of `decide`, all but what depends on rows of other groups

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argmetric._tune import Rule
+from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike
 from argmetric.scale import load_extra
 

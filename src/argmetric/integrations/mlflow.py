@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import argmetric
-from argmetric._tune import MultiLabelRule, Rule
+from argmetric._verbs.tune import MultiLabelRule, Rule
 from argmetric.classes import MultiClassRule
 from argmetric.scale import load_extra
 

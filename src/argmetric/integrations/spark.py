@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from argmetric._input.arguments import check_flag, shown
+from argmetric._ground.arguments import check_flag, shown
 from argmetric.integrations._tables import (
     check_columns,
     checked_settings,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._decide import evaluate
-from argmetric._tune import MultiLabelRule, Rule, tune
+from argmetric._verbs.decide import evaluate
+from argmetric._verbs.tune import MultiLabelRule, Rule, tune
 from argmetric.metrics import MetricLike, get_metric
 
 

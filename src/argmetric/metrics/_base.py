@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_flag, shown
-from argmetric._input.labels import clear_labels
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_flag, shown
+from argmetric._ground.labels import clear_labels
+from argmetric._ground.types import Floats
 from argmetric.metrics._forms import Form
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from argmetric._input.arguments import check_count
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_count
+from argmetric._ground.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._names import MetricLike, get_metric
 from argmetric.metrics._ranking import EXHAUSTIVE_LIMIT, RankingPrinciple

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice, shown
-from argmetric._input.types import Floats
-from argmetric._input.validation import place, to_floats
+from argmetric._ground.arguments import check_choice, shown
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import place, to_floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._counts import MCC, Kappa
 from argmetric.metrics._fractional import (
@@ -60,7 +60,7 @@ class ClassMetric:
 
     def to_dict(self) -> dict[str, Any]:
         """The class and its parameters, for JSON; of a function, the name alone."""
-        from argmetric._results.saving import plain
+        from argmetric._ground.saving import plain
 
         own = {one.name: getattr(self, one.name) for one in fields(self)}
         own.pop("function", None)
@@ -244,7 +244,7 @@ class ClassFunction(ClassMetric):
 
 def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
     """The metric that `ClassMetric.to_dict` described."""
-    from argmetric._results.saving import restored
+    from argmetric._ground.saving import restored
 
     known = {key: restored(one) for key, one in values.items() if key != "class"}
     kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}

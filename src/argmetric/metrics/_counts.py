@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric._input.arguments import check_number
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_number
+from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import AffineFactors, AffineForm, Form, ItemForm, MeanForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric
 from argmetric.metrics._forms import RatioForm
 

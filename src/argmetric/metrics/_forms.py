@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 
 Coefficients = tuple[float, float, float, float]
 

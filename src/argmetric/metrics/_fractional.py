@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric._input.arguments import check_items, check_number
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_items, check_number
+from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric, ratio
 from argmetric.metrics._forms import Coefficients, Form, MeanForm, RatioForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation

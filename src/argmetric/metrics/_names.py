@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from argmetric._input.arguments import shown
+from argmetric._ground.arguments import shown
 from argmetric.metrics import _counts, _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import FBeta
@@ -248,7 +248,7 @@ class MissingFunction:
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
     """The class and its parameters; of a function of the user's own, the name."""
-    from argmetric._results.saving import plain
+    from argmetric._ground.saving import plain
 
     head = {"class": type(metric).__name__, "name": metric.name}
     if CLASSES.get(type(metric).__name__) is not type(metric):
@@ -265,7 +265,7 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """The metric of `metric_to_dict`; a lost function says so when it is evaluated."""
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    from argmetric._results.saving import restored
+    from argmetric._ground.saving import restored
 
     known = {key: restored(x) for key, x in values.items() if key != "class"}
     kind = values["class"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats
-from argmetric._results.display import Shown
+from argmetric._ground.display import Shown
+from argmetric._ground.types import Floats
 
 # n³/6 cells: 1.3 million at 200, a tenth of a second. Beyond, a grid of cells.
 EXHAUSTIVE_LIMIT = 200

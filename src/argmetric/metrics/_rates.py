@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import Form, ItemForm, RatesForm
 

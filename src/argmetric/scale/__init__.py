@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argmetric._lazy import lazy_names
+from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.scale._executors import Dask as Dask

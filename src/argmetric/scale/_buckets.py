@@ -15,11 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from argmetric._decide import NeverDefinedError, decide
-from argmetric._files import DataError
-from argmetric._input.types import Floats
-from argmetric._input.validation import Probabilities
-from argmetric._results.whole_files import replaced_whole
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import Probabilities
+from argmetric._ground.whole_files import replaced_whole
+from argmetric._verbs.decide import NeverDefinedError, decide
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
@@ -34,6 +33,7 @@ from argmetric.scale._tasks import (
     temporary,
 )
 from argmetric.scale._vector import VectorCut, VectorFound
+from argmetric.scale.files import DataError
 
 MOST_ROWS = 1 << 20  # of a row group
 LEAST_ROWS = 1 << 10

@@ -14,20 +14,25 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.cells import CountedScores
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference, refuse_useless
-from argmetric._calibration_check import CalibrationCheck
-from argmetric._calibration_check import calibration_check as check_rows
-from argmetric._files import DataError
-from argmetric._input.arguments import check_choice, check_count, check_flag, check_seed
-from argmetric._input.layout import Average
-from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import logit
-from argmetric._input.types import Floats, Hashes, Integers
+from argmetric._ground.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_seed,
+)
+from argmetric._ground.layout import Average
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.odds import logit
+from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._verbs.check import CalibrationCheck
+from argmetric._verbs.check import calibration_check as check_rows
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._pieces import PieceReader
 from argmetric.scale._reading import reading
 from argmetric.scale._run import Gathered, Run
 from argmetric.scale._tasks import Found, require_all, tickets
+from argmetric.scale.files import DataError
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from argmetric._files import DataError
-from argmetric._input.arguments import as_flags, check_seed, shown
-from argmetric._input.label_words import clipped, listed, no_label
-from argmetric._input.labels import label_array, plain_label
-from argmetric._input.types import Floats, Integers
-from argmetric._results.saving import plain
+from argmetric._ground.arguments import as_flags, check_seed, shown
+from argmetric._ground.label_words import clipped, listed, no_label
+from argmetric._ground.labels import label_array, plain_label
+from argmetric._ground.saving import plain
+from argmetric._ground.types import Floats, Integers
 from argmetric.classes import (
     ActualClassScore,
     MultiClassRule,
@@ -48,6 +47,7 @@ from argmetric.scale._tasks import (
     require_all,
     require_read,
 )
+from argmetric.scale.files import DataError
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

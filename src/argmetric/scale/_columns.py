@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from argmetric._files import (
+from argmetric._ground.labels import Labels
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import check_scores
+from argmetric.classes import check_class_probabilities
+from argmetric.scale._sources import InputFile, batches_of
+from argmetric.scale._tasks import Tally, tally, tally_of
+from argmetric.scale.files import (
     BATCH_ROWS,
     DECISION_NAMES,
     LABEL_NAMES,
@@ -25,12 +31,6 @@ from argmetric._files import (
     marked,
     named_column,
 )
-from argmetric._input.labels import Labels
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._input.validation import check_scores
-from argmetric.classes import check_class_probabilities
-from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale._tasks import Tally, tally, tally_of
 
 LEAST_ROWS = 1 << 10  # of a batch
 MOST_CELLS = 1 << 22

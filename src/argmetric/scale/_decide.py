@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
-from argmetric._decide import Limits, check_limits, refuse_never_defined
-from argmetric._files import DataError, marked
-from argmetric._input.arguments import as_flags, check_choice, check_path
-from argmetric._results.display import Result
-from argmetric._results.whole_files import unfinished
+from argmetric._ground.arguments import as_flags, check_choice, check_path
+from argmetric._ground.display import Result
+from argmetric._ground.whole_files import unfinished
+from argmetric._verbs.decide import Limits, check_limits, refuse_never_defined
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
 from argmetric.scale._columns import WantedColumns
@@ -33,6 +32,7 @@ from argmetric.scale._tasks import (
     places_of,
 )
 from argmetric.scale._vector import Reading, VectorFound, decide_vector
+from argmetric.scale.files import DataError, marked
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_bytes,
     check_count,
     check_jobs,

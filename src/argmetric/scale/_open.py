@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from argmetric._input.arguments import check_choice, check_path, check_texts, shown
-from argmetric._results.display import Shown
+from argmetric._ground.arguments import check_choice, check_path, check_texts, shown
+from argmetric._ground.display import Shown
 from argmetric.scale._calibrate import calibrate, calibration_check
 from argmetric.scale._classes import decide_classes, evaluate_classes
 from argmetric.scale._columns import MissingGroups

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from argmetric._input.groups import Groups, code_groups
-from argmetric._input.types import Floats, Hashes, Integers
-from argmetric._results.whole_files import replaced_whole
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._ground.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
 from argmetric.scale._sources import InputFile, naming
 from argmetric.scale._tasks import (
@@ -181,7 +181,7 @@ def hashed(ids: Any, seed: int = 0) -> Hashes:
     """64 bits of every id, well mixed, equal in every process."""
     start = mixed(np.array([seed], dtype=np.uint64))[0]
     if pa.types.is_large_string(ids.type) or pa.types.is_large_binary(ids.type):
-        from argmetric._input.kernels.grouping import mix_texts
+        from argmetric._ground.kernels.grouping import mix_texts
 
         _, places, letters = ids.buffers()
         offsets = np.frombuffer(places, np.int64)[ids.offset :][: len(ids) + 1]

@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._files import DataError, Table, find_column, read_values
-from argmetric._input.arguments import check_label
-from argmetric._input.label_words import (
+from argmetric._ground.arguments import check_label
+from argmetric._ground.label_words import (
     EVERY_ROW,
     Spelled,
     is_spelled_missing,
     no_label,
 )
-from argmetric._input.labels import (
+from argmetric._ground.labels import (
     classes_of,
     distinct,
     label_array,
     missing_labels,
     plain_label,
 )
-from argmetric._results.whole_files import remove_folder, unfinished
+from argmetric._ground.whole_files import remove_folder, unfinished
 from argmetric.scale._columns import (
     LabelColumn,
     UsedColumns,
@@ -47,6 +46,7 @@ from argmetric.scale._tasks import (
     Tally,
     require_read,
 )
+from argmetric.scale.files import DataError, Table, find_column, read_values
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._input.types import Floats, Integers
-from argmetric._results.display import (
+from argmetric._ground.display import (
     SCORE,
     Field,
     Result,
@@ -15,7 +14,8 @@ from argmetric._results.display import (
     metric_title,
     part_text,
 )
-from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
+from argmetric._ground.pictures import bars_size, draw_bars, draw_counts, drawing
+from argmetric._ground.types import Floats, Integers
 from argmetric.classes import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
 

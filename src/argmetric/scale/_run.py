@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from argmetric._files import DataError
-from argmetric._input.types import Integers
+from argmetric._ground.types import Integers
 from argmetric.scale._columns import FileBatch, UsedColumns
 from argmetric.scale._executors import Executor, bucket_rows, n_buckets
 from argmetric.scale._pieces import (
@@ -37,6 +36,7 @@ from argmetric.scale._tasks import (
     require_same,
     run_stage,
 )
+from argmetric.scale.files import DataError
 
 PieceTuple = tuple[Piece, ...]
 Part = TypeVar("Part")

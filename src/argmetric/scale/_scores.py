@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._files import DataError, marked
 from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.groups import JudgedGroups
@@ -21,9 +20,9 @@ from argmetric._forecast.shares import (
     mean_of_shares,
     share_of,
 )
-from argmetric._input.arguments import check_choice, check_share
-from argmetric._input.segments import Segments
-from argmetric._input.validation import Probabilities
+from argmetric._ground.arguments import check_choice, check_share
+from argmetric._ground.segments import Segments
+from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum
 from argmetric.scale._columns import FileBatch, WantedColumns
@@ -34,6 +33,7 @@ from argmetric.scale._result import ScaledScore
 from argmetric.scale._run import Run
 from argmetric.scale._tasks import Found, require_all
 from argmetric.scale._vector import packed, unpacked
+from argmetric.scale.files import DataError, marked
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from argmetric._files import BATCH_ROWS, DataError, typed_batches
-from argmetric._input.arguments import check_path, shown
+from argmetric._ground.arguments import check_path, shown
 from argmetric.scale._executors import load_extra
+from argmetric.scale.files import BATCH_ROWS, DataError, typed_batches
 
 
 class Partition(NamedTuple):

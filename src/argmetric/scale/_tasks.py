@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from argmetric._files import DataError, marked
-from argmetric._input.types import Booleans, Floats, Hashes, Integers
-from argmetric._results.whole_files import held_alone, remove_folder, replaced_whole
+from argmetric._ground.types import Booleans, Floats, Hashes, Integers
+from argmetric._ground.whole_files import held_alone, remove_folder, replaced_whole
 from argmetric.scale._executors import Executor
+from argmetric.scale.files import DataError, marked
 
 MARKER = "_argmetric.json"  # in a folder that a run has written
 PLAN = "plan.json"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._input.arguments import shown
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.arguments import shown
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._reading import reading
 from argmetric.scale._run import Run

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files import DataError
-from argmetric._input.types import Booleans, Floats, Hashes, Integers
-from argmetric._tune import (
+from argmetric._ground.types import Booleans, Floats, Hashes, Integers
+from argmetric._verbs.tune import (
     Choice,
     Cost,
     Cuts,
@@ -30,6 +29,7 @@ from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._reading import reading
 from argmetric.scale._run import Gathered, Run
 from argmetric.scale._tasks import Found, require_all
+from argmetric.scale.files import DataError
 
 if TYPE_CHECKING:
     from argmetric.scale._open import Files

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from argmetric._calibrate.applied import calibration_note
 from argmetric._calibrate.resolve import calibrated_scores
-from argmetric._decide import Limits, cut_between, decide_items, error_note, tie_note
 from argmetric._expected import (
     FIRST_BINS,
     Array,
@@ -24,15 +23,22 @@ from argmetric._expected import (
     carry,
     sums_in_bins,
 )
-from argmetric._files import DataError, marked
-from argmetric._input.odds import logit
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_scores
+from argmetric._ground.odds import logit
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_scores
+from argmetric._verbs.decide import (
+    Limits,
+    cut_between,
+    decide_items,
+    error_note,
+    tie_note,
+)
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns
 from argmetric.scale._pieces import Piece, PieceReader
 from argmetric.scale._run import PieceTuple, Run, n_rows, task_of
 from argmetric.scale._tasks import Found, Tally, require_same
+from argmetric.scale.files import DataError, marked
 
 SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are looked at in this process
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once

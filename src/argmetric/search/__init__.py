@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argmetric._lazy import lazy_names
+from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric._text.corpus.tree_scores import TreeScores as TreeScores
-    from argmetric._text.corpus.tree_scores import score_trees as score_trees
-    from argmetric._text.corpus.tree_writing import write_trees as write_trees
-    from argmetric._text.corpus.trees import Tree as Tree
-    from argmetric._text.corpus.trees import read_trees as read_trees
-    from argmetric._text.parser import Parser as Parser
-    from argmetric._text.summaries.rouge import SummaryScores as SummaryScores
-    from argmetric._text.summaries.rouge import score_summaries as score_summaries
-    from argmetric._text.summaries.summarizer import Summarizer as Summarizer
-    from argmetric._text.summaries.summary import Summary as Summary
-    from argmetric._text.tagging.labels import Evaluation as Evaluation
-    from argmetric._text.tagging.tagger import Tagger as Tagger
-    from argmetric._text.tagging.templates import default_templates as default_templates
     from argmetric.search._multilabel import MultiLabelTagger as MultiLabelTagger
     from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
@@ -40,20 +27,35 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import SpanChunking as SpanChunking
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
+    from argmetric.search.corpus.tree_scores import TreeScores as TreeScores
+    from argmetric.search.corpus.tree_scores import score_trees as score_trees
+    from argmetric.search.corpus.tree_writing import write_trees as write_trees
+    from argmetric.search.corpus.trees import Tree as Tree
+    from argmetric.search.corpus.trees import read_trees as read_trees
+    from argmetric.search.parser import Parser as Parser
+    from argmetric.search.summaries.rouge import SummaryScores as SummaryScores
+    from argmetric.search.summaries.rouge import score_summaries as score_summaries
+    from argmetric.search.summaries.summarizer import Summarizer as Summarizer
+    from argmetric.search.summaries.summary import Summary as Summary
+    from argmetric.search.tagging.labels import Evaluation as Evaluation
+    from argmetric.search.tagging.tagger import Tagger as Tagger
+    from argmetric.search.tagging.templates import (
+        default_templates as default_templates,
+    )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "._text.corpus.tree_scores": ("TreeScores", "score_trees"),
-        "._text.corpus.tree_writing": ("write_trees",),
-        "._text.corpus.trees": ("Tree", "read_trees"),
-        "._text.parser": ("Parser",),
-        "._text.summaries.rouge": ("SummaryScores", "score_summaries"),
-        "._text.summaries.summarizer": ("Summarizer",),
-        "._text.summaries.summary": ("Summary",),
-        "._text.tagging.labels": ("Evaluation",),
-        "._text.tagging.tagger": ("Tagger",),
-        "._text.tagging.templates": ("default_templates",),
+        "corpus.tree_scores": ("TreeScores", "score_trees"),
+        "corpus.tree_writing": ("write_trees",),
+        "corpus.trees": ("Tree", "read_trees"),
+        "parser": ("Parser",),
+        "summaries.rouge": ("SummaryScores", "score_summaries"),
+        "summaries.summarizer": ("Summarizer",),
+        "summaries.summary": ("Summary",),
+        "tagging.labels": ("Evaluation",),
+        "tagging.tagger": ("Tagger",),
+        "tagging.templates": ("default_templates",),
         "_multilabel": ("MultiLabelTagger",),
         "_searn._beams": ("QueueTask",),
         "_searn._check": ("TaskReport", "check_task"),

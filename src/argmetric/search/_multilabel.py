@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     LARGEST_COUNT,
     check_count,
     check_number,
@@ -22,12 +22,12 @@ from argmetric._input.arguments import (
     shown,
     to_float,
 )
-from argmetric._input.features import explained
-from argmetric._input.labels import clear_labels
-from argmetric._input.types import BinaryLabels, Floats, Integers
-from argmetric._input.validation import check_choice, to_numpy
-from argmetric._text.learning import MOST_EPOCHS, RollIn, gold_share
+from argmetric._ground.features import explained
+from argmetric._ground.labels import clear_labels
+from argmetric._ground.types import BinaryLabels, Floats, Integers
+from argmetric._ground.validation import check_choice, to_numpy
 from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.search.learning import MOST_EPOCHS, RollIn, gold_share
 
 Costs = Literal["zero_one", "regret"]
 _LARGEST = 1e150  # squares of larger values overflow

@@ -1,8 +1,8 @@
 """Labels that depend on each other: expected utilities and the best labels."""
 
-from argmetric._text.corpus.files import read_sentences, write_sentences
-from argmetric._text.corpus.labels import Chunk, Span, read_chunks, write_labels
-from argmetric._text.corpus.sentences import Sentence
+from argmetric.search.corpus.files import read_sentences, write_sentences
+from argmetric.search.corpus.labels import Chunk, Span, read_chunks, write_labels
+from argmetric.search.corpus.sentences import Sentence
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._crfsuite import CrfsuiteModel, standard_features
 from argmetric.sequence._decode import SequenceDecision, decode

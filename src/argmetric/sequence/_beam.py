@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.sequence._expectation import Expectation, bounded, expected
 from argmetric.sequence._models import Chain
 from argmetric.sequence._runs import MAX_CELLS, Outcome

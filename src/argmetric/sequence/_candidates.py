@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_items, shown
-from argmetric._input.validation import check_choice, check_scores, to_floats
-from argmetric._text.corpus.labels import SCHEMES, Roles, SchemeName
+from argmetric._ground.arguments import check_items, shown
+from argmetric._ground.validation import check_choice, check_scores, to_floats
+from argmetric.search.corpus.labels import SCHEMES, Roles, SchemeName
 from argmetric.sequence._crf import ChainBatch
 from argmetric.sequence._spans import SpanMarginals
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.sequence._crf import segment_sums
 from argmetric.sequence._spans import SpanMarginals, tilted_spans
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_items
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import place, to_floats, to_numpy
+from argmetric._ground.arguments import check_items
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import place, to_floats, to_numpy
 
 if TYPE_CHECKING:
     from argmetric.sequence._crfsuite import CrfsuiteModel

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_items,
     check_path,
     check_texts,
     shown,
     to_float,
 )
-from argmetric._input.types import Floats
-from argmetric._results.whole_files import DataError, read_whole
-from argmetric._text.hashing import word_shape
+from argmetric._ground.types import Floats
+from argmetric._ground.whole_files import DataError, read_whole
+from argmetric.search.hashing import word_shape
 from argmetric.sequence._crf import LinearChainCRF
 
 _NEIGHBOURS = (-2, -1, 1, 2)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_count
-from argmetric._input.types import Floats, Integers
-from argmetric._results.display import SCORE, Field, Result
-from argmetric._results.pictures import Mark, draw_curve, drawing
+from argmetric._ground.arguments import check_count
+from argmetric._ground.display import SCORE, Field, Result
+from argmetric._ground.pictures import Mark, draw_curve, drawing
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
@@ -380,7 +380,7 @@ def decode(
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:
-            from argmetric._decide import decide
+            from argmetric._verbs.decide import decide
 
             best = decide(model.p, counts, check=False)
             value = best.expected

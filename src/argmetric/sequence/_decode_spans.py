@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import check_flag, check_items, check_texts, shown
-from argmetric._input.groups import code_groups
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_choice
-from argmetric._results.display import Field, Result, metric_fields
-from argmetric._results.pictures import drawing
-from argmetric._text.corpus.labels import SchemeName, Span, write_labels
+from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
+from argmetric._ground.display import Field, Result, metric_fields
+from argmetric._ground.groups import code_groups
+from argmetric._ground.pictures import drawing
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Metric, get_metric
+from argmetric.search.corpus.labels import SchemeName, Span, write_labels
 from argmetric.sequence._candidates import candidate_marginals
 from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps
 from argmetric.sequence._crf import LinearChainCRF, segment_sums

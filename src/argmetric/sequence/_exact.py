@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import AffineForm, ItemForm, MeanForm, Metric, RatioForm
 from argmetric.sequence._models import Chain
 from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility, count_ones

@@ -8,12 +8,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_number, is_whole, shown
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import to_numpy
-from argmetric._results.discrete import DiscreteLaw, distinct
-from argmetric._results.display import INTERVAL, Field, Result, Shown, only_shown
-from argmetric._results.pictures import draw_law, drawing
+from argmetric._ground.arguments import check_count, check_number, is_whole, shown
+from argmetric._ground.discrete import DiscreteLaw, distinct
+from argmetric._ground.display import INTERVAL, Field, Result, Shown, only_shown
+from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean

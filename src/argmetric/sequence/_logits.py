@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_flag, check_items, check_texts, shown
-from argmetric._input.types import Integers
-from argmetric._input.validation import to_floats
-from argmetric._text.corpus.labels import SchemeName
+from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
+from argmetric._ground.types import Integers
+from argmetric._ground.validation import to_floats
 from argmetric.metrics import Metric
+from argmetric.search.corpus.labels import SchemeName
 from argmetric.sequence._decode_spans import Level, Method, SpanDecision, decode_spans
 from argmetric.sequence._recalibrate import Recalibration, recalibrate
 from argmetric.sequence._spans import models_of

@@ -7,8 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_scores, to_floats
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_scores, to_floats
 
 TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
 

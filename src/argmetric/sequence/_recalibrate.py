@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.logistic import Prior, likeliest
-from argmetric._input.arguments import check_items, check_texts
-from argmetric._input.odds import bounded_logit, expit
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_fraction
-from argmetric._results.display import Field, Result
-from argmetric._results.pictures import draw_map
-from argmetric._text.corpus.labels import SchemeName, read_chunks
+from argmetric._ground.arguments import check_items, check_texts
+from argmetric._ground.display import Field, Result
+from argmetric._ground.odds import bounded_logit, expit
+from argmetric._ground.pictures import draw_map
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_fraction
+from argmetric.search.corpus.labels import SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.sequence._models import Chain
 from argmetric.sequence._utilities import (
     AutomatonTables,

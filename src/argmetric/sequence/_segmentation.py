@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._input.arguments import is_whole, shown
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.arguments import is_whole, shown
+from argmetric._ground.types import Floats, Integers
 from argmetric.sequence._utilities import AutomatonTables, SimpleFunction, remaining
 
 MAX_WINDOW = 20  # 2**window entries of a table

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_flag, check_items, check_texts, shown
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import (
+from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
+from argmetric._ground.display import Lines, Shown
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import (
     check_choice,
     check_fraction,
     check_scores,
     to_floats,
 )
-from argmetric._results.display import Lines, Shown
-from argmetric._text.corpus.labels import (
+from argmetric.search.corpus.labels import (
     SCHEMES,
     Roles,
     SchemeName,

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_choice, to_floats
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_choice, to_floats
 
 Subwords = Literal["first", "mean"]
 SUBWORDS: tuple[Subwords, ...] = ("first", "mean")

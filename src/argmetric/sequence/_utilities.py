@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 

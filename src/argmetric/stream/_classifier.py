@@ -10,10 +10,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._input.arguments import check_flag, check_label
-from argmetric._input.odds import expit, from_log_odds, logit_of
-from argmetric._input.types import BinaryLabels, Floats
-from argmetric._input.validation import to_numpy
+from argmetric._ground.arguments import check_flag, check_label
+from argmetric._ground.odds import expit, from_log_odds, logit_of
+from argmetric._ground.types import BinaryLabels, Floats
+from argmetric._ground.validation import to_numpy
 from argmetric.metrics import MetricLike
 from argmetric.stream._input import (
     Vocabulary,

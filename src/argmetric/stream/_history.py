@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_number
-from argmetric._input.labels import clear_labels, one_per_row
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_length, to_floats
-from argmetric._results.display import Lines, Shown
-from argmetric._results.pictures import Display, thinned
+from argmetric._ground.arguments import check_count, check_number
+from argmetric._ground.display import Lines, Shown
+from argmetric._ground.labels import clear_labels, one_per_row
+from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_length, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._rule_base import LONGEST
 

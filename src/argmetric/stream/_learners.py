@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_choice, check_flag, check_number
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_choice, check_flag, check_number
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 from argmetric.stream._rule_base import coefficients, level_form, rare_rule
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import shown
-from argmetric._input.types import BinaryLabels, Floats
+from argmetric._ground.arguments import shown
+from argmetric._ground.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
     FeatureRows,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_choice, check_count, check_seed, shown
-from argmetric._results.saving import parsed
+from argmetric._ground.arguments import check_choice, check_count, check_seed, shown
+from argmetric._ground.saving import parsed
 from argmetric.metrics import get_metric
 from argmetric.stream._learners import LEARNERS, OWN_DECISION, Learner
 from argmetric.stream._model import StreamModel

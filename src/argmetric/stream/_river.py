@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from argmetric._input.arguments import install
+from argmetric._ground.arguments import install
 from argmetric.stream._classifier import OnlineClassifier
 
 try:

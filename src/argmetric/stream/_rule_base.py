@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_flag
-from argmetric._input.labels import clear_labels
-from argmetric._input.odds import expit
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_length, check_scores, to_floats
-from argmetric._results.display import Shown, table
+from argmetric._ground.arguments import check_flag
+from argmetric._ground.display import Shown, table
+from argmetric._ground.labels import clear_labels
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_length, check_scores, to_floats
 from argmetric.metrics import (
     MCC,
     BalancedAccuracy,

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_flag, check_number, shown
-from argmetric._input.odds import expit
-from argmetric._input.types import Floats
+from argmetric._ground.arguments import check_count, check_flag, check_number, shown
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Floats
 from argmetric.metrics import MetricLike
 from argmetric.stream._rule_base import LONGEST, LevelForm, ThresholdRule, rare_rule
 

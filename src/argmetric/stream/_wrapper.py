@@ -10,13 +10,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from argmetric._input.arguments import check_label
-from argmetric._input.features import explained
-from argmetric._input.likely_slips import warn_of_common_class
-from argmetric._input.odds import from_log_odds, logit
-from argmetric._input.responses import is_second
-from argmetric._input.types import Floats
-from argmetric._input.validation import is_sparse, to_floats, to_numpy
+from argmetric._ground.arguments import check_label
+from argmetric._ground.features import explained
+from argmetric._ground.likely_slips import warn_of_common_class
+from argmetric._ground.odds import from_log_odds, logit
+from argmetric._ground.responses import is_second
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import is_sparse, to_floats, to_numpy
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._input import order_classes, read_labels, two_classes
 from argmetric.stream._rule_base import ThresholdRule

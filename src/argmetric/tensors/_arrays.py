@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice, install
-from argmetric._input.types import AnyArray
-from argmetric._input.validation import check_scores
+from argmetric._ground.arguments import check_choice, install
+from argmetric._ground.types import AnyArray
+from argmetric._ground.validation import check_scores
 
 Tensor: TypeAlias = Any  # of torch, or of a library that follows the array API
 

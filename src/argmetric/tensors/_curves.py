@@ -18,7 +18,7 @@ import numpy as np
 
 from argmetric._expected import regular_at_edges
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,

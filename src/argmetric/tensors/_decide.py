@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._input.arguments import as_flags, check_count, check_fraction
-from argmetric._results.display import metric_title
+from argmetric._ground.arguments import as_flags, check_count, check_fraction
+from argmetric._ground.display import metric_title
 from argmetric.metrics import (
     FBeta,
     Jaccard,

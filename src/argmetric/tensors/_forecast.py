@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.arguments import as_flags, check_share
-from argmetric._input.types import Floats, Integers
-from argmetric._results.discrete import ROUNDING
-from argmetric._results.display import metric_title
+from argmetric._ground.arguments import as_flags, check_share
+from argmetric._ground.discrete import ROUNDING
+from argmetric._ground.display import metric_title
+from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, require_defined
 from argmetric.tensors._arrays import (
     Tensor,

@@ -18,7 +18,7 @@ from argmetric._expected.kernels.nodes import (
     exponential_sum,
     two_sided_sum,
 )
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics import MCC, ItemForm, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
 from argmetric.tensors._fused_rows import (

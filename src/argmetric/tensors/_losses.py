@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.arguments import check_choice
+from argmetric._ground.arguments import check_choice
 from argmetric.metrics import MetricLike, RatioForm, get_metric
 from argmetric.tensors._arrays import Tensor, require_torch
 from argmetric.tensors._decide import has_triton

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._input.arguments import as_flags, check_choice
+from argmetric._ground.arguments import as_flags, check_choice
 from argmetric.tensors._arrays import (
     Tensor,
     chances,

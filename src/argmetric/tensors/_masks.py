@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argmetric._input.arguments import as_flags, check_choice
-from argmetric._results.display import metric_title
+from argmetric._ground.arguments import as_flags, check_choice
+from argmetric._ground.display import metric_title
 from argmetric.metrics import FBeta, Jaccard, Metric, RatioForm
 from argmetric.tensors._arrays import (
     Tensor,

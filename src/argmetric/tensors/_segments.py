@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice, shown
-from argmetric._input.layout import WHICH_AVERAGE, check_matrix_average
-from argmetric._input.types import Integers
+from argmetric._ground.arguments import check_choice, shown
+from argmetric._ground.layout import WHICH_AVERAGE, check_matrix_average
+from argmetric._ground.types import Integers
 from argmetric.tensors._arrays import Tensor, like, namespace, to_host
 
 CELLS_AT_ONCE = 1 << 23  # cells of rows worked on at a time: 64 MB in float64

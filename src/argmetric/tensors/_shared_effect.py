@@ -21,7 +21,7 @@ import numpy as np
 
 from argmetric._expected import TIE
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import (
     Tensor,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats
+from argmetric._ground.types import Booleans, Floats
 from argmetric.tensors._arrays import Tensor, chances, like, namespace, to_host
 
 CELLS = 1 << 22  # pixels at a time

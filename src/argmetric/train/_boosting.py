@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.labels import clear_labels
-from argmetric._input.odds import from_log_odds
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_choice, to_floats
+from argmetric._ground.labels import clear_labels
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
 from argmetric.train._objectives import Gold, expected_f, squared_beta
 

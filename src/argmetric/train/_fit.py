@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric
 from argmetric.train._objectives import UNDEFINED, Likelihood, Objective
 from argmetric.train._rows import SummedRows, TrainingRows

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_choice,
     check_count,
     check_flag,
@@ -24,11 +24,11 @@ from argmetric._input.arguments import (
     check_seed,
     shown,
 )
-from argmetric._input.features import explained
-from argmetric._input.likely_slips import warn_of_common_class
-from argmetric._input.odds import from_log_odds
-from argmetric._input.responses import estimator_labels
-from argmetric._input.types import Floats
+from argmetric._ground.features import explained
+from argmetric._ground.likely_slips import warn_of_common_class
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.responses import estimator_labels
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import FitSettings, Optimum, fit
 from argmetric.train._objectives import (

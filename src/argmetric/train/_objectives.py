@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, RatioForm, slopes
 from argmetric.train._rows import SummedRows, TrainingRows, in_blocks
 

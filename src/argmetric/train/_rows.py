@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_number, shown
-from argmetric._input.label_words import listed, one_class
-from argmetric._input.labels import plain_label
-from argmetric._input.responses import class_number, refuse_more_than_two
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_weight
+from argmetric._ground.arguments import check_number, shown
+from argmetric._ground.label_words import listed, one_class
+from argmetric._ground.labels import plain_label
+from argmetric._ground.responses import class_number, refuse_more_than_two
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import check_weight
 
 
 @dataclass(frozen=True)

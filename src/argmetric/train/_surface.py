@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_number
-from argmetric._input.labels import clear_labels, one_per_row
-from argmetric._input.odds import expit
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_choice, check_length, place, to_floats
-from argmetric._results.pictures import new_axes
+from argmetric._ground.arguments import check_number
+from argmetric._ground.labels import clear_labels, one_per_row
+from argmetric._ground.odds import expit
+from argmetric._ground.pictures import new_axes
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import MetricLike, get_metric
 
 CELLS = 2**22  # margins held at a time

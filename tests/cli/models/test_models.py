@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import _files as aio
 from argmetric.cli.models._saved import load_model
+from argmetric.scale import files as aio
 from cli_models import (
     AGE,
     CITY,

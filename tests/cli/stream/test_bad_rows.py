@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._files import _source
-from argmetric._files.blocks import Request, _rows, open_rows
+from argmetric.scale.files import _source
+from argmetric.scale.files.blocks import Request, _rows, open_rows
 from cli_stream import read, write, write_all
 
 GOOD = {

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from argmetric._files._source import Source
-from argmetric._results.whole_files import held_alone
+from argmetric._ground.whole_files import held_alone
 from argmetric.cli.stream._checkpoint import newest_checkpoint, save_checkpoint
+from argmetric.scale.files._source import Source
 from cli_stream import (
     N,
     X,
@@ -373,7 +373,7 @@ def test_a_signal_before_the_first_byte(run, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rows.svm", "rows.csv", "rows.jsonl"])
 def test_a_stopped_run_over_a_compressed_file_goes_on_within_it(run, monkeypatch, name):
-    monkeypatch.setattr("argmetric._files._source.PIECE", 1 << 10)
+    monkeypatch.setattr("argmetric.scale.files._source.PIECE", 1 << 10)
     write_all()
     whole = Path(name).read_bytes()
     lines = whole.splitlines(keepends=True)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from argmetric._files.blocks import Request, StreamClasses, _base, open_rows
-from argmetric._files.blocks._jsonl import hashed_name
 from argmetric.cli import main
 from argmetric.cli.stream._run import Predictions
+from argmetric.scale.files.blocks import Request, StreamClasses, _base, open_rows
+from argmetric.scale.files.blocks._jsonl import hashed_name
 from argmetric.stream import OnlineClassifier
 from cli_stream import (
     RNG,
@@ -130,7 +130,7 @@ def test_blocks_do_not_matter(run, monkeypatch, learner, name):
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
     monkeypatch.setattr(_base, "MOST_ROWS", 13)
-    monkeypatch.setattr("argmetric._files._source.PIECE", 257)
+    monkeypatch.setattr("argmetric.scale.files._source.PIECE", 257)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -175,7 +175,7 @@ def test_quoted_cells_across_pieces(run, monkeypatch):
         for i, row in enumerate(rows)
     ]
     write("rows.csv", ['"id, or\nso",' + header, *quoted])
-    monkeypatch.setattr("argmetric._files._source.PIECE", 64)
+    monkeypatch.setattr("argmetric.scale.files._source.PIECE", 64)
     ended = run("rows.csv", "--drop", "id, or\nso", "-o", "out.jsonl")
     assert ended.code == 0, ended.err
     write("plain.csv", [header, *rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argmetric._lazy import lazy_names
+from argmetric._ground.lazy import lazy_names
 
 _load, __dir__, __all__ = lazy_names(
     __name__,

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TOLERANCE
-from argmetric._jit import inner, kernel
-from argmetric._jit.lanes import alike, eight, put, running
-from argmetric._jit.laws import PAD, add_labels, law_room, no_labels
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.lanes import alike, eight, put, running
+from argmetric._ground.jit.laws import PAD, add_labels, law_room, no_labels
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.

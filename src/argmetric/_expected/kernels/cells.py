@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
-from argmetric._jit.laws import PAD, add_labels, no_labels
+from argmetric._ground.jit import kernel
+from argmetric._ground.jit.laws import PAD, add_labels, no_labels
 
 
 @kernel

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
-from argmetric._jit.lanes import alike, eight, put
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.lanes import alike, eight, put
 
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products

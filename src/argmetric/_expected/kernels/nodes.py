@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
 
 TOLERANCE = 1e-14
 TAIL_SCALE = 4.0  # c of the error bound (c/4)^(2m)/(2m)! · 4c^α/Γ(α)

@@ -19,8 +19,8 @@ import math
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
-from argmetric._jit import inner, kernel
-from argmetric._jit.laws import PAD, add_labels, copy_law, law_room, no_labels
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.laws import PAD, add_labels, copy_law, law_room, no_labels
 
 SLACK = 1e-13  # rounding of a bound
 NEIGHBOURS = 6  # items on either side of the first k whose laws are one step away

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
-from argmetric._jit.laws import PAD, add_labels
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.laws import PAD, add_labels
 
 SURE = 1e-12  # variance of a law that is one point
 FOLD = 63  # partial sums of so many items and one: equal items do not drift

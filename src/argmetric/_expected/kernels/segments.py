@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE
-from argmetric._jit import inner, kernel
-from argmetric._jit.lanes import above, alike, eight, put
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.lanes import above, alike, eight, put
 
 LANES = 8  # segments side by side
 RUN = 64  # so many items are sorted by comparing all pairs

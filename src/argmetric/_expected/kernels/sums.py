@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from argmetric._jit import borrowing, inner
+from argmetric._ground.jit import borrowing, inner
 
 ABOVE_ALL_KEYS = 2**62
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import inner, kernel, unfused
-from argmetric._jit.lanes import alike, eight, put
+from argmetric._ground.jit import inner, kernel, unfused
+from argmetric._ground.jit.lanes import alike, eight, put
 
 LANES = 8
 

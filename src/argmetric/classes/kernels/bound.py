@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 
 @kernel

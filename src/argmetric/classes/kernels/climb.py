@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
+from argmetric._ground.jit import inner, kernel
 
 LINEAR, CURVED, PRODUCT, CORRELATION = 0, 1, 2, 3  # forms of the objective
 LEAST_GAIN = 1e-12  # a smaller one is rounding

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
-from argmetric._jit.hashing import draw
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.hashing import draw
 
 SPARE_BITS = np.uint64(11)  # 53 bits make a float from 0 to 1
 UNIT = 2.0**-53

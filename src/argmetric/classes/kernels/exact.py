@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
+from argmetric._ground.jit import inner, kernel
 from argmetric.classes.kernels.climb import LEAST_GAIN, MOST_SWEEPS, class_sums
 
 

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
-from argmetric._jit.hashing import draw
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.hashing import draw
 from argmetric.classes.kernels.climb import climb_product
 
 SPARE_BITS = np.uint64(11)  # 53 bits make a float from 0 to 1

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
+from argmetric._ground.jit import inner, kernel
 from argmetric.classes.kernels.transport import fill_classes
 
 ROUNDS = 40  # of bonuses, one class after the other

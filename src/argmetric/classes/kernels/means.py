@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
-from argmetric._jit.laws import PAD, add_labels, law_room, no_labels
+from argmetric._ground.jit import inner, kernel
+from argmetric._ground.jit.laws import PAD, add_labels, law_room, no_labels
 
 TOLERANCE = 1e-18  # entries of a law below it are trimmed
 NEVER = 1e-17  # chance of an absence that is as good as none

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import inner, kernel
+from argmetric._ground.jit import inner, kernel
 
 WIDER = 8.0  # each time that the rows near a tie do not suffice
 

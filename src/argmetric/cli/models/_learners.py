@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric import _files as files
-from argmetric._input.types import Floats
+from argmetric._ground.types import Floats
+from argmetric.scale import files
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier

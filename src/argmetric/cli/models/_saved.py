@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from argmetric import __version__
-from argmetric import _files as files
-from argmetric._input.arguments import install
-from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import read_whole, written_whole
+from argmetric._ground.arguments import install
+from argmetric._ground.saving import check_version, parsed
+from argmetric._ground.whole_files import read_whole, written_whole
 from argmetric.cli.models._learners import Feature, Features
+from argmetric.scale import files
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric import _files as files
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -27,6 +26,7 @@ from argmetric.cli.scores._rows import (
     refuse_shared_output,
     rows_out,
 )
+from argmetric.scale import files
 
 _MANY_ROWS = 10_000
 _READ = "format", "encoding", "max_line", "decimal"

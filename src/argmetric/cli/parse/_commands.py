@@ -5,12 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
-from argmetric._results.display import Field
-from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.heads import draw_tree
-from argmetric._text.corpus.tree_scores import N_WORST, check_trees, score_trees
-from argmetric._text.corpus.tree_writing import write_trees
-from argmetric._text.corpus.trees import Tree, TreeFormat, read_trees
+from argmetric._ground.display import Field
+from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
@@ -20,6 +16,10 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import Values, console, count, number, tell
 from argmetric.cli.scores._refusals import exclude
 from argmetric.metrics import get_metric
+from argmetric.search.corpus.heads import draw_tree
+from argmetric.search.corpus.tree_scores import N_WORST, check_trees, score_trees
+from argmetric.search.corpus.tree_writing import write_trees
+from argmetric.search.corpus.trees import Tree, TreeFormat, read_trees
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger, TreeScores

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
@@ -20,6 +19,7 @@ from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked, exclude
+from argmetric.scale import files
 
 _TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
 _NO_REFERENCE = (

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 import argmetric as am
 from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.fit import METHOD_WORDS, Method
-from argmetric._results.whole_files import writing
+from argmetric._ground.whole_files import writing
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command

@@ -17,15 +17,15 @@ from typing import Any, Literal
 import numpy as np
 
 import argmetric as am
-from argmetric import _files as files
-from argmetric._input.odds import expit
-from argmetric._input.types import Floats
-from argmetric._input.validation import SUM_TOLERANCE, Probabilities
+from argmetric._ground.odds import expit
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
 from argmetric.cli import _judge
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _rows as load
+from argmetric.scale import files
 
 Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"

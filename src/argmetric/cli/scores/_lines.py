@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import argmetric as am
-from argmetric._input.types import Floats
-from argmetric._results.display import part_text
+from argmetric._ground.display import part_text
+from argmetric._ground.types import Floats
 from argmetric.cli import _report
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores._layout import Rows
@@ -211,7 +211,7 @@ def judged_classes(score: Any) -> Table:
 
 def check_facts(check: Any, calibrator: Any) -> Facts:
     """Return the lines on a comparison of ways to decide, in any layout."""
-    from argmetric._calibration_check import reworded
+    from argmetric._verbs.check import reworded
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*check.lines(), strict=True)

@@ -11,10 +11,9 @@ import numpy as np
 from cyclopts import Parameter
 
 import argmetric as am
-from argmetric import _files as files
 from argmetric import _monitor as watching
+from argmetric._ground.display import metric_title
 from argmetric._monitor import Period, values_of
-from argmetric._results.display import metric_title
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -28,6 +27,7 @@ from argmetric.cli.scores._lines import rule_text
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
 from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
+from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
 _WIDE = 110  # signs of a terminal that has room for shares

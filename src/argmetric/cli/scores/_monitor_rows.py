@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric import _files as files
-from argmetric._input.arguments import check_bytes
-from argmetric._input.groups import Groups
-from argmetric._input.types import AnyArray, Floats
+from argmetric._ground import whole_files as whole
+from argmetric._ground.arguments import check_bytes
+from argmetric._ground.groups import Groups
+from argmetric._ground.saving import check_version, parsed
+from argmetric._ground.types import AnyArray, Floats
 from argmetric._monitor import read_times
-from argmetric._results import whole_files as whole
-from argmetric._results.saving import check_version, parsed
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli.scores import _rows as load
+from argmetric.scale import files
 
 _NAMED = ("time", "by", "group")
 NAME, FORMAT = "argmetric monitor state", 1

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from argmetric import _files as files
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError, say
@@ -17,6 +16,7 @@ from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import LIMITS, checked
 from argmetric.cli.scores._rows import gathered, refuse_bad_target
+from argmetric.scale import files
 
 if TYPE_CHECKING:
     from argmetric._report import Report

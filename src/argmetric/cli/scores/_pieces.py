@@ -12,14 +12,14 @@ from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
-from argmetric import _files as files
-from argmetric._input.label_words import Spelled
+from argmetric._ground.label_words import Spelled
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import stages
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._refusals import check
+from argmetric.scale import files
 
 RUNNING = "engine scheduler memory on_error"
 GROUPED = f"{RUNNING} work_dir missing_groups"

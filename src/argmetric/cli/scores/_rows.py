@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import argmetric as am
-from argmetric import _files as files
-from argmetric._files import Format
-from argmetric._input.arguments import check_bytes
-from argmetric._input.groups import Groups
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.arguments import check_bytes
+from argmetric._ground.groups import Groups
+from argmetric._ground.types import Floats, Integers
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import MAX_LINE
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._values import check_encoding
+from argmetric.scale import files
+from argmetric.scale.files import Format
 
 COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 DEFAULTS = {

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._files import DataError
-from argmetric._results.archives import DAMAGE, Arrays, json_array, read_arrays
-from argmetric._results.saving import check_version, parsed
-from argmetric._results.whole_files import held_alone, read_whole, written_whole
+from argmetric._ground.archives import DAMAGE, Arrays, json_array, read_arrays
+from argmetric._ground.saving import check_version, parsed
+from argmetric._ground.whole_files import held_alone, read_whole, written_whole
 from argmetric.cli._errors import say
+from argmetric.scale.files import DataError
 
 VERSION = 1
 _N_CHECKPOINTS = 2  # the newest, and the one before it

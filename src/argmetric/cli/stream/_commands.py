@@ -15,10 +15,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Group, Parameter
 
-from argmetric import _files as files
-from argmetric._files import blocks
-from argmetric._results.archives import DAMAGE
-from argmetric._results.whole_files import written_whole
+from argmetric._ground.archives import DAMAGE
+from argmetric._ground.whole_files import written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -34,6 +32,8 @@ from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
 from argmetric.cli.stream import _checkpoint as kept
 from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
+from argmetric.scale import files
+from argmetric.scale.files import blocks
 from argmetric.stream import LearnerName, RuleName
 
 _OWN_DECISION = ("stamp", "omcsl")

@@ -17,14 +17,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric import _files as files
-from argmetric._files import blocks
-from argmetric._results.saving import parsed
-from argmetric._results.whole_files import writing
+from argmetric._ground.saving import parsed
+from argmetric._ground.whole_files import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, ends_in_order, say
 from argmetric.cli.stream import _checkpoint as checkpoints
 from argmetric.metrics import Metric
+from argmetric.scale import files
+from argmetric.scale.files import blocks
 
 if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier, StreamHistory

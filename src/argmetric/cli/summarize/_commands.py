@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from argmetric._results.display import Field, only_shown
-from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.files import write_text
+from argmetric._ground.display import Field, only_shown
+from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
@@ -29,11 +28,12 @@ from argmetric.cli._report import (
 from argmetric.cli._values import check_encoding
 from argmetric.cli.scores._rows import refuse_bad_target
 from argmetric.metrics import get_metric
+from argmetric.search.corpus.files import write_text
 
 if TYPE_CHECKING:
-    from argmetric._text.summaries.cluster import Cluster
-    from argmetric._text.summaries.read import ClusterFiles
     from argmetric.search import Summarizer
+    from argmetric.search.summaries.cluster import Cluster
+    from argmetric.search.summaries.read import ClusterFiles
 
 _BUDGET = Group("Budget", sort_key=1)
 _CHOICE = Group("Choice", sort_key=2)
@@ -217,7 +217,7 @@ def _summarizer(o: Given) -> Summarizer:
 
 def _read_clusters(o: Given) -> ClusterFiles:
     """Read clusters with references; options that contradict the file are told."""
-    from argmetric._text.summaries.read import read_labelled
+    from argmetric.search.summaries.read import read_labelled
 
     is_folder = o.data != "-" and os.path.isdir(o.data)
     if is_folder and o.references is None:
@@ -269,8 +269,8 @@ def summarize_files(o: Given) -> int:
     html
         Also write a page that shows which words of the documents were kept.
     """
-    from argmetric._text.summaries.read import read_sources
     from argmetric.search import score_summaries
+    from argmetric.search.summaries.read import read_sources
 
     _refuse_files(o)
     check_encoding(o.encoding)

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._results.display import Field
-from argmetric._results.whole_files import DataError
-from argmetric._text.corpus import sentences as corpus
-from argmetric._text.corpus.files import write_text
-from argmetric._text.corpus.labels import CodedLabels
+from argmetric._ground.display import Field
+from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
@@ -22,6 +19,9 @@ from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._examples import TRAINING_ENDINGS
 from argmetric.cli._report import Values, count, number
 from argmetric.cli.tag._evaluate import TagTask, evaluate, labelled
+from argmetric.search.corpus import sentences as corpus
+from argmetric.search.corpus.files import write_text
+from argmetric.search.corpus.labels import CodedLabels
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger

@@ -6,17 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._input.types import Integers
-from argmetric._results.display import Field
-from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.labels import (
-    BEGIN,
-    ChunkCounts,
-    CodedLabels,
-    is_label,
-    repaired,
-)
-from argmetric._text.corpus.sentences import Column, ColumnFile, Sentence, read_columns
+from argmetric._ground.display import Field
+from argmetric._ground.types import Integers
+from argmetric._ground.whole_files import DataError
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import gate
@@ -25,6 +17,14 @@ from argmetric.cli._progress import progress
 from argmetric.cli._report import Table, Values, count, number, tell
 from argmetric.cli.scores._page import require, save
 from argmetric.metrics import get_metric
+from argmetric.search.corpus.labels import (
+    BEGIN,
+    ChunkCounts,
+    CodedLabels,
+    is_label,
+    repaired,
+)
+from argmetric.search.corpus.sentences import Column, ColumnFile, Sentence, read_columns
 
 TagTask = Literal["chunk", "ner", "pos", "joint"]
 _HINT = "the last column is predicted, the one before it gold"

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._input.arguments import check_count
-from argmetric._input.types import Hashes
+from argmetric._ground.arguments import check_count
+from argmetric._ground.types import Hashes
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._policy import (
     BeamScores,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_seed
-from argmetric._results.display import Field, Result, only_shown
+from argmetric._ground.arguments import check_count, check_seed
+from argmetric._ground.display import Field, Result, only_shown
 from argmetric.search._searn._decisions import Situation, describe
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.types import Floats, Hashes, Integers
+from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._task import Features, Task, shown
 
 BIAS = ("bias",)  # the constant that every state has among its features

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from argmetric._results.display import Shown
-from argmetric._results.pictures import drawing
+from argmetric._ground.display import Shown
+from argmetric._ground.pictures import drawing
 
 _COLUMNS = (
     *("iteration", " beta", "examples", "regret", "mistakes", "roll-in"),

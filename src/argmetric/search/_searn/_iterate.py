@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._input.arguments import is_sized, shown
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._ground.arguments import is_sized, shown
+from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,

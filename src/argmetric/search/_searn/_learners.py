@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import (
+from argmetric._ground.arguments import (
     check_choice,
     check_count,
     check_flag,
@@ -16,12 +16,11 @@ from argmetric._input.arguments import (
     check_seed,
     shown,
 )
-from argmetric._input.features import check_features
-from argmetric._input.labels import clear_labels
-from argmetric._input.types import Floats
-from argmetric._input.validation import check_weight, is_sparse
-from argmetric._results.display import Shown
-from argmetric._text.learning import MOST_EPOCHS
+from argmetric._ground.display import Shown
+from argmetric._ground.features import check_features
+from argmetric._ground.labels import clear_labels
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import check_weight, is_sparse
 from argmetric.search._searn._decisions import (
     Decisions,
     HashedRows,
@@ -30,6 +29,7 @@ from argmetric.search._searn._decisions import (
 )
 from argmetric.search._searn._tables import TableScorer, learn_table
 from argmetric.search._searn._task import TARGETS, Target
+from argmetric.search.learning import MOST_EPOCHS
 
 Kind = Literal["logistic", "perceptron", "svm"]
 KINDS: tuple[str, ...] = get_args(Kind)

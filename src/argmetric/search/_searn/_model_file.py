@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._results import archives, saving
-from argmetric._results.archives import Arrays
-from argmetric._results.whole_files import DataError
-from argmetric._text.hashing import dense, sparse
+from argmetric._ground import archives, saving
+from argmetric._ground.archives import Arrays
+from argmetric._ground.whole_files import DataError
 from argmetric.metrics import Metric, metric_to_dict
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._searn import check_options
 from argmetric.search._searn._task import Task, check_is_task, shown
+from argmetric.search.hashing import dense, sparse
 
 if TYPE_CHECKING:
     from argmetric.search._searn._searn import Searn

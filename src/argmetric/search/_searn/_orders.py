@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_items, check_number
+from argmetric._ground.arguments import check_count, check_items, check_number
 from argmetric.search._searn._decisions import Situation, read_features
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import (

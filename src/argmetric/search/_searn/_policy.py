@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.types import Floats, Hashes, Integers
-from argmetric._results.display import Shown
+from argmetric._ground.display import Shown
+from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.arguments import check_flag
-from argmetric._input.odds import bounded_logit
-from argmetric._input.types import Floats, Hashes, Integers
-from argmetric._results.display import Shown
+from argmetric._ground.arguments import check_flag
+from argmetric._ground.display import Shown
+from argmetric._ground.odds import bounded_logit
+from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
     HashedRows,

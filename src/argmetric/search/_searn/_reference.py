@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers
 from argmetric.search._searn._decisions import Known, Situation
 from argmetric.search._searn._task import Task, find_action, moves, named, shown
 

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import check_choice, check_count, shown, to_float
-from argmetric._text.learning import Parameters
+from argmetric._ground.arguments import check_choice, check_count, shown, to_float
 from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
@@ -43,6 +42,7 @@ from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._sequences import prepared
 from argmetric.search._searn._task import Task, check_is_task
+from argmetric.search.learning import Parameters
 
 _LEAST = dict.fromkeys(("iterations", "beam", "patience", "n_rollouts"), 1)
 _LEAST |= {"search_width": 1, "cross_validation": 2, "random_state": 0}

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from argmetric._input.types import Booleans, Floats, Hashes, Integers
+from argmetric._ground.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
 from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
 from argmetric.search._searn._policy import Mixture, draw, make_keys

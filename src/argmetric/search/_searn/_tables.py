@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from argmetric._input.types import Floats, Hashes, Integers
+from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import Decisions, cheapest_regrets
 
 

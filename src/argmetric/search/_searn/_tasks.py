@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_items, is_sized
-from argmetric._input.validation import check_choice
+from argmetric._ground.arguments import check_count, check_items, is_sized
+from argmetric._ground.validation import check_choice
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown
 

@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from argmetric._input.arguments import check_count, check_texts
-from argmetric._input.validation import check_choice
-from argmetric._text.corpus.labels import Chunk, chunks_of, count_chunks, write_labels
+from argmetric._ground.arguments import check_count, check_texts
+from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task
@@ -22,6 +21,7 @@ from argmetric.search._searn._tasks import (
     own_features,
     same_length,
 )
+from argmetric.search.corpus.labels import Chunk, chunks_of, count_chunks, write_labels
 
 Dangling = Literal["forbid", "open", "ignore"]
 DANGLING: tuple[str, ...] = get_args(Dangling)

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
-from argmetric._jit.hashing import GOLDEN, mix
+from argmetric._ground.jit import kernel
+from argmetric._ground.jit.hashing import GOLDEN, mix
 
 PERCEPTRON, LOGISTIC, SVM = 0, 1, 2
 CHEAPEST, REWARD = 0, 1

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 _ROUNDING = 1e-9  # losses closer than this are the same
 # Places in `table`

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
-from argmetric._jit.hashing import GOLDEN, mix
+from argmetric._ground.jit import kernel
+from argmetric._ground.jit.hashing import GOLDEN, mix
 from argmetric.search.kernels.cost_sensitive import PERCEPTRON, fill_slopes
 
 NEGLIGIBLE = 1e-3  # slopes; weights of actions whose slope is smaller stay

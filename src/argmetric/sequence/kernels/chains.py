@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 # Terms that underflow are below 1e-308: a sum above this has lost nothing of them
 SAFE = 1e-280

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 
 @kernel

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import borrowing, inlined, inner
+from argmetric._ground.jit import borrowing, inlined, inner
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from argmetric._jit import borrowing, inlined, inner
-from argmetric._jit.lanes import four, over_root, put, two
+from argmetric._ground.jit import borrowing, inlined, inner
+from argmetric._ground.jit.lanes import four, over_root, put, two
 from argmetric.stream.kernels.rules import (
     decide,
     sigmoid,

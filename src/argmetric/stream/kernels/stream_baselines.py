@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 from argmetric.stream.kernels.rules import sigmoid
 from argmetric.stream.kernels.stream import (
     INTERCEPT,

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 # Rows between two logarithms; phi is kept above so little that it adds nothing, even
 # where one item has 10^12 times the weight of others, and that no product underflows.

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._ground.jit import kernel
 
 TILE = 64  # rows
 TILE_CELLS = 4096  # cells of a tile: 32 kB

@@ -1,0 +1,101 @@
+"""Laws on finitely many values: distribution function, quantiles, intervals.
+
+Values are in ascending order, and chances add up to one. Both come out of long sums:
+values that differ by rounding are one value, a value is reached that is missed by
+`ROUNDING`, and so is a probability.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._ground.arguments import check_number
+from argmetric._ground.types import Booleans, Floats
+
+ROUNDING = 1e-12
+SAME = 1e-13  # of the largest value: the same value, come by in another way
+
+
+def dot(a: Floats, b: Floats | Booleans) -> float:
+    """The sum of products, by one thread and in one order, unlike that of BLAS."""
+    return float(np.add.reduce(a * b))
+
+
+class DiscreteLaw:
+    """What can be asked of an object with `values` and their `probabilities`."""
+
+    values: Floats
+    probabilities: Floats
+
+    def cdf(self, x: float) -> float:
+        """Probability of a value of at most x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values <= x + ROUNDING].sum())
+
+    def probability_below(self, x: float) -> float:
+        """Probability of a value below x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values < x - ROUNDING].sum())
+
+    def quantile(self, q: float) -> float:
+        """Smallest value whose cdf reaches q; nan where there is no value."""
+        q = check_number(q, "q", low=0.0, high=1.0)
+        if not self.values.size:
+            return math.nan
+        reached = np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING)
+        return float(self.values[min(int(reached), self.values.size - 1)])
+
+
+def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Values in ascending order, each once, with the weight of all that equal it."""
+    if not values.size:
+        return values, weights
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    apart = SAME * np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(values) > apart]))
+    return values[starts], np.add.reduceat(weights, starts)
+
+
+def central_interval(
+    values: Floats, probabilities: Floats, coverage: float
+) -> tuple[float, float]:
+    """The values with at most (1 - coverage)/2 below the first and above the second."""
+    below = np.cumsum(probabilities)
+    rest = below[-1] * (1.0 - coverage) / 2
+    # The first value that more than `rest` reaches, the last with more than it above.
+    first = np.searchsorted(below, rest + ROUNDING, side="right")
+    last = np.searchsorted(below, below[-1] - rest - ROUNDING)
+    size = values.size - 1
+    return float(values[min(first, size)]), float(values[min(last, size)])
+
+
+class ScoreLaw(DiscreteLaw):
+    """The law of a score, with the interval that was forecast."""
+
+    metric: Any
+    interval: tuple[float, float]
+    coverage: float
+    _check: ClassVar[str] = "calibration_check(y, p)"
+
+    def surprise(self, score: float) -> str | None:
+        """Return a message if the interval does not contain the score, else None.
+
+        Parameters
+        ----------
+        score : float
+            The actual score.
+        """
+        if isinstance(score, float) and math.isnan(score):  # undefined
+            return None
+        score, (low, high) = check_number(score, "score"), self.interval
+        if low - ROUNDING <= score <= high + ROUNDING:
+            return None
+        return (
+            f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
+            f"chance: check the probabilities with {self._check}"
+        )

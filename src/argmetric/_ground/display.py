@@ -1,0 +1,222 @@
+"""How results show themselves: as text, in notebooks and as frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from argmetric._ground.arguments import check_choice
+
+Lines = list[tuple[str, str]]
+
+_LONGEST = 120
+SCORE = "{:.4f}"  # formats of fields
+INTERVAL = "{0[0]:.4f} to {0[1]:.4f}"
+COUNT = "{:,}"
+# No colours of their own: what is drawn in the ink of the page is read on any paper.
+_FINE = "1px solid rgba(128,128,128,.3)"
+_CELL = f"text-align:left;vertical-align:top;border-bottom:{_FINE};padding:.2em .8em"
+_NAME = f"{_CELL};font-weight:normal;opacity:.75;white-space:nowrap"
+_CAPTION = (
+    "caption-side:top;text-align:left;color:inherit;font-weight:bold;padding:.2em .8em"
+)
+
+
+class Field(NamedTuple):
+    """A thing that a result knows: what it is in JSON, and how a person reads it."""
+
+    key: str | None = None  #: in `to_dict`; None for what is only shown
+    value: Any = None  #: of a kind that `plain` knows, or a function that makes it
+    words: str | None = None  #: what a person calls it; None for what is not shown
+    text: str | None = None  #: the value as a person reads it; None is not shown
+
+
+class Shown:
+    """An object that notebooks show as a table: a title, `_lines`, and notes."""
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _lines(self) -> Sequence[tuple[str, ...]]:
+        return lines_of(vars(self))
+
+    def _notes(self) -> tuple[str, ...]:
+        left_out = (f"left out: {file}" for file in getattr(self, "skipped", ()))
+        return (*getattr(self, "notes", ()), *left_out)
+
+    def _repr_html_(self) -> str:
+        return table(self._title(), self._lines(), self._notes())
+
+
+class Result(Shown):
+    """A result: its text, its table in notebooks and its JSON come from its fields."""
+
+    _nan: ClassVar[str | None] = None  # what JSON has for nan
+
+    def fields(self) -> list[Field]:
+        """All that the result says, in the order in which it is told."""
+        raise NotImplementedError
+
+    def _field(self, key: str, words: str, form: str = "{}") -> Field:
+        """An attribute in a format; where it is None, only JSON has it."""
+        value = getattr(self, key)
+        return Field(key, value, words, None if value is None else form.format(value))
+
+    def _keys(self, *names: str) -> list[Field]:
+        """Attributes that only JSON has, under their own names."""
+        return [Field(name, getattr(self, name)) for name in names]
+
+    def lines(self) -> Lines:
+        """What a person reads of it: words and text of the fields that are shown."""
+        return [
+            (words, text)
+            for _, _, words, text in self.fields()
+            if words is not None and text is not None
+        ]
+
+    def _lines(self) -> Sequence[tuple[str, ...]]:
+        return self.lines()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; nan is null unless `from_dict` reads them again."""
+        return self._plain(self.fields())
+
+    def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
+        from argmetric._ground.saving import plain
+
+        return {
+            key: plain(
+                value() if type(value) is FunctionType else value, key, self._nan
+            )
+            for key, value, *_ in fields
+            if key is not None
+        }
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max((len(name) for name, *_ in lines), default=0)
+        text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
+        notes = [f"  note: {note}" for note in self._notes()]
+        return "\n".join([self._title(), *text, *notes])
+
+
+def metric_fields(
+    metric: Any, text: str | None = None, words: str | None = "metric"
+) -> list[Field]:
+    """The metric and what 0/0 counts, which the text tells unless another is given."""
+    if text is None:
+        zero = metric.zero_division
+        text = f"{metric.name}, 0/0 = {'left out' if zero != zero else f'{zero:g}'}"
+    return [
+        Field("metric", metric.name, words, text),
+        Field("zero_division", metric.zero_division),
+    ]
+
+
+def class_metric_fields(
+    metric: Any, more: str = "", words: str | None = "metric"
+) -> list[Field]:
+    """The metric of several classes and what absent ones count."""
+    told = f"; {metric.convention}" if metric.convention else ""
+    first = metric_fields(metric, f"{metric.name}{more}{told}", words)
+    return [*first, Field("convention", metric.convention)]
+
+
+def only_shown(lines: Iterable[tuple[str, str]]) -> list[Field]:
+    """Fields of lines that JSON has in another form."""
+    return [Field(None, None, *line) for line in lines]
+
+
+def first_lines(
+    lines: Iterable[tuple[str, str]], count: int, most: int, what: str
+) -> list[Field]:
+    """At most so many of `count` lines, and one that says how many more there are."""
+    more = [("...", f"{count - most} more {what}")] if count > most else []
+    return only_shown([*islice(lines, most), *more])
+
+
+def part_text(part: int, of: int, what: str = "") -> str:
+    """A count, and its share of all."""
+    return f"{part:,} of {of:,}{what} ({part / of:.1%})"
+
+
+def lines_of(values: Mapping[str, Any]) -> Lines:
+    """Names and short texts of values, without those that are private."""
+    return [
+        (name, brief(value))
+        for name, value in values.items()
+        if not name.startswith("_")
+    ]
+
+
+def brief(value: Any) -> str:
+    """A value on one line: of an array its shape, of a long text its beginning."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{value.dtype} array of shape {value.shape}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def table(
+    title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
+) -> str:
+    """Markup of a title, lines and notes, all of which may be anybody's text."""
+    return "".join(_markup(title, lines, notes))
+
+
+def _markup(
+    title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str]
+) -> Iterator[str]:
+    import html  # for notebooks alone
+
+    yield "<table style='color:inherit'>"  # which tables do not do in every notebook
+    yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
+    for name, *cells in lines:
+        yield f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>"
+        yield from (f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)
+        yield "</tr>"
+    yield "</table>"
+    yield from (f"<p><em>{html.escape(note)}</em></p>" for note in notes)
+
+
+_METRIC_TITLES = {
+    "mcc": "MCC",
+    "gmean": "G-mean",
+    "hmean": "H-mean",
+    "qmean": "Q-mean",
+    "kappa": "Cohen's kappa",
+    "jaccard": "Jaccard index",
+    "youden": "Youden's J",
+}
+
+
+def metric_title(name: str) -> str:
+    """The name of a metric on an axis or a card: "macro F1" for "macro f1"."""
+    mean, _, own = name.partition(" ")
+    if mean in ("macro", "weighted"):
+        return f"{mean} {metric_title(own)}"
+    if re.fullmatch(r"f[\d.]+", name):
+        return name.upper()
+    return _METRIC_TITLES.get(name, name.replace("_", " "))
+
+
+def shortest_cut(threshold: float, low: float, high: float) -> str:
+    """A threshold with as few digits as still cut above `low` and not above `high`."""
+    for digits in range(2, 18):
+        text = f"{threshold:.{digits}g}"
+        if low < float(text) <= high:
+            return text
+    return repr(threshold)
+
+
+def as_frame(columns: dict[str, Any], backend: str) -> Any:
+    """Columns as a frame of the library of that name."""
+    import narwhals as nw
+
+    check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
+    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]

@@ -1,0 +1,180 @@
+"""Features X of estimators: what scikit-learn would fail on, and where it stands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.arguments import shown
+from argmetric._ground.layout import column_names
+from argmetric._ground.sparse import check_structure, entry_place, is_sparse
+from argmetric._ground.types import AnyArray
+from argmetric._ground.validation import is_masked, is_missing, to_numpy
+
+
+class _ComplexError(ValueError):
+    def __init__(self) -> None:
+        super().__init__("Complex data not supported: X is complex; pass X.real")
+
+
+def check_features(X: Any) -> None:
+    """Refuse features that scikit-learn would fail on, or read in another way."""
+    check_structure(X, "X")
+    _refuse_masked(X)
+    # A lazy frame, which has no shape, would read its source to tell its types
+    is_frame = hasattr(X, "shape") and hasattr(X, "columns")
+    columns = getattr(X, "dtypes", ()) if is_frame else ()
+    types = [getattr(X, "dtype", None), *columns]
+    if not isinstance(X, list | tuple) and np.dtype(object) not in types:
+        return
+    try:
+        cells = np.asarray(X, dtype=object)
+        kinds = set(map(type, cells.ravel()))
+        if any(issubclass(kind, complex | np.complexfloating) for kind in kinds):
+            raise _ComplexError  # numpy would drop a part of them
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            cells.astype(np.float64)
+    except _ComplexError:
+        raise
+    except (TypeError, ValueError):  # text, say, which some estimators take
+        _refuse_signalling_nan(cells)
+    except OverflowError:
+        huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
+        raise ValueError(
+            f"X has a whole number at {_place(X, next(huge))} that is beyond all "
+            f"floats, about {sys.float_info.max:.2g}; divide it by a constant first"
+        ) from None
+
+
+@contextmanager
+def explained(X: Any, y: Any = None, *, model: bool = False) -> Iterator[None]:
+    """Check features, and say what is wrong with those that the block refuses.
+
+    Checks of scikit-learn name no row. They pass what is right at once; X is looked
+    through when they refuse it. With `model` the block is that of a model of the user's
+    own, which may well take text.
+    """
+    check_features(X)
+    if not model and getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise TypeError("X holds dates or times; pass numbers, such as days since 2000")
+    try:
+        yield
+    except (TypeError, ValueError, IndexError) as error:
+        _explain(X, y, text=model)
+        if not model:
+            raise
+        words = str(error).partition("\n")[0]
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"the model cannot take X: {words}") from error
+
+
+def _explain(X: Any, y: Any, *, text: bool) -> None:
+    """Raise the error that says what is wrong with X, if something is."""
+    if is_sparse(X):
+        _refuse_shape(X.shape, y)
+        matrix = X if X.format in ("csr", "csc") else X.tocsr()
+        infinite = matrix.dtype.kind == "f" and ~np.isfinite(matrix.data)
+        for entry in np.flatnonzero(infinite)[:1].tolist():
+            where = entry_place(matrix, entry)
+            raise ValueError(_not_finite(matrix.data[entry], where))
+        return
+    array = to_numpy(X, "X", "a matrix of numbers")
+    if text and array.dtype.kind in "OUST":
+        return
+    _refuse_shape(array.shape, y)
+    if array.dtype.kind == "c":
+        raise _ComplexError
+    if array.dtype.kind in "OUST":
+        _refuse_words(X, array)
+    elif array.dtype.kind == "f":
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if wrong.size:
+            at = np.unravel_index(int(wrong[0]), array.shape)
+            raise ValueError(_not_finite(array[at], _place(X, at)))
+
+
+def _refuse_shape(shape: tuple[int, ...], y: Any) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must be a matrix with a row for each item, not of shape {shape}. "
+            "Reshape your data: X.reshape(-1, 1) if it is one feature, "
+            "X.reshape(1, -1) if it is one row"
+        )
+    if shape[1] == 0:
+        raise ValueError(
+            f"X has no columns: 0 feature(s) (shape={shape}) while a minimum of 1 is "
+            "required."
+        )
+    if shape[0] == 0:
+        raise ValueError("X has no rows: one or more are needed")
+    rows = None if y is None else np.shape(y)[:1]
+    if rows and rows[0] != shape[0]:
+        raise ValueError(f"X has {shape[0]} rows but y has {rows[0]}")
+
+
+def _refuse_words(X: Any, array: AnyArray) -> None:
+    """Refuse the first cell that is no number and spells none."""
+    for at, value in np.ndenumerate(array):  # only after an error, to name the culprit
+        if is_missing(value):
+            raise ValueError(_not_finite(np.nan, _place(X, at)))
+        try:
+            number = float(value)
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            value = value.item() if isinstance(value, np.generic) else value
+            raise kind(
+                f"X is not a number at {_place(X, at)}: {shown(value)}; each cell of "
+                "this argument must be a number, or a string that spells a number"
+            ) from None
+        if not np.isfinite(number):
+            raise ValueError(_not_finite(number, _place(X, at)))
+
+
+def _not_finite(value: Any, where: str) -> str:
+    if np.isnan(value):
+        return f"X has NaN at {where}; drop or fill it first"
+    return f"X is {value} at {where}: finite numbers are needed"
+
+
+def _refuse_masked(X: Any) -> None:
+    """Refuse masked values, in an array or in a list of rows."""
+    if "numpy.ma" not in sys.modules:
+        return
+    at: tuple[int, ...] | None = None
+    if is_masked(X):
+        at = _first_masked(X)
+    elif isinstance(X, list | tuple):
+        masked = [i for i, row in enumerate(X) if is_masked(row)]
+        found = ((i, _first_masked(X[i])) for i in masked)
+        at = next(((i, *place) for i, place in found if place is not None), None)
+    if at is not None:
+        raise ValueError(f"X is masked at {_place(X, at)}; drop or fill it first")
+
+
+def _first_masked(values: Any) -> tuple[int, ...] | None:
+    wrong = np.argwhere(np.ma.getmaskarray(values))
+    return tuple(wrong[0].tolist()) if len(wrong) else None
+
+
+def _refuse_signalling_nan(cells: AnyArray) -> None:
+    """Refuse the nan of Decimal that raises an error when it is compared."""
+    try:
+        np.not_equal(cells, cells)
+    except ArithmeticError:
+        raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
+    except (TypeError, ValueError):
+        pass  # NA of pandas has no truth value either, but some estimators take it
+
+
+def _place(X: Any, at: tuple[Any, ...]) -> str:
+    """A cell in words; the column by its name where it has one."""
+    if not at:
+        return "its only cell"
+    row, *rest = at
+    names = column_names(X) if len(rest) == 1 else None
+    columns = [shown(names[rest[0]])] if names is not None else list(map(str, rest))
+    return ", column ".join([f"row {row}", *columns])

@@ -1,0 +1,267 @@
+"""Which rows belong together: ids of any kind, checked and counted off once."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.types import AnyArray, Booleans, Integers
+from argmetric._ground.validation import check_length, is_missing, to_numpy
+
+# Ids of these types are neither missing nor unhashable.
+_PLAIN_IDS = frozenset({str, bytes, int, bool})
+FEW_IDS = 4096  # so many are sorted, without loading numba
+MANY_ROWS = 1 << 21  # so many pay for loading numba; the numbers are the same
+MANY_GROUPS = 1 << 14  # from here on rows are brought into bins of groups first
+BINS = 1 << 10  # at most: more would leave the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups that were checked where they came in, and are not coded again."""
+
+    # for each row the number of its group, in the order of first appearance
+    codes: Integers
+    ids: AnyArray  # what the groups are called, in that order
+    # how many rows each has, where that is known and the rows do not lie in order
+    sizes: Integers | None = None
+
+    @property
+    def count(self) -> int:
+        return int(self.ids.size)
+
+    @cached_property
+    def _starts(self) -> Integers:
+        """First rows of the runs of one group."""
+        change = self.codes[1:] != self.codes[:-1]
+        return np.flatnonzero(np.concatenate([[self.codes.size > 0], change]))
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether the rows of every group lie behind each other."""
+        return self.sizes is None and self._starts.size == self.count
+
+    @cached_property
+    def indptr(self) -> Integers:
+        """Where each group begins when the groups lie behind each other."""
+        if self._in_order:
+            return np.append(self._starts, self.codes.size)
+        sizes = self.sizes
+        if sizes is None:
+            sizes = np.bincount(self.codes, minlength=self.count)
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @cached_property
+    def rows(self) -> Integers | None:
+        """Row numbers of the groups, one group behind the other; None: as they lie."""
+        if self._in_order:
+            return None
+        return rows_by_group(self.codes, self.indptr)
+
+    def take(self, rows: Booleans | Integers) -> Groups:
+        """Some of the rows; groups without any are none."""
+        code, kept = factorize(self.codes[rows])
+        return Groups(code, self.ids[kept])
+
+
+def check_groups(
+    groups: Any, n: int, other: str = "p", name: str = "groups"
+) -> npt.NDArray[Any]:
+    """Group ids as an array: one per row, none missing, all hashable."""
+    values = _to_ids(groups, name)
+    if values.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {values.ndim}")
+    check_length(values, name, n, other)
+    missing = np.zeros(0, dtype=np.int64)
+    if values.dtype.kind in "fc":
+        missing = np.flatnonzero(np.isnan(values))
+    elif values.dtype.kind in "mM":
+        missing = np.flatnonzero(np.isnat(values))
+    elif values.dtype.kind == "O" and not _PLAIN_IDS.issuperset(map(type, values)):
+        for i, value in enumerate(values):
+            if is_missing(value):
+                missing = np.array([i])
+                break
+            try:
+                hash(value)
+            except TypeError:
+                raise TypeError(
+                    f"{name} has an id at row {i} that cannot be hashed: {value!r}"
+                ) from None
+    if missing.size:
+        raise ValueError(f"{name} has a missing value at row {missing[0]}")
+    if values.dtype.kind == "O":
+        _refuse_equal_ids(values, name)
+    return values
+
+
+def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
+    """Refuse 1 beside True or 1.0: they hash alike, and one group is not meant."""
+    if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
+        return
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        first = seen.setdefault(value, row)
+        kinds = {_kind_of_number(type(values[i])) for i in (first, row)}
+        if len(kinds) == 2:
+            raise ValueError(
+                f"{name} has {values[first]!r} at row {first} and {value!r} at row "
+                f"{row}: equal, but of different types; make them one type first, such "
+                "as text by astype(str)"
+            )
+
+
+def _kind_of_number(kind: type) -> str:
+    """Kind of truth value, whole number or fraction; empty for what is no number."""
+    if issubclass(kind, bool | np.bool_):
+        return "b"
+    if issubclass(kind, Integral):
+        return "i"
+    return "f" if issubclass(kind, Number) else ""
+
+
+def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
+    """Ids as they are: numpy would make text of 1 next to "1", and rows of tuples."""
+    if isinstance(groups, str | bytes):
+        raise TypeError(f"{name} must hold one id per row, not the text {groups!r}")
+    if not isinstance(groups, list | tuple):
+        values = to_numpy(groups, name)
+        return values.astype(object) if values.dtype.kind == "T" else values
+    types = set(map(type, groups))
+    if len(types) == 1:
+        kind = types.pop()
+        if kind in (int, float, bool) or issubclass(kind, np.generic):
+            values = np.asarray(groups)
+            if kind is not int or values.dtype.kind in "iu":  # beyond 64 bits: objects
+                return values
+        if kind is str:
+            values = np.asarray(groups)
+            if np.char.str_len(values).sum() == sum(map(len, groups)):
+                return values  # otherwise an id ends in NUL, which numpy drops
+    return np.fromiter(groups, dtype=object, count=len(groups))
+
+
+def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> Groups:
+    """Group ids of any kind, in any order, checked and numbered."""
+    if isinstance(groups, Groups):
+        check_length(groups.codes, name, n, other)
+        return groups
+    values = check_groups(groups, n, other, name)
+    if n == 0:
+        return Groups(np.zeros(0, dtype=np.int64), values)
+    # Loading a kernel takes a second: without one only many rows pay for it
+    few = FEW_IDS if "argmetric._ground.jit" in sys.modules else MANY_ROWS
+    if values.dtype.kind in "iu" and n > few:
+        low, high = int(values.min()), int(values.max())
+        if lie_close(low, high, n):
+            return _by_counting(values, low, high)
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    if 2 * starts.size > n:  # a copy of long texts would fill the memory
+        return Groups(*factorize(values))
+    code, ids = factorize(values[starts])
+    return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
+
+
+def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
+    """Row numbers of all groups, one behind the other: a counting sort (in bins)."""
+    from argmetric._ground.kernels import grouping
+
+    n, count = codes.size, indptr.size - 1
+    rows = np.empty(n, dtype=np.int64)
+    starts = indptr[:-1].copy()
+    if count < MANY_GROUPS:
+        grouping.group_rows(codes, starts, rows)
+        return rows
+    bits = (count // BINS).bit_length()
+    binned, binned_codes = np.empty((2, n), dtype=narrow_integers(n))
+    grouping.bin_rows(codes, bits, starts[:: 1 << bits].copy(), binned, binned_codes)
+    grouping.group_binned_rows(binned, binned_codes, starts, rows)
+    return rows
+
+
+def lie_close(low: int, high: int, n: int) -> bool:
+    """Whether a table of all whole numbers in their range is not too large."""
+    return high - low <= 4 * n + 1024
+
+
+def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """Codes and distinct values in the order of first appearance."""
+    whole = values.dtype.kind in "iu"
+    low, high = (int(values.min()), int(values.max())) if whole else (0, 0)
+    if whole and lie_close(low, high, values.size):  # a table beats a sort
+        slot = np.full(high - low + 1, -1, dtype=np.int64)
+        # Narrow integers overflow in the difference; 64 unsigned bits do not.
+        wide = values if values.dtype == np.uint64 else values.astype(np.int64)
+        offset = (wide - low).astype(np.int64)
+        slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
+        firsts = np.sort(slot[slot >= 0])
+        slot[offset[firsts]] = np.arange(firsts.size)
+        return slot[offset], values[firsts]
+    if values.dtype.kind == "O":
+        seen: dict[Any, int] = {}
+        code = np.empty(values.size, dtype=np.int64)
+        for i, value in enumerate(values):  # arbitrary objects can only be hashed
+            code[i] = seen.setdefault(value, len(seen))
+        return code, np.fromiter(seen, dtype=object, count=len(seen))
+    # Bytes that pad an extended float are of any value: these are sorted.
+    plain = values.dtype.kind in "iuUSmM" or values.dtype.char in "efd"
+    if values.size > FEW_IDS and plain:
+        return _by_hashing(values)
+    ids, first, code = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank[code], ids[order]
+
+
+def _by_counting(values: npt.NDArray[Any], low: int, high: int) -> Groups:
+    """Groups by many whole numbers that lie close, in one pass."""
+    from argmetric._ground.kernels import grouping
+
+    # Differences wrap around, so that 64 unsigned bits may be read as signed ones.
+    wide = values.view(np.int64) if values.dtype == np.uint64 else values
+    wide = np.ascontiguousarray(wide, dtype=np.int64)
+    size, narrow = high - low + 1, narrow_integers(values.size)
+    slots = np.full(size, -1, dtype=narrow)
+    firsts = np.empty(min(size, values.size), dtype=np.int64)
+    codes = np.empty(values.size, dtype=np.int64)
+    first = np.array(low, dtype=values.dtype).astype(np.int64)[()]
+    count, runs = grouping.number_close_ids(wide, first, slots, codes, firsts)
+    ids = values[firsts[:count]]
+    if runs == count:
+        return Groups(codes, ids)
+    counts = np.zeros(count, dtype=narrow)
+    grouping.count_codes(codes, counts)
+    return Groups(codes, ids, counts.astype(np.int64))
+
+
+def narrow_integers(n: int) -> type[np.signedinteger[Any]]:
+    """Integers that count n rows: tables of short ones stay in the cache."""
+    return np.int32 if n < 2**31 else np.int64
+
+
+def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """Number values of a fixed size that are equal where their bytes are."""
+    from argmetric._ground.kernels import grouping
+
+    plain = np.ascontiguousarray(values)
+    if plain.dtype.kind == "f":
+        plain = plain + 0.0  # of the two zeros one
+    if plain.dtype.itemsize % 4:
+        plain = plain.astype(plain.dtype.kind + str(-(-plain.dtype.itemsize // 4) * 4))
+    words = plain.view(np.uint32).reshape(values.size, -1)
+    codes = np.empty(values.size, dtype=np.int64)
+    room, count = FEW_IDS, -1
+    while count < 0:  # few ids stay in the cache; too many are soon known to be
+        room *= 8
+        slots = np.full(2 * room, -1, dtype=np.int64)
+        keys = np.empty((min(room, values.size), words.shape[1]), dtype=np.uint32)
+        firsts = np.empty(keys.shape[0], dtype=np.int64)
+        count = grouping.number_ids(words, slots, keys, codes, firsts)
+    return codes, values[firsts[:count]]

@@ -1,0 +1,77 @@
+"""The law of the number of positives among independent labels, for all kernels.
+
+A law lies in an array from PAD on, with PAD zeros before and behind it: its first entry
+is the chance of `low` positives. Chances at both ends that are not above the tolerance
+are trimmed, and their mass is added up.
+"""
+
+from __future__ import annotations
+
+import math
+
+from argmetric._ground.jit import borrowing, inner
+
+PAD = 2
+
+
+@borrowing
+def law_room(variance, most):
+    """Places that a law of this variance, of at most so many labels, can need."""
+    return min(most + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+
+
+@borrowing
+def add_labels(p, q, first, last, tolerance, low, length, law, spare):
+    """Add labels first…last-1 to a law in place, two at a time.
+
+    With chances p and q = 1-p of two labels, P(a) = q·q'·P(a) + (q·p' + p·q')·P(a-1)
+    + p·p'·P(a-2). Returns low, length and the mass that was trimmed.
+    """
+    start, source, target, lost = PAD, law, spare, 0.0
+    i = first
+    while i < last:
+        step = min(2, last - i)
+        if step == 2:
+            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
+            one = q[i] * p[i + 1] + p[i] * q[i + 1]
+        else:
+            none, one, both = q[i], p[i], 0.0
+        i += step
+        old = source[start - PAD : start + length + step]
+        new = target[PAD : PAD + length + step]
+        for a in range(new.shape[0]):
+            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
+        length += step
+        start = PAD
+        while length > 1 and target[start + length - 1] <= tolerance:
+            length -= 1
+            lost += target[start + length]
+        while length > 1 and target[start] <= tolerance:
+            lost += target[start]
+            start += 1
+            length -= 1
+            low += 1
+        target[start - 1] = target[start - 2] = 0.0
+        target[start + length] = target[start + length + 1] = 0.0
+        source, target = target, source
+    if first < last:
+        for a in range(length):
+            law[PAD + a] = source[start + a]
+        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+    return low, length, lost
+
+
+@inner
+def no_labels(law):
+    """Make it the law of no labels, which is 0 for certain; its low and length."""
+    for a in range(2 * PAD + 1):
+        law[a] = 0.0
+    law[PAD] = 1.0
+    return 0, 1
+
+
+@inner
+def copy_law(law, length, other):
+    """Copy a law with the zeros around it, in a loop, which compiles faster."""
+    for a in range(length + 2 * PAD):
+        other[a] = law[a]

@@ -1,0 +1,181 @@
+"""How labels are spelled in files, and what is said of labels that cannot be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from argmetric._ground.arguments import shown
+
+MOST_LISTED = 5  # labels that a message lists
+LONGEST = 40  # characters of one of them
+EVERY_ROW = "every row needs a label"
+
+Kind = Literal["missing", "unclear", "many", "one class", "absent"]
+# How the positive label is named by who reads the message, with or without a value.
+Naming = Callable[..., str]
+
+
+class LabelError(ValueError):
+    """Labels that cannot be used.
+
+    Attributes
+    ----------
+    kind : str
+        What is wrong, in a word.
+    problem : str
+        What is wrong, in full.
+    way_out : str
+        What to do about it.
+    """
+
+    def __init__(self, kind: Kind, problem: str, way_out: str) -> None:
+        super().__init__(kind, problem, way_out)  # what a pickle is made from
+        self.kind = kind
+        self.problem = problem
+        self.way_out = way_out
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.way_out}"
+
+
+def as_keyword(*value: Any) -> str:
+    """`pos_label` as a Python program passes it."""
+    return f"pos_label={shown(value[0])}" if value else "pos_label"
+
+
+def as_comparison(name: str) -> Naming:
+    """The positive label for who takes no `pos_label`: `y == label` in place of y."""
+    return lambda *value: f"{name} == {shown(value[0])}"
+
+
+def no_label(name: str, where: str) -> LabelError:
+    """A label is missing."""
+    return LabelError("missing", f"{name} has no label at {where}", EVERY_ROW)
+
+
+def unclear(found: Sequence[Any], name: str, naming: Naming = as_keyword) -> LabelError:
+    """Nothing says which of the labels is the positive one."""
+    ways = " or ".join(naming(label) for label in reversed(found))
+    problem = f"{name} holds {listed(found)}, not 0 and 1"
+    return LabelError("unclear", problem, f"pass {ways}{_if_scores(found)}")
+
+
+def too_many(
+    found: Sequence[Any], name: str, pos_label: Any = None, hint: str = ""
+) -> LabelError:
+    """There are more than two labels."""
+    one = found[-1] if pos_label is None else pos_label
+    sides = " and ".join(f"{part} == {shown(one)}" for part in name.split(" and "))
+    problem = f"{name} {_holds(name)} {listed(found)}{hint}; labels have two values"
+    way_out = f"pass {sides} for {shown(one)} against the rest"
+    if name.startswith("y_"):  # y_true and y_pred
+        way_out += ", or call argmetric.classes.evaluate for a score of all classes"
+    return LabelError("many", problem, f"{way_out}{_if_scores(found)}")
+
+
+def one_class(label: Any, name: str, rows: str = "label") -> LabelError:
+    """There is nothing to learn from."""
+    problem = f"{name} has one class only: every {rows} is {shown(label)}"
+    return LabelError("one class", problem, "rows of both classes are needed")
+
+
+def absent(
+    pos_label: Any, found: Sequence[Any], name: str, naming: Naming = as_keyword
+) -> LabelError:
+    """The positive label is none of those that are there."""
+    they, hold = ("they", "hold") if _holds(name) == "hold" else ("it", "holds")
+    problem = f"{name} never {hold} {shown(pos_label)}, which {naming()} names"
+    return LabelError("absent", problem, f"{they} {hold} {listed(found)}")
+
+
+def foreign(
+    label: Any, name: str, where: str, negative: Any, positive: Any
+) -> LabelError:
+    """A label is neither of two classes that are known already."""
+    problem = f"{name}, {where}: {neither(label, negative, positive)}"
+    return LabelError("many", problem, "labels have two values")
+
+
+def neither(label: Any, negative: Any, positive: Any) -> str:
+    """Of a label beside two classes that are known."""
+    return (
+        f"label {shown(label)} is neither {shown(positive)} (positive) nor "
+        f"{shown(negative)} (negative)"
+    )
+
+
+def listed(labels: Sequence[Any]) -> str:
+    """The first few labels."""
+    words = ", ".join(clipped(label) for label in labels[:MOST_LISTED])
+    more = len(labels) - MOST_LISTED
+    return f"{words} and {more} more values" if more > 0 else words
+
+
+def clipped(label: Any) -> str:
+    """One label, or its beginning."""
+    try:
+        text = repr(label)
+    except ValueError:  # an int of 5,000 digits
+        return shown(label)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _holds(name: str) -> str:
+    return "hold" if " and " in name else "holds"
+
+
+def _if_scores(found: Sequence[Any]) -> str:
+    if any(isinstance(label, float) for label in found):  # whole ones are int by now
+        return ", if these are labels and no scores"
+    return ""
+
+
+TRUTHS = {"true": True, "false": False}
+NO_LABEL = frozenset({"", "na", "nan", "null", "none"})
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A positive label as a command names it, in text; None where it names none."""
+
+    text: str | None
+
+
+def is_spelled_missing(value: Any) -> bool:
+    """Whether a label has not arrived, in any of the usual spellings."""
+    return str(value).strip().lower() in NO_LABEL
+
+
+def spelled_number(text: str) -> float | None:
+    """The finite number that text spells, None if it spells none."""
+    if "_" in text:  # 1_000 is a number to Python alone
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def spelled_label(value: Any) -> Any:
+    """The label that a value spells: a number or truth value for their text."""
+    if not isinstance(value, str):
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    text = value.strip()
+    if text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
+    number = spelled_number(text)
+    if number is None:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+def same_spelling(text: str, other: str) -> bool:
+    """Whether two texts are one label: "1", "+1" and "1.0" are."""
+    if text == other:
+        return True
+    number = spelled_number(text)
+    return number is not None and number == spelled_number(other)

@@ -1,0 +1,312 @@
+"""What counts as a label, and which of two classes is the positive one.
+
+The one answer for functions, estimators, streams and files. The verdict depends on the
+distinct labels alone (`classes_of`); every refusal has its words in `label_words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.label_words import (
+    Naming,
+    absent,
+    as_comparison,
+    as_keyword,
+    no_label,
+    one_class,
+    too_many,
+    unclear,
+)
+from argmetric._ground.sparse import is_sparse, to_dense
+from argmetric._ground.types import AnyArray, Booleans, Floats
+from argmetric._ground.validation import is_missing, place, to_numpy
+
+# Pairs whose second label is the positive one, whoever wrote them.
+USUAL_PAIRS = ((0, 1), (-1, 1))
+# What takes one label per row beside a matrix, by what the labels are called
+OF_SEVERAL_CLASSES = {
+    "y": "argmetric.classes.calibrate or argmetric.classes.check",
+    "labels": "argmetric.classes.forecast",
+}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The two classes; `negative` is None where only the positive one is there."""
+
+    negative: Any
+    positive: Any
+
+
+def usual_pair(found: Sequence[Any]) -> tuple[Any, Any] | None:
+    """The pair of labels that these are of, if they are 0/1, booleans or -1/1."""
+    if found and all(isinstance(label, bool) for label in found):
+        return False, True
+    for pair in USUAL_PAIRS:
+        if all(label in pair for label in found):
+            return pair
+    return None
+
+
+def classes_of(
+    found: Sequence[Any],
+    name: str,
+    pos_label: Any = None,
+    *,
+    both: bool = False,
+    where: Callable[[Any], str] | None = None,
+    naming: Naming = as_keyword,
+) -> Classes:
+    """The two classes that distinct labels stand for, or an error.
+
+    `both` must be there to learn from; else a batch may lack the one of `pos_label`.
+    `where` tells the place of a label, `naming` how messages name `pos_label`.
+    """
+    if pos_label is None:
+        if len(found) > 2:
+            raise too_many(found, name, hint=_odd_one(found, where))
+        if both and len(found) == 1:
+            raise one_class(found[0], name)
+        pair = usual_pair(found)
+        if pair is None:
+            raise unclear(found, name, naming)
+        return Classes(*pair)
+    if isinstance(pos_label, np.floating):  # a short one overflows beside a long label
+        pos_label = pos_label.item()
+    others = [label for label in found if label != pos_label]
+    is_there = len(others) < len(found)
+    if not is_there and (len(found) > 1 or _same_but_for_case(pos_label, found)):
+        raise absent(pos_label, found, name, naming)
+    if len(found) > 2:
+        raise too_many(found, name, pos_label)
+    if both and len(found) == 1:
+        raise one_class(found[0], name)
+    positive = next((label for label in found if label == pos_label), pos_label)
+    return Classes(others[0] if others else None, positive)
+
+
+def _odd_one(found: Sequence[Any], where: Callable[[Any], str] | None) -> str:
+    """Where the label stands that is beside 0 and 1."""
+    if where is None or not (0 in found and 1 in found):
+        return ""
+    odd = next(label for label in found if label not in (0, 1))
+    return f" ({shown(odd)} at {where(odd)})"
+
+
+def _same_but_for_case(pos_label: Any, found: Sequence[Any]) -> bool:
+    """Whether an absent label is rather a slip than a day without positives."""
+    return isinstance(pos_label, str) and any(
+        isinstance(label, str) and label.strip().lower() == pos_label.strip().lower()
+        for label in found
+    )
+
+
+_NEVER_MISSING = frozenset({str, bytes, int, bool})
+
+
+def label_array(values: Any, name: str = "y") -> AnyArray:
+    """Labels of any kind as an array; the absent cells of a sparse matrix are 0."""
+    if is_sparse(values):
+        return to_dense(values, name)
+    array = to_numpy(values, name, "an array of labels")
+    if array.dtype.kind in "US" and isinstance(values, list | tuple):
+        # numpy makes text of all for one, and "nan" of what is missing
+        array = np.array(values, dtype=object)
+    if array.dtype.kind == "O":
+        _refuse_unhashable(array, name)
+    return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _refuse_unhashable(array: AnyArray, name: str) -> None:
+    """Refuse lists, sets and dicts in the place of labels."""
+    flat = array.ravel()
+    if all(kind.__hash__ is not None for kind in set(map(type, flat))):
+        return
+    i = next(i for i, label in enumerate(flat) if type(label).__hash__ is None)
+    raise TypeError(f"{name} has no label at {place(i, array.shape)}: {shown(flat[i])}")
+
+
+def one_per_row(array: AnyArray, name: str) -> AnyArray:
+    """Labels of one dimension; a matrix is refused with the way out."""
+    if array.ndim == 1:
+        return array
+    is_column = array.shape == (array.size, 1)
+    way_out = f"; pass {name} as one column, such as {name}[:, 0]" * is_column
+    raise ValueError(
+        f"{name} must hold one label for each row, not be of shape {array.shape}"
+        f"{way_out}"
+    )
+
+
+def missing_labels(array: AnyArray) -> Booleans:
+    """Where there is no label: nan, None and their like."""
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    if array.dtype.kind == "O":
+        flat = array.ravel()
+        if not _NEVER_MISSING.issuperset(map(type, flat)):
+            gaps = [is_missing(label) for label in flat]
+            return np.array(gaps, dtype=bool).reshape(array.shape)
+    return np.zeros(array.shape, dtype=bool)
+
+
+def refuse_missing(array: AnyArray, name: str) -> None:
+    """Refuse NaN, None and their like, with the row."""
+    gaps = np.flatnonzero(missing_labels(array).ravel())
+    if gaps.size:
+        raise no_label(name, place(int(gaps[0]), array.shape))
+
+
+def plain_label(value: Any) -> Any:
+    """A label as Python's own value; a whole number as an int, where it is exact."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
+        return int(value)
+    return value
+
+
+def distinct(array: AnyArray) -> list[Any]:
+    """The distinct labels, plain, in their order where they have one."""
+    flat = array.ravel()
+    if flat.size == 0:
+        return []
+    if flat.dtype.kind in "biuf":
+        low, high = flat.min(), flat.max()
+        if ((flat == low) | (flat == high)).all():
+            return list(dict.fromkeys((plain_label(low), plain_label(high))))
+        return [plain_label(value) for value in np.unique(flat)]
+    found = {plain_label(value) for value in set(flat.tolist())}
+    try:
+        return sorted(found, key=lambda value: (type(value).__name__, value))
+    except TypeError:  # objects of the user's own
+        return list(dict.fromkeys(map(plain_label, flat.tolist())))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which rows are positive, and what the two classes are called."""
+
+    positive: Booleans
+    pos_label: Any
+    neg_label: Any
+
+
+def binary_labels(
+    y: Any,
+    pos_label: Any = None,
+    *,
+    name: str = "y",
+    both: bool = False,
+    shape: tuple[int, ...] | None = None,
+    other: str = "p",
+    naming: Naming = as_keyword,
+) -> Labels:
+    """Labels of two classes, of whatever kind, of the shape that `other` has."""
+    _check_pos_label(pos_label, {name: y})
+    array = _shaped(label_array(y, name), name, shape, other)
+    refuse_missing(array, name)
+    classes = classes_of(
+        distinct(array),
+        name,
+        pos_label,
+        both=both,
+        where=_first_place(array),
+        naming=naming,
+    )
+    positive = np.asarray(array == classes.positive, dtype=bool)
+    return Labels(positive, classes.positive, classes.negative)
+
+
+def clear_labels(
+    y: Any, name: str = "y", *, shape: tuple[int, ...] | None = None, other: str = "p"
+) -> Booleans:
+    """Which labels are positive, for who takes no `pos_label`: 0/1 and their like."""
+    naming = as_comparison(name)
+    return binary_labels(y, name=name, shape=shape, other=other, naming=naming).positive
+
+
+def read_together(
+    pos_label: Any = None,
+    *,
+    shape: tuple[int, ...] | None = None,
+    other: str = "p",
+    missing: str = "",
+    **labels: Any,
+) -> list[Floats]:
+    """Labels of several arrays by their names, `missing` the one that may have gaps.
+
+    With `pos_label` it is all arrays together that hold two labels: one of them may
+    well lack a class. Without, each is read for itself, 0/1 beside -1/1.
+    """
+    _check_pos_label(pos_label, labels)
+    arrays, gaps, seen = {}, {}, {}
+    for name, values in labels.items():
+        array = _shaped(label_array(values, name), name, shape, other)
+        if name != missing:
+            refuse_missing(array, name)
+        arrays[name], gaps[name] = array, missing_labels(array)
+        seen[name] = distinct(array[~gaps[name]])
+        if shape is None:
+            shape, other = array.shape, name
+    together = None
+    if pos_label is not None:
+        union = list(dict.fromkeys(label for found in seen.values() for label in found))
+        together = classes_of(union, " and ".join(labels), pos_label)
+    read = []
+    for name, array in arrays.items():
+        where = _first_place(array)
+        classes = together or classes_of(seen[name], name, where=where)
+        numbers = np.full(array.shape, np.nan)
+        there = ~gaps[name]
+        numbers[there] = array[there] == classes.positive
+        read.append(numbers)
+    return read
+
+
+def refuse_sparse_pos_label(pos_label: Any, **labels: Any) -> None:
+    """Refuse another positive label than the 1 of sparse matrices."""
+    sparse = [name for name, values in labels.items() if is_sparse(values)]
+    if sparse and pos_label is not None and pos_label != 1:
+        raise ValueError(
+            f"pos_label={shown(pos_label)} goes with dense labels: those of a sparse "
+            f"matrix such as {sparse[0]} are 0 and 1"
+        )
+
+
+def _check_pos_label(pos_label: Any, labels: dict[str, Any]) -> None:
+    if pos_label is not None:
+        check_label(pos_label)
+        if is_missing(pos_label):
+            raise TypeError(f"pos_label must be one label, not {shown(pos_label)}")
+        refuse_sparse_pos_label(pos_label, **labels)
+
+
+def _shaped(
+    array: AnyArray, name: str, shape: tuple[int, ...] | None, other: str
+) -> AnyArray:
+    if shape is not None and array.shape != shape:
+        hint = ""
+        if array.shape == shape[:1] and name in OF_SEVERAL_CLASSES:
+            verbs = OF_SEVERAL_CLASSES[name]
+            hint = f"; for one of several classes per row call {verbs}"
+        raise ValueError(
+            f"{name} has shape {array.shape} but {other} has shape {shape}{hint}"
+        )
+    return array
+
+
+def _first_place(array: AnyArray) -> Callable[[Any], str]:
+    def where(label: Any) -> str:
+        # numpy would drop the zeros that a text ends with
+        return place(array.ravel().tolist().index(label), array.shape)
+
+    return where

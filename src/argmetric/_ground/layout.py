@@ -1,0 +1,249 @@
+"""From what the user hands in to flat segments, and back to labels of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.arguments import shown
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.likely_slips import refuse_two_classes
+from argmetric._ground.sparse import check_structure, entry_place
+from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import (
+    check_choice,
+    check_scores,
+    is_sparse,
+    read_scores,
+    same_kind,
+)
+
+Average = Literal["groups", "pooled", "samples", "macro", "micro"]
+
+WHICH_AVERAGE = (
+    "groups need average='groups' or average='pooled'. With 'groups' the metric is "
+    "computed in each group and averaged, so every group counts the same and gets its "
+    "own cut; with 'pooled' all rows make one confusion matrix, as if there were no "
+    "groups"
+)
+
+
+class Layout(NamedTuple):
+    """Scores of all segments and how to give labels back."""
+
+    scores: Floats  # probabilities or logits, one per explicit item
+    # indptr, sizes: where each segment begins among `rows`, and how many members it has
+    indptr: Integers
+    sizes: Integers
+    # positions in `scores` of the segments' items; None: they lie in order
+    rows: Integers | None
+    ids: npt.NDArray[Any] | None  # names of the segments, where there is more than one
+    average: str | None  # how the segments are combined; None for a single vector
+    # from 0/1 per explicit item to labels of the kind of the input
+    restore: Callable[[npt.NDArray[Any]], Any]
+    # from an array in the shape of the input to its explicit items
+    select: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    shape: tuple[int, ...]  # shape of the input
+    # the groups that were given: who lays the same rows out again may pass them
+    coded: Groups | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.ids is None
+
+    @property
+    def largest(self) -> int:
+        """Members of the largest segment."""
+        return int(self.sizes[0] if self.single else self.sizes.max())
+
+    @property
+    def sparse(self) -> bool:
+        """Whether some members are implicit certain negatives."""
+        members = self.sizes[0] if self.single else self.sizes.sum()
+        return bool(members != self.scores.size)
+
+    def segment_rows(self, first: int, last: int) -> Integers:
+        """Positions of the items of segments first…last-1."""
+        start, stop = int(self.indptr[first]), int(self.indptr[last])
+        if self.rows is None:
+            return np.arange(start, stop)
+        return self.rows[start:stop]
+
+
+def lay_out(
+    p: Any,
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    logits: bool = False,
+    name: str = "p",
+) -> Layout:
+    """Check the input and lay it out in segments; messages call it by its name."""
+    if is_sparse(p):
+        return _sparse(p, groups, average, logits, name)
+    array = read_scores(p, name, logits=logits)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have one or two dimensions, not {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: there is nothing to decide")
+    if array.ndim == 2:
+        refuse_two_classes(array, name)
+        return _matrix(array, p, groups, average)
+    if groups is None:
+        if average is not None:
+            raise ValueError(
+                f"average={shown(average)} needs groups, or {name} as a matrix"
+            )
+        return _one(array, array.shape, None, same_kind(p))
+    if average is None:
+        raise ValueError(WHICH_AVERAGE)
+    check_choice(average, "average", ("groups", "pooled"))
+    coded = code_groups(groups, array.size, name)  # a wrong column is always an error
+    if average == "pooled":
+        return _one(array, array.shape, "pooled", same_kind(p), coded)
+    return Layout(
+        scores=array,
+        indptr=coded.indptr,
+        sizes=np.diff(coded.indptr),
+        rows=coded.rows,
+        ids=coded.ids,
+        average="groups",
+        restore=same_kind(p),
+        select=np.ravel,
+        shape=array.shape,
+        coded=coded,
+    )
+
+
+def _one(
+    scores: Floats,
+    shape: tuple[int, ...],
+    average: str | None,
+    restore: Callable[[npt.NDArray[Any]], Any],
+    coded: Groups | None = None,
+) -> Layout:
+    bounds, size = _whole(scores.size)
+    return Layout(
+        scores, bounds, size, None, None, average, restore, np.ravel, shape, coded
+    )
+
+
+@lru_cache(maxsize=256)  # services ask for the same sizes again
+def _whole(size: int) -> tuple[Integers, Integers]:
+    """Bounds and size of the one segment that all items are; nobody writes to them."""
+    return np.array([0, size]), np.array([size])
+
+
+def check_matrix_average(groups: Any, average: str | None) -> None:
+    if groups is not None:
+        raise ValueError(
+            "groups go with one column; for a matrix use "
+            "average='samples', 'macro' or 'micro'"
+        )
+    if average is None:
+        raise ValueError(
+            "a matrix needs average='samples' (mean over rows), "
+            "'macro' (mean over columns) or 'micro' (all cells together); for one of "
+            "several classes per row call argmetric.classes.decide or "
+            "argmetric.classes.forecast"
+        )
+    check_choice(average, "average", ("samples", "macro", "micro"))
+
+
+def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
+    check_matrix_average(groups, average)
+    shape, kind = array.shape, same_kind(p)
+    if average == "micro":
+        return _one(
+            array.ravel(), shape, "micro", lambda flat: kind(flat.reshape(shape))
+        )
+    by_row = average == "samples"
+    count, length = shape if by_row else shape[::-1]
+
+    def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(values if by_row else values.T).ravel()
+
+    def restore(flat: npt.NDArray[Any]) -> Any:
+        table = flat.reshape(count, length)
+        return kind(table if by_row else np.ascontiguousarray(table.T))
+
+    names = None if by_row else column_names(p)
+    ids = np.arange(count) if names is None else names
+    return Layout(
+        scores=select(array),
+        indptr=np.arange(count + 1) * length,
+        sizes=np.full(count, length),
+        rows=None,
+        ids=ids,
+        average=average,
+        restore=restore,
+        select=select,
+        shape=shape,
+    )
+
+
+def column_names(frame: Any) -> npt.NDArray[Any] | None:
+    """Names of the columns as they are, whatever their type; None without names."""
+    names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
+    if names is None:
+        names = getattr(frame, "columns", None)
+    if names is None:
+        return None
+    return np.fromiter(names, dtype=object, count=len(names))
+
+
+def _sparse(
+    p: Any, groups: Any, average: str | None, logits: bool, name: str
+) -> Layout:
+    check_matrix_average(groups, average)
+    if logits:
+        raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
+    if len(p.shape) != 2:
+        raise ValueError(
+            f"{name} is sparse with {len(p.shape)} dimension(s): pass a matrix, or "
+            f"{name}.toarray()"
+        )
+    check_structure(p, name)
+    matrix = p.tocsc() if average == "macro" else p.tocsr()
+    if matrix is p:
+        matrix = matrix.copy()
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    if 0 in matrix.shape:
+        raise ValueError(f"{name} is empty: there is nothing to decide")
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold numbers, not {matrix.dtype}")
+    scores = np.ascontiguousarray(matrix.data, dtype=np.float64)
+    scores = check_scores(
+        scores, name, logits=False, where=lambda entry: entry_place(matrix, entry)
+    )
+    wanted = p.format
+
+    def restore(flat: npt.NDArray[Any]) -> Any:
+        # A copy: zeros are removed in place, and `select` needs the entries of p.
+        parts = (flat, matrix.indices, matrix.indptr)
+        labels = type(matrix)(parts, shape=matrix.shape, copy=True)
+        labels.eliminate_zeros()
+        return labels.asformat(wanted)
+
+    def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        major = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
+        pair = (
+            (matrix.indices, major) if average == "macro" else (major, matrix.indices)
+        )
+        return np.asarray(values[pair])
+
+    if average == "micro":
+        bounds, size = np.array([0, scores.size]), np.array([np.prod(matrix.shape)])
+        ids = None
+    else:
+        bounds = matrix.indptr.astype(np.int64)
+        count = bounds.size - 1
+        size = np.full(count, np.prod(matrix.shape) // count)
+        ids = np.arange(count)
+    shape = tuple(int(length) for length in matrix.shape)
+    return Layout(scores, bounds, size, None, ids, average, restore, select, shape)

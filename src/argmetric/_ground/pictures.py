@@ -1,0 +1,196 @@
+"""Axes, pictures that several rooms draw, and displays in scikit-learn's way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from argmetric._ground.arguments import install
+from argmetric._ground.types import Floats, Integers
+
+DRAWN_POINTS = 4000
+MOST_BARS = 40  # names that have a bar each; more are a histogram
+
+
+@contextlib.contextmanager
+def drawing(
+    ax: Any, size: tuple[float, float] = (6.4, 3.8), **labels: Any
+) -> Iterator[Any]:
+    """The given axes or those of a new figure, then labelled as ``ax.set`` takes it."""
+    ax = new_axes(ax, size)
+    yield ax
+    ax.set(**labels)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend()
+
+
+def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
+    """The given axes, or those of a new figure with these options."""
+    if ax is not None:
+        if not hasattr(ax, "get_legend_handles_labels"):
+            raise TypeError(f"ax must be matplotlib Axes, not {type(ax).__name__}")
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"plots need matplotlib: {install('plot')}"
+        ) from error
+    return plt.subplots(figsize=size, layout="constrained", **options)[1]
+
+
+def adaptive_edges(values: Floats) -> Floats:
+    """Edges of 5 to 40 bins: the more of Sturges' rule and of widths 2·IQR/∛n."""
+    if not values.size:
+        return np.linspace(0.0, 1.0, 6)
+    low, high = float(values.min()), float(values.max())
+    if high - low < 1e-9:
+        return np.linspace(low - 0.05, high + 0.05, 6)
+    lower, upper = np.quantile(values, (0.25, 0.75))
+    width = max(2.0 * (upper - lower) / np.cbrt(values.size), (high - low) / 40)
+    count = max((high - low) / width, np.log2(values.size) + 1.0)
+    return np.linspace(low, high, int(np.clip(np.ceil(count), 5, 40)) + 1)
+
+
+def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
+    """Draw the law of a score with its mean and an interval."""
+    if not law.values.size:
+        ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
+        return None
+    # Bins over all but a thousandth of the law; few values have a bar each.
+    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
+    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
+    low, high = law.values[ends]
+    room = max(1e-3, 0.02 * (high - low))
+    edges = np.linspace(low - room, high + room, 61)
+    ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
+    label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
+    ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
+    ax.margins(y=0.35)  # room for the legend
+    return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
+
+
+def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
+    """Draw a map of probabilities over the diagonal."""
+    whole = (-0.02, 1.02)
+    labels = {"xlabel": "p as given", "ylabel": "p recalibrated"}
+    with drawing(ax, (4.4, 4.2), **labels, xlim=whole, ylim=whole) as ax:
+        p = np.linspace(0.0, 1.0, 1001)
+        ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="unchanged")
+        ax.plot(p, apply(p), color="C0", label=name)
+    return ax
+
+
+def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
+    """Draw a bar for each name, from top to bottom; of many a histogram."""
+    if len(names) > MOST_BARS:
+        values = values[np.isfinite(values)]
+        ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
+        return
+    places = range(len(names))
+    ax.barh(places, values, color="C0", alpha=0.8)
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+
+
+def draw_counts(ax: Any, counts: Mapping[str, int]) -> None:
+    """Draw tp, fp, fn and tn as a square: truth from top to bottom."""
+    square = np.array([[counts["tn"], counts["fp"]], [counts["fn"], counts["tp"]]])
+    share = square / np.maximum(square.sum(axis=1, keepdims=True), 1)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    for (truth, said), count in np.ndenumerate(square):
+        dark = share[truth, said] > 0.5
+        text = f"{count:,}\n{share[truth, said]:.1%}"
+        ax.text(said, truth, text, ha="center", va="center", color="wk"[not dark])
+    ax.set_xticks((0, 1), ("negative", "positive"))
+    ax.set_yticks((0, 1), ("negative", "positive"))
+
+
+def bars_size(count: int) -> tuple[float, float]:
+    """Of a figure with so many bars."""
+    return (6.4, 3.8) if count > MOST_BARS else (6.4, 1.6 + 0.24 * count)
+
+
+def draw_curve(
+    ax: Any, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
+) -> Any:
+    """Draw a curve over k so far that the best is in the left half with all marks."""
+    most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
+    k = thinned(most + 1, best)
+    (line,) = ax.plot(k, curve[k], color="C0", label=label)
+    for mark in marks:
+        ax.plot(mark.k, mark.value, mark.sign, color=mark.color, label=mark.label)
+    ax.set_xlim(-0.02 * most, 1.02 * most)
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    return line
+
+
+class Mark(NamedTuple):
+    """A point of a curve that has a name."""
+
+    k: int
+    value: float
+    label: str
+    sign: str = "o"
+    color: str = "C3"
+
+
+def reach(best: float, *others: float) -> float:
+    """How far a curve over k is worth drawing."""
+    return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
+
+
+def thinned(size: int, *kept: int) -> Integers:
+    """So many of the first whole numbers as a picture can show, some of them surely."""
+    if size <= DRAWN_POINTS:
+        return np.arange(size)
+    spread = np.linspace(0, size - 1, DRAWN_POINTS).astype(np.int64)
+    return np.unique([*spread, *kept])
+
+
+@dataclass(repr=False)
+class Display:
+    """What is drawn, by `_draw` of a class, and once it is drawn, where."""
+
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
+    line_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on given axes, or on those of a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Display
+            The display itself, with its artists as attributes.
+        """
+        with drawing(ax, self._size(), **self._labels()) as ax:
+            self.line_ = self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure."""
+        return 6.4, 3.8
+
+    def _labels(self) -> dict[str, Any]:
+        """What ``ax.set`` takes."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Any) -> Any:
+        """Draw, and return the line that people will want to style."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        state = "not drawn yet" if self.ax_ is None else "drawn"
+        return f"{type(self).__name__}({state})"

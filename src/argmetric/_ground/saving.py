@@ -1,0 +1,290 @@
+"""JSON files of people and machines of all kinds, and objects that are kept in them.
+
+JSON has no infinities and no nan: they are text, "inf", "-inf" and "nan".
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from argmetric._ground.arguments import check_path, shown
+from argmetric._ground.display import Result
+from argmetric._ground.label_words import spelled_number
+from argmetric._ground.whole_files import (
+    DataError,
+    FilePath,
+    read_whole,
+    replaced_whole,
+)
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether an encoding, by whichever of its names, is UTF-8."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+
+
+def decoded(data: bytes, encoding: str, name: str, otherwise: str) -> str:
+    """Text; what cannot be read is told with its line and byte, and what to do."""
+    if is_utf8(encoding):
+        refuse_other_encodings(data, name)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        byte = f"byte {error.start + 1:,} is 0x{data[error.start]:02X}"
+        raise DataError(
+            f"{name}, line {number}: not {encoding} text ({byte}); {otherwise}"
+        ) from None
+    except UnicodeError as error:  # UTF-16 and UTF-32 without the mark they begin with
+        raise DataError(f"{name}: not {encoding} text ({error}); {otherwise}") from None
+
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_NOT_FINITE = ("nan", "inf", "-inf")
+# Readers go down by recursion, and that of pyarrow to the end of the stack
+MAX_NESTING = 100
+_STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
+
+
+def refuse_other_encodings(
+    data: bytes, name: str, otherwise: str = "iconv -f UTF-16 -t UTF-8 converts it"
+) -> None:
+    """Refuse UTF-16 and bytes that are no text, where text in UTF-8 is expected."""
+    if data.startswith(_UTF16_MARKS):
+        raise DataError(f"{name} is UTF-16 text; {otherwise}")
+    if b"\0" in data[:4]:  # where two letters of UTF-16 would be
+        raise DataError(
+            f"{name} begins with zero bytes: it is UTF-16, or no text at all"
+        )
+    first, _, _ = data.partition(b"\n")
+    if b"\0" in first:
+        at = first.index(b"\0")
+        before = first[max(0, at - 20) : at].decode(errors="replace")
+        raise DataError(
+            f"{name}, line 1: a zero byte after {before!r} (byte {at + 1:,}); the file "
+            "is damaged, or no text: tr -d '\\000' removes such bytes"
+        )
+
+
+def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
+    """Whether JSON of so many objects is nested over `MAX_NESTING`, strings aside."""
+    if text.count(b"[") + text.count(b"{") < MAX_NESTING + n_objects:
+        return False
+    codes = np.frombuffer(_STRING.sub(b"", text), dtype=np.uint8)
+    opened = (codes == ord("[")) | (codes == ord("{"))
+    closed = (codes == ord("]")) | (codes == ord("}"))
+    depth = np.cumsum(opened.view(np.int8) - closed.view(np.int8), dtype=np.int64)
+    return bool(depth.max(initial=0) > MAX_NESTING)
+
+
+class _AmbiguousError(ValueError):
+    """JSON that can be read in more ways than one."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, of which Python would take the last of two equal keys."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _AmbiguousError(f"the key {shown(twice)} stands there twice")
+    return values
+
+
+def _within_floats(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _AmbiguousError(f"the number {text[:40]} is beyond all floats")
+    return value
+
+
+_OF_A_FILE: dict[str, Any] = {"object_pairs_hook": _once, "parse_float": _within_floats}
+
+
+def parsed(text: str | bytes, *, with_place: bool = False, rows: bool = False) -> Any:
+    """Parse JSON; a ValueError says in a few words what is wrong, and where.
+
+    A key that an object has twice, and a number beyond all floats, are refused; not in
+    `rows` of data, whose readers judge the columns that are used.
+    """
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if is_too_deep(data):
+        raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
+    try:
+        return json.loads(text, **({} if rows else _OF_A_FILE))
+    except (_AmbiguousError, UnicodeDecodeError):
+        raise
+    except json.JSONDecodeError as error:
+        place = f" (line {error.lineno}, column {error.colno})" if with_place else ""
+        raise ValueError(f"{error.msg}{place}") from None
+    except ValueError:  # of Python, which reads no number of more than 4,300 digits
+        raise ValueError("a number has thousands of digits") from None
+
+
+def save_json(path: FilePath, values: dict[str, Any]) -> None:
+    """Write plain values; a file that is there is replaced whole or not at all."""
+    text = json.dumps(values, indent=1, allow_nan=False, ensure_ascii=False)
+    with replaced_whole(path) as file:
+        file.write(f"{text}\n".encode())
+
+
+def load_json(path: FilePath, what: str) -> Any:
+    """Read plain values; a message names the file that is no whole `what`."""
+    path = check_path(path)
+    content = read_whole(path)
+    try:
+        return parsed(content.decode(), with_place=True)
+    except ValueError as error:
+        if content.strip() and not content.lstrip().startswith((b"{", b"[")):
+            raise ValueError(f"{path} is no {what}: it is not JSON") from None
+        cut = "" if isinstance(error, _AmbiguousError) else ", or was cut short"
+        raise ValueError(f"{path} is no {what}{cut}: {error}") from None
+
+
+def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
+    """What JSON holds: infinities as text, nan as `nan`, arrays as lists, `to_dict`."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
+        return nan if math.isnan(value) else str(float(value))
+    if isinstance(value, np.generic):
+        return plain(value.item(), name, nan)
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.kind
+        finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
+        return value.tolist() if finite else plain(value.tolist(), name, nan)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, list | tuple):
+        return [plain(item, name, nan) for item in value]
+    if isinstance(value, Mapping):
+        return {key: plain(item, name, nan) for key, item in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    kind = type(value).__name__
+    raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
+
+
+def restored(value: Any) -> Any:
+    """What `plain` made of numbers, text and tuples of them."""
+    if isinstance(value, list):
+        return tuple(map(restored, value))
+    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
+
+
+def refuse_spelled_numbers(value: Any, name: str) -> None:
+    """Refuse a number that a file holds as text: "0.5" for 0.5."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            refuse_spelled_numbers(one, name)
+    elif isinstance(value, str) and spelled_number(value) is not None:
+        raise ValueError(f"{name} has {value!r}, which is text: write {value}")
+
+
+def check_version(found: Any, newest: int, what: str, by: str = "") -> None:
+    """Refuse a format that is none, or that a newer argmetric (release `by`) wrote."""
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise ValueError(f"{what} has the odd format {found!r}")
+    if found > newest:
+        raise ValueError(
+            f"{what} has version {found} of its format: it was written by a newer "
+            f"argmetric{f' ({by})' if by else ''}, and this one reads up to version "
+            f"{newest}; update argmetric"
+        )
+
+
+Kept = TypeVar("Kept")
+
+
+class Saved(Result, Generic[Kept]):
+    """An object that is kept in a JSON file; every kind of it registers itself.
+
+    The class that names it in `_what` is the head of a family, and each class below it
+    with a `kind` of its own is one of its kinds. `fields` and `_from_plain` are a
+    kind's own; `_kind_of` is the family's. `_elsewhere` names the class of each kind
+    that a room above defines: it is loaded when a file holds that kind.
+    """
+
+    _nan: ClassVar[str | None] = "nan"
+    _what: ClassVar[str] = ""
+    _elsewhere: ClassVar[dict[str, str]] = {}
+    kind: ClassVar[str] = ""
+    _kinds: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "_what" in vars(cls):
+            cls._kinds = {}
+        if vars(cls).get("kind"):
+            cls._kinds[cls.kind] = cls
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Kept:
+        """One of this kind, from a dict whose kind and format were checked."""
+        raise NotImplementedError
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        """The kind that a dict names; refuse another thing, or a later format."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Kept:
+        """What `to_dict` described, of whichever kind it is.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` gave.
+        """
+        kind = cls._kind_of(values)
+        if kind in cls._elsewhere:
+            room, _, name = cls._elsewhere[kind].rpartition(".")
+            getattr(importlib.import_module(room), name)  # registers itself
+        if kind not in cls._kinds:
+            known = ", ".join(sorted({*cls._kinds, *cls._elsewhere}))
+            raise ValueError(f"no {cls._what} of the kind {kind!r}; known are {known}")
+        try:
+            return cls._kinds[kind]._from_plain(values)  # type: ignore[no-any-return]
+        except KeyError as error:
+            raise ValueError(f"a saved {cls._what} lacks {error}") from None
+        except RecursionError:
+            raise ValueError(f"a saved {cls._what} is nested too deeply") from None
+        except (TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            raise ValueError(f"a saved {cls._what} is damaged: {error}") from None
+
+    def save(self, path: FilePath) -> None:
+        """Write it to a JSON file, which is replaced whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        save_json(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: FilePath) -> Kept:
+        """Read what `save` wrote, of whichever kind it is.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        values = load_json(path, cls._what)
+        try:
+            return cls.from_dict(values)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None

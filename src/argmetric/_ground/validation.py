@@ -1,0 +1,344 @@
+"""Input is checked once, here, at the public edge."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.arguments import check_choice as check_choice
+from argmetric._ground.arguments import check_fraction as check_fraction
+from argmetric._ground.arguments import is_sized, shown
+from argmetric._ground.sparse import is_sparse as is_sparse
+from argmetric._ground.types import Floats
+
+# 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
+ROUNDING = 1e-6
+SUM_TOLERANCE = 1e-3  # by which a row of class probabilities may miss 1
+ONE_BITS = np.float64(1.0).view(np.uint64)
+PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
+MOST_APART = 1e100  # the heaviest row and the lightest; weights are squared
+VALUES_READ_BY_PYTHON = 32  # values that Python looks through while numpy would set out
+_NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
+
+
+def is_frame_like(values: object) -> bool:
+    """Whether this is a Series, DataFrame, Array or Table of another library."""
+    library = type(values).__module__.partition(".")[0]
+    return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
+
+
+def is_masked(values: object) -> bool:
+    """Whether this is a masked array; who has none has not loaded `numpy.ma`."""
+    return "numpy.ma" in sys.modules and np.ma.isMaskedArray(values)
+
+
+def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
+    """Values of a sequence, array, series or frame; masked ones are nan, or None."""
+    given = values
+    if is_masked(values):
+        values = _unmasked(values)
+    elif is_frame_like(values):
+        values = _frame_values(values, name, kind)
+    elif isinstance(values, list | tuple):
+        _refuse_matrices(values, name)
+        if "numpy.ma" in sys.modules:
+            values = _without_masks(values)
+    elif isinstance(values, bytearray):
+        raise TypeError(f"{name} must be {kind}, not bytearray")
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal lengths make no array
+        raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
+    except (TypeError, RuntimeError) as error:  # a tensor that is still being trained
+        raise TypeError(f"{name} makes no array: {error}") from None
+    if array.ndim == 0:
+        raise TypeError(_no_array(given, name, kind))
+    return array
+
+
+def _unmasked(values: Any) -> npt.NDArray[Any]:
+    if values.dtype.kind == "f":
+        return np.asarray(values.filled(np.nan))
+    array = np.asarray(values.data)
+    if np.ma.is_masked(values):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    return array
+
+
+def _without_masks(values: Any, depth: int = 2) -> Any:
+    """A list whose masked values are None, or nan in rows of floats."""
+    kinds = set(map(type, values))
+    odd = {np.ma.MaskedArray, type(np.ma.masked)} & kinds
+    rows = {list, tuple} & kinds if depth > 1 else set()
+    if not odd and not rows:
+        return values
+
+    def plain(one: Any) -> Any:
+        if one is np.ma.masked:
+            return None
+        if isinstance(one, np.ma.MaskedArray):
+            return _unmasked(one)
+        return _without_masks(one, depth - 1) if type(one) in rows else one
+
+    return [plain(one) for one in values]
+
+
+def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
+    library = type(values).__module__.partition(".")[0]
+    if library == "narwhals" and hasattr(values, "to_native"):
+        values = values.to_native()
+    if library == "pyarrow":
+        if hasattr(values, "columns") and hasattr(values, "num_columns"):
+            columns = [np.asarray(column) for column in values.columns]
+            return np.stack(columns, axis=1)
+        if hasattr(values, "to_numpy"):
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+    elif hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    raise TypeError(_no_array(values, name, kind))
+
+
+def _no_array(values: Any, name: str, kind: str) -> str:
+    """What is wrong with a value that is no array, and the way out."""
+    type_name = "None" if values is None else type(values).__name__
+    if isinstance(values, Mapping):
+        way_out = f"; pass list({name}.values())"
+    elif isinstance(values, Set) and not isinstance(values, MappingView):
+        way_out = ", which has no order; pass a list"
+    elif isinstance(values, Iterator | MappingView):
+        way_out = f"; pass list({name})"
+    elif hasattr(values, "collect"):
+        way_out = f"; pass {name}.collect()"
+    else:
+        way_out = ""
+    return f"{name} must be {kind}, not {type_name}{way_out}"
+
+
+def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
+    """Refuse what `predict_proba` of a model with several outputs gives."""
+    if values and all(isinstance(one, np.ndarray) and one.ndim == 2 for one in values):
+        way_out = "pass one matrix"
+        if all(one.shape[1] == 2 for one in values):
+            way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
+        raise ValueError(
+            f"{name} is a list of {len(values)} matrices, as predict_proba of a model "
+            f"with several outputs gives: {way_out}"
+        )
+
+
+def _uneven_row(rows: Any) -> str:
+    """The first row whose length is not that of row 0, in words."""
+    lengths = [len(row) if is_sized(row) else 1 for row in rows]
+    uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
+    if not uneven:
+        return "its rows have different lengths"
+    i = next((i for i, row in enumerate(rows) if is_missing(row)), uneven[0])
+    if is_missing(rows[i]):
+        return f"row {i} is missing or masked; drop or fill it first"
+    return f"row {i} has {lengths[i]} values but row 0 has {lengths[0]}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is None, nan, NaT or NA of whatever library."""
+    if value is None or (is_masked(value) and value is np.ma.masked):
+        return True
+    try:
+        return bool(value != value)
+    except ArithmeticError:  # a signalling nan compares with nothing
+        return True
+    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array
+        return type(value).__name__ == "NAType"
+
+
+def to_floats(values: Any, name: str) -> Floats:
+    """Values as 64-bit floats, nan where missing; text is refused with its place."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim:
+        return np.ascontiguousarray(values)  # the commonest case at once
+    if is_masked(values) and values.dtype.kind in "iub":
+        values = values.astype(np.float64)
+    array = to_numpy(values, name, "an array of numbers")
+    if array.dtype.kind in "fiub":
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind in "USc" and isinstance(values, list | tuple):
+        array = np.asarray(values, dtype=object)  # numpy makes text of all for one
+    flat = array.ravel()
+    result = np.empty(flat.size)
+    is_number = array.dtype.kind == "O"
+    for i, item in enumerate(flat):  # only for objects and text, to name the culprit
+        try:
+            if not is_number or isinstance(item, _NOT_A_NUMBER):
+                raise TypeError
+            result[i] = np.nan if is_missing(item) else float(item)
+        except (TypeError, ValueError, OverflowError):
+            plain = item.item() if isinstance(item, np.generic) else item
+            raise TypeError(
+                f"{name} is not a number at {place(i, array.shape)}: {shown(plain)}"
+            ) from None
+    return result.reshape(array.shape)
+
+
+def place(index: int, shape: tuple[int, ...], first: int = 0) -> str:
+    """A flat index in words; rows are counted from `first`."""
+    if len(shape) == 1:
+        return f"row {first + index}"
+    row, *rest = np.unravel_index(index, shape)
+    return ", column ".join([f"row {first + row}", *map(str, rest)])
+
+
+def check_scores(
+    values: Floats,
+    name: str,
+    *,
+    logits: bool,
+    hint: str = "looks like logits: pass logits=True",
+    where: Callable[[int], str] | None = None,
+    first: int = 0,
+) -> Floats:
+    """Scores without NaN; probabilities within [0, 1], where rounding is cut off.
+
+    `hint` says what to do with values that are log-odds, and `where` the place of the
+    value with a number, if that is not its row, counted from `first`.
+    """
+    if values.size == 0:
+        return values
+    few = values.ravel().tolist() if values.size <= VALUES_READ_BY_PYTHON else None
+    plain = few is None and not logits and values.dtype == np.float64
+    # As whole numbers the bits of NaN and of negative floats are above those of 1
+    if plain and values.view(np.uint64).max() <= ONE_BITS:
+        return values
+    if few is not None and not math.isnan(sum(few)):
+        low, high = min(few), max(few)
+    else:
+        low, high = float(values.min()), float(values.max())
+    if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
+        return values
+    if where is None:
+
+        def where(index: int) -> str:
+            return place(index, values.shape, first)
+
+    if math.isnan(low):
+        index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
+        raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
+        return np.clip(values, 0.0, 1.0)
+    flat = values.ravel()
+    index = int(np.flatnonzero((flat < -ROUNDING) | (flat > 1.0 + ROUNDING))[0])
+    raise ValueError(
+        f"{name} is {flat[index]:.7g} at {where(index)}, outside of [0, 1] "
+        f"(range seen: {low:g} to {high:g}); {_advice(low, high, hint)}"
+    )
+
+
+def _advice(low: float, high: float, hint: str) -> str:
+    """What the values may be, on strong evidence alone."""
+    if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
+        return hint
+    if low >= 0.0 and PERCENT <= high <= 100.0:
+        return "looks like percentages: divide by 100"
+    return "probabilities are needed"
+
+
+def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") -> None:
+    """Refuse unequal lengths."""
+    if values.shape[:1] != (n,):
+        rows = values.shape[0] if values.ndim else 0
+        raise ValueError(f"{name} has {rows} rows but {other} has {n}")
+
+
+def check_weight(
+    sample_weight: Any, shape: tuple[int, ...], other: str = "p"
+) -> Floats | None:
+    """Weights of all cells, finite and not negative: one per row, or one per cell."""
+    if sample_weight is None:
+        return None
+    weight = to_floats(sample_weight, "sample_weight")
+    if weight.shape == shape[:1] and len(shape) == 2:
+        weight = np.repeat(weight, shape[1]).reshape(shape)
+    if weight.shape != shape:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape} but {other} has shape {shape}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    words = "finite and not negative"
+    largest = weight.max(initial=0.0)
+    if not wrong.size and largest > 0.0:
+        low = largest / MOST_APART
+        wrong = np.flatnonzero((weight > 0) & (weight < low) | (weight > MOST_APART))
+        words = f"at most {MOST_APART:g}, and so many times lighter than others"
+    if wrong.size:
+        row = int(wrong[0]) // (weight.size // weight.shape[0])
+        raise ValueError(
+            f"sample_weight is {weight.flat[wrong[0]]:g} at row {row}; weights are "
+            f"{words}"
+        )
+    # Their squares must not vanish. They stay far below 1, and count no rows
+    small = 0.0 < largest < 1 / MOST_APART
+    return np.ldexp(weight, -150 - math.frexp(largest)[1]) if small else weight
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Scores that were checked where they came in, and are not checked again."""
+
+    values: Floats  # finite; between 0 and 1 unless they are log-odds
+    logits: bool = False  # whether they are
+    # whether nobody has to ask if they are labels, even where all are 0 or 1: a tree
+    # gave them, or they are a part of more rows
+    scale_is_known: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return np.asarray(self.values, dtype=dtype)
+
+
+def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats:
+    """Scores as `check_scores` leaves them, of whatever is given; checked once."""
+    if isinstance(values, Probabilities) and (logits or not values.logits):
+        return values.values
+    return check_scores(to_floats(values, name), name, logits=logits, **words)
+
+
+def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
+    """A function that gives an array the kind of the template: series, frame, array."""
+    if not is_frame_like(template):
+        return _unchanged
+    library = type(template).__module__.partition(".")[0]
+    module = sys.modules[library]
+
+    def convert(array: npt.NDArray[Any]) -> Any:
+        if library == "pyarrow":
+            if array.ndim == 2:
+                columns = [module.array(column) for column in array.T]
+                return module.table(columns, names=template.column_names)
+            if isinstance(template, module.ChunkedArray):
+                return module.chunked_array([array])
+            return module.array(array)
+        if library == "polars":
+            if array.ndim == 2:
+                return module.DataFrame(array, schema=template.columns, orient="row")
+            return module.Series("decision", array)
+        if not hasattr(template, "index"):  # an Index, or an array of pandas' own
+            return array
+        if array.ndim == 2:
+            return module.DataFrame(
+                array, index=template.index, columns=template.columns
+            )
+        return module.Series(array, index=template.index, name="decision")
+
+    return convert if library in {"pandas", "polars", "pyarrow"} else _unchanged
+
+
+def _unchanged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array

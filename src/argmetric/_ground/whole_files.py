@@ -1,0 +1,189 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import IO
+
+FilePath = str | os.PathLike[str]
+
+_unfinished: set[str] = set()  # temporary files and folders
+
+
+class DataError(ValueError):
+    """The data at hand cannot be used; the message says where and why."""
+
+
+@contextlib.contextmanager
+def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name when all went well; a pipe or device as it is."""
+    from argmetric._ground.arguments import (
+        check_path,  # with numpy, which help does without
+    )
+
+    path = check_path(path)
+    if is_special(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = os.path.realpath(path)  # a link stays a link
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        # Otherwise the error would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    import tempfile
+
+    mode = _mode_of(path)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
+    _unfinished.add(temporary)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    finally:
+        _unfinished.discard(temporary)
+    _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Let a failure of the system tell which file it is that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def written_whole(path: FilePath) -> Iterator[IO[bytes]]:
+    """As `replaced_whole`; where it fails, a DataError says which file and why."""
+    with writing(path), replaced_whole(path) as file:
+        yield file
+
+
+def remove_unfinished() -> None:
+    """Remove what was begun, where the process ends without clean-up code."""
+    for temporary in tuple(_unfinished):
+        if os.path.isdir(temporary):
+            remove_folder(temporary)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder, if there is one; who still writes into it finds it no more."""
+    import shutil
+    import uuid
+
+    aside = f"{path}.{uuid.uuid4().hex}.gone"
+    with unfinished(aside):
+        try:
+            os.rename(path, aside)
+        except OSError:
+            aside = path
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def unfinished(*paths: str) -> Iterator[None]:
+    """Within, files and folders go with a process that ends without clean-up code."""
+    _unfinished.update(paths)
+    try:
+        yield
+    finally:
+        _unfinished.difference_update(paths)
+
+
+@contextlib.contextmanager
+def held_alone(path: str, refusal: str) -> Iterator[None]:
+    """Hold a lock file meanwhile, or refuse; a process that was killed holds none."""
+    handle = _locked(path)
+    if handle is None:
+        raise DataError(refusal)
+    try:
+        with unfinished(path):
+            yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(handle)
+
+
+def _locked(path: str) -> int | None:
+    """Handle of a lock file that is ours until it is closed; None: another's."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(handle)
+        except OSError:
+            os.close(handle)
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        os.close(handle)  # the run before had removed it when we got hold of it
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_special(path: str) -> bool:
+    """Whether there is something under this name that is no file and no folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def read_whole(path: FilePath) -> bytes:
+    """All bytes of a file or a pipe; other devices than a terminal may never end."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+        if is_device and not file.isatty() and os.path.realpath(path) != os.devnull:
+            raise OSError(errno.ENODEV, "it is a device, not a file", os.fspath(path))
+        return file.read()
+
+
+def _mode_of(path: str) -> int:
+    """Return the permissions of the file that is replaced, or those of a new one."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    return stat.S_IMODE(status.st_mode)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name last; not every system can open a folder for this."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,1 +1,0 @@
-"""How results are shown, saved and summed up."""

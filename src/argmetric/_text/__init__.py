@@ -1,1 +1,0 @@
-"""Labelled text: corpora, taggers, parsers and summaries."""

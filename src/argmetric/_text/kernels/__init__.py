@@ -1,1 +1,0 @@
-"""Compiled loops of this room: plain arrays in, plain arrays out."""

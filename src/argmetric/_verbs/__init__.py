@@ -1,0 +1,1 @@
+"""The verbs for one label: decide, evaluate, tune, check."""

@@ -1,0 +1,331 @@
+"""Several sets of labels judged on the truth, and how sure their differences are."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate.calibrate import fold_numbers
+from argmetric._ground.groups import Groups, code_groups
+from argmetric._ground.layout import Layout
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import Probabilities
+from argmetric._verbs.decide import decide
+from argmetric._verbs.tune import Group, best_threshold, tune
+from argmetric.metrics import Metric
+
+MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
+MOST_CELLS = 1 << 23
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a new sample would draw: rows, or whole groups."""
+
+    unit: Integers | None  # number of the unit of every item; None: each is one
+    # number of the segment whose counts the item enters; None: one for all
+    segment: Integers | None
+    # n_units, n_segments: how many there are
+    n_units: int
+    n_segments: int
+    # whether every unit has a score of its own, and the mean of them counts
+    per_unit: bool
+
+
+def units_of(layout: Layout, groups: Any) -> Units:
+    """Units and segments for the average of a layout, per item of it."""
+    n = layout.scores.size
+    if len(layout.shape) == 2:
+        rows, columns = layout.shape
+        row = layout.select(np.repeat(np.arange(rows), columns).reshape(layout.shape))
+        column = None
+        if layout.average == "macro":
+            column = layout.select(np.tile(np.arange(columns), (rows, 1)))
+        count = columns if layout.average == "macro" else 1
+        return Units(row, column, rows, count, layout.average == "samples")
+    if groups is None:
+        return Units(None, None, n, 1, False)
+    coded = code_groups(groups, n)
+    return Units(coded.codes, None, coded.count, 1, layout.average == "groups")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sets of labels, the truth, and how they are judged; one entry per item."""
+
+    metric: Metric
+    units: Units
+    y: Booleans
+    labels: tuple[Booleans, ...]
+    weight: Floats | None
+
+    def added(self, code: Integers, mask: Booleans, size: int) -> Floats:
+        """Weight of the items of a mask, by code."""
+        values = mask.astype(np.float64) if self.weight is None else mask * self.weight
+        return np.bincount(code, values, size).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Scores of all sets of labels, and of the same labels on units drawn again."""
+
+    scores: Floats
+    samples: Floats
+
+    def error(self, i: int, j: int | None = None) -> float:
+        """Standard error of a score, or of the difference of two, which are paired."""
+        values = self.samples[:, i] - (0.0 if j is None else self.samples[:, j])
+        values = values[np.isfinite(values)]
+        return float(values.std(ddof=1)) if values.size > 1 else math.nan
+
+
+def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
+    """Scores of sets of labels, which stay fixed while units are drawn again."""
+    block, n_blocks = _blocks(case, rng)
+    sums = _scores if case.units.per_unit else _counts
+    table = sums(case, block, n_blocks)
+    drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), n_bootstrap)
+    again = np.tensordot(drawn.astype(np.float64), table, axes=1)
+    return Judged(_judged(case, table.sum(axis=0)[None])[0], _judged(case, again))
+
+
+def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
+    """Block of every unit: its own, or one of many that are dealt at random."""
+    units, columns = case.units, 2 * len(case.labels) + 2
+    most = max(32, min(MOST_BLOCKS, MOST_CELLS // (columns * units.n_segments)))
+    if units.n_units <= most:
+        return np.arange(units.n_units), units.n_units
+    block = rng.permutation(units.n_units)
+    block %= most
+    return block.astype(np.int16), most  # most is at most MOST_BLOCKS
+
+
+def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
+    """Positives and size, then hits and predictions: blocks × segments × columns."""
+    units, y = case.units, case.y
+    code = block if units.unit is None else block[units.unit]
+    if units.segment is not None:
+        code = code.astype(np.int64) * units.n_segments + units.segment
+    masks = [y, np.ones_like(y)]
+    for labels in case.labels:
+        masks += [labels & y, labels]
+    size = n_blocks * units.n_segments
+    table = np.stack([case.added(code, mask, size) for mask in masks], axis=-1)
+    return table.reshape(n_blocks, units.n_segments, len(masks))
+
+
+def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
+    """Sum and number of the defined scores of the units: blocks × 1 × columns."""
+    unit, count, y = case.units.unit, case.units.n_units, case.y
+    assert unit is not None
+    t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
+    columns = []
+    for labels in case.labels:
+        tp, k = (case.added(unit, mask, count) for mask in (labels & y, labels))
+        values = case.metric.value(tp, k, t, n)
+        defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
+        columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
+    table = np.stack([np.bincount(block, one, n_blocks) for one in columns], axis=-1)
+    return table[:, None, :].astype(np.float64, copy=False)
+
+
+def _judged(case: Case, table: Floats) -> Floats:
+    """Scores of all labels from sums over samples × segments × columns."""
+    cells = np.moveaxis(table, -1, 0)
+    if case.units.per_unit:
+        with np.errstate(invalid="ignore"):
+            return np.asarray((cells[::2] / cells[1::2])[:, :, 0].T)
+    t, n = cells[:2]
+    means = []
+    for tp, k in zip(cells[2::2], cells[3::2], strict=True):
+        values = case.metric.value(tp, k, t, n)
+        defined = ~np.isnan(values) & (n > 0)  # a segment of weight 0 is not there
+        with np.errstate(invalid="ignore"):
+            total = np.where(defined, values, 0.0).sum(axis=1)
+            means.append(total / defined.sum(axis=1))
+    return np.stack(means, axis=1)
+
+
+RouteName = Literal["recalibrate", "decide", "tune", "half", "weights", "most_probable"]
+# The first is best where nothing else is known; another one has to show it.
+ROUTES: tuple[RouteName, ...] = ("recalibrate", "decide", "tune", "half")
+TUNED: tuple[RouteName, ...] = ("tune", "weights")
+IN_WORDS: dict[RouteName, str] = {
+    "recalibrate": "decide, recalibrated",
+    "decide": "decide, as it stands",
+    "tune": "one tuned cut",
+    "half": "cut at 0.5",
+    "weights": "tuned weights",
+    "most_probable": "most probable class",
+}
+
+CLEARLY = 2.0  # standard errors
+RANKING_LOST = 0.005  # of the AUC, from which a map has destroyed some of the ranking
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way from scores to labels."""
+
+    # `decide` with recalibrated scores, or with the scores as they stand; a cut that
+    # was tuned; the cut at one half; of several classes, weights that were tuned, or
+    # the most probable class. What is fitted was fitted on other rows.
+    name: RouteName
+    # score, standard_error: what its labels score
+    score: float
+    standard_error: float
+    # gain, gain_standard_error: how much better that is than `decide` with the scores
+    # as they stand
+    gain: float
+    gain_standard_error: float
+
+    @property
+    def words(self) -> str:
+        return IN_WORDS[self.name]
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Labelled scores in the shape they were given in, and how they are judged."""
+
+    scores: Floats
+    y: Booleans
+    weight: Floats | None
+    groups: Groups | None
+    layout: Layout
+    metric: Metric
+    logits: bool
+    scale_is_known: bool
+
+    def folds(self, n_folds: int, seed: int | None) -> Integers:
+        """Number of the fold of every row: whole groups, and rows of a matrix, whole.
+
+        Rows of weight 0 are dealt too: they are judged by nothing.
+        """
+        if self.scores.ndim == 1:
+            return fold_numbers(self.y, n_folds, self.groups, seed)
+        rows, columns = self.scores.shape
+        row = np.repeat(np.arange(rows), columns)
+        return fold_numbers(self.y.ravel(), n_folds, row, seed)[::columns]
+
+    def checked(self, rows: Booleans | slice = slice(None)) -> Probabilities:
+        """Scores of some rows, which nobody has to check again."""
+        return Probabilities(self.scores[rows], self.logits, self.scale_is_known)
+
+    def options(self) -> dict[str, Any]:
+        """How `decide` lays these scores out."""
+        average = self.layout.average
+        return {"groups": self.groups, "average": average, "logits": self.logits}
+
+    def decided(self, **given: Any) -> RouteDecision:
+        """What `decide` makes of the scores."""
+        found = decide(self.checked(), self.metric, **self.options(), **given)
+        labels = self.layout.select(np.asarray(found.labels)) == 1
+        return RouteDecision(labels, found.labels, found.expected, found.threshold)
+
+
+class RouteDecision(NamedTuple):
+    """Labels of `decide`, item by item and as given, and what it expected of them."""
+
+    labels: Booleans
+    given: Any
+    expected: float
+    threshold: float | None
+
+
+def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
+    """Labels by cuts that were tuned on the other folds, item by item.
+
+    None where a label of a matrix has one class only and so no cut.
+    """
+    scores, average = problem.scores, problem.layout.average
+    labels = np.zeros(scores.shape, dtype=bool)
+    if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):
+        return None
+    # What is odd about the scores is said of all of them, not of every fold.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(int(folds.max()) + 1):
+            inside = folds == number
+            rows = ~inside
+            try:
+                if scores.ndim == 2:  # rules of matrices weigh rows, not cells
+                    given = problem.y[rows], problem.checked(rows), problem.metric
+                    how: Any = {"average": average, "n_bootstrap": 0, "cv": None}
+                    rule: Any = tune(*given, **how)
+                    labels[inside] = rule.applies(problem.checked(inside))
+                    continue
+                weight = None if problem.weight is None else problem.weight[rows]
+                group = None
+                if problem.groups is not None:
+                    some = problem.groups.take(rows)
+                    group = Group(some.codes, some.count, average != "pooled")
+                cut = best_threshold(
+                    problem.metric, scores[rows], problem.y[rows], weight, group
+                )
+                labels[inside] = scores[inside] >= cut
+            except ValueError:
+                return None
+    return problem.layout.select(labels)
+
+
+def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list[Route]:
+    """Scores of the routes, and what each gains over `decide` as it stands."""
+    base = names.index("decide")
+    return [
+        Route(
+            name,
+            float(judged.scores[i]),
+            judged.error(i),
+            sign * float(judged.scores[i] - judged.scores[base]),
+            judged.error(i, base),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def best_route(
+    judged: Judged,
+    names: tuple[RouteName, ...],
+    sign: float,
+    *,
+    mended: bool,
+    cuts: bool,
+) -> RouteName:
+    """The route to take.
+
+    On new rows nothing does measurably better than recalibrating, so that is the route
+    wherever it lowered the log-loss out of fold (`mended`). A tuned cut is advised only
+    where `cuts` are allowed, and where it did clearly better: with groups, whose rows
+    may depend on each other, or where the map lost some of the ranking.
+    """
+    best = names.index("recalibrate" if mended else "decide")
+    tuned = [one for one in TUNED if one in names]
+    if cuts and tuned:
+        tune, score = names.index(tuned[0]), sign * judged.scores
+        if score[tune] - score[best] > CLEARLY * judged.error(tune, best):
+            best = tune
+    return names[best]
+
+
+def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> bool:
+    """Whether maps that were fitted on other folds lower the AUC within the folds."""
+    lost = []
+    for number in range(int(folds.max()) + 1):
+        inside = folds == number
+        y = problem.y[inside]
+        if not y.any() or y.all():
+            continue
+        # AUC: the chance that a positive scores higher than a negative, ties one half
+        auc = []
+        for scores in (problem.scores[inside], mended[inside]):
+            negatives, own = np.sort(scores[~y]), scores[y]
+            below = np.searchsorted(negatives, own)
+            not_above = np.searchsorted(negatives, own, side="right")
+            auc.append(float((below + not_above).mean() / (2 * negatives.size)))
+        lost.append(auc[0] - auc[1])
+    return bool(lost) and float(np.mean(lost)) > RANKING_LOST

@@ -1,0 +1,309 @@
+"""The verdicts of a check, and the ways to decide that it compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._ground.discrete import dot
+from argmetric._ground.display import Field, Result, only_shown
+from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
+
+Verdict = Literal["yes", "no", "too few rows to say"]
+Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
+
+CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance
+SMALL_LOSS = 0.005  # share of the score up to which a loss is not named
+LARGE_LOSS = 0.05  # share of the score from which a loss matters
+FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
+SMALL_GAP = 0.015  # of forecast and actual score, error counted, that is no fault
+CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
+OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
+LOSSES = (  # attributes that only JSON has
+    *("loss", "loss_standard_error", "gap", "score_as_is", "score_recalibrated"),
+    *("score_standard_error", "expected", "expected_recalibrated"),
+)
+QUALITIES = {"ece": "ECE", "brier": "Brier score", "log_loss": "log-loss"}
+HOW = {
+    "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
+    "tune": "take the cut of tune(y, p)",
+    "half": "cut at 0.5",
+    "weights": "take the weights of tune(y, p)",
+    "most_probable": "take the most probable class",
+}
+FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
+    "recalibrate": "for its lower log-loss",
+    "tune": "as it does better than recalibrating",
+    "weights": "as it does better than recalibrating",
+}
+AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
+    "recalibrate": "the log-loss is higher",
+    "decide": "the log-loss is higher",
+    "tune": "on new rows a cut does no better",
+    "half": "on new rows a cut does no better",
+    "weights": "not clearly better",
+    "most_probable": "it does not aim at the metric",
+}
+
+
+def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
+    """The advice where labels are found by other means than these functions."""
+    how = HOW["recalibrate"]
+    words = {
+        how: recalibrate,
+        how.replace("decide", "forecast"): recalibrate,
+        HOW["tune"]: tune,
+    }
+    for function, other in words.items():
+        advice = tuple(line.replace(function, other) for line in advice)
+    return advice
+
+
+def judge_decisions(check: CheckedRoutes) -> tuple[Verdict, str]:
+    """Whether `p` as it stands is fit to decide with, and advice.
+
+    A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
+    sample that could hide a loss of 5 % of the score is too small to acquit.
+    """
+    loss, error, name = check.loss, check.loss_standard_error, check.metric.name
+    size = abs(check.score_as_is + loss)
+    figures = f"{loss:.4f} ± {error:.4f} of {name}"
+    if loss > max(CLEAR_ERRORS * error, SMALL_LOSS * size):
+        advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
+        return "no", advice
+    hidden = loss + CLEAR_ERRORS * error
+    if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= LARGE_LOSS * size:
+        return "too few rows to say", (
+            f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
+        )
+    if check.route == "decide":
+        return "yes", f"deciding with p as it stands is the advised way in {name}"
+    if loss <= 0.0:
+        return "yes", (
+            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.4f} ± {error:.4f} "
+            f"of {name}) and is advised {FOR[check.route]} only"
+        )
+    return "yes", f"another way would gain {figures}: {HOW[check.route]}"
+
+
+def marked(check: CheckedRoutes, route: Route) -> str:
+    """What the verdict says of a way: advised; why not, where it scored better."""
+    if route.name == check.route:
+        return "advised"
+    if not route.gain > check.loss:
+        return ""
+    if route.name == "decide" and check.fit_to_decide == "yes":
+        return f"as good here; {AGAINST['decide']}"
+    return f"not advised: {AGAINST[route.name]}"
+
+
+def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
+    """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
+
+    As it stands `p` counts as fit where nothing speaks against it and the gap between
+    forecast and actual score, its error included, is below 1.5 points: the interval of
+    a forecast knows nothing of errors of p, and on real models even small ones break
+    it. Recalibrated, the interval holds the uncertainty of the map: it is a "no" only
+    where the score of rows that the map has not seen leaves the 99 % interval.
+    """
+    how = HOW["recalibrate"].replace("decide", "forecast")
+    error = check.score_standard_error
+    said = (
+        f"as p stands, forecast {check.expected:.4f}, actual {check.score_as_is:.4f} "
+        f"(± {error:.4f})"
+    )
+    law = check.forecast
+    if law is None:
+        return "too few rows to say", "forecasts do not support weights of rows"
+    scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
+    consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
+    if consistent and abs(check.gap) + error <= SMALL_GAP * scale:
+        return "yes", said
+    low, high = check.error_interval
+    again = (
+        f"recalibrated, forecast {law.mean:.4f}, actual "
+        f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
+        f"{abs(low):.4f} below to {high:.4f} above the forecast"
+    )
+    held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
+    slack = 1e-9 * scale
+    if held[0] - slack <= check.score_recalibrated <= held[1] + slack:
+        return "recalibrated", f"{said}; {again}: {how}"
+    return "no", f"{said}; {again}, but it is further off on these rows already"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Scores of probabilities that know of no decision; lower is better."""
+
+    ece: float  # expected calibration error over bins of equal mass
+    brier: float  # mean of (p - y)²
+    # mean of -log of the probability of the true label; infinite where a row was
+    # certain and wrong
+    log_loss: float
+    # rows with p = 0 that were positive, or p = 1 that were not
+    n_certain_and_wrong: int
+
+
+class CheckedRoutes(Result):
+    """Ways to decide, their scores, and the verdicts that follow from them.
+
+    A check has these attributes, `notes`, the p-value of its probabilities, the number
+    `_n_rarer` of rows of the rarer kind, and says in `_rows` which rows these are.
+    """
+
+    route: RouteName
+    routes: tuple[Route, ...]
+    expected: float
+    expected_recalibrated: float
+    as_is: Quality
+    recalibrated: Quality
+    method: str
+    metric: Any
+    n: int
+    forecast: Any
+    p_value: Any  # chance of such probabilities if they were calibrated
+    _n_rarer: Any
+    _rows: Any
+
+    def _metric_fields(self) -> list[Field]:
+        raise NotImplementedError
+
+    def _line_fields(self) -> list[Field]:
+        return []
+
+    def _row_fields(self) -> list[Field]:
+        raise NotImplementedError
+
+    @property
+    def expected_error(self) -> float:
+        """Mean error to expect of a forecast for as many new rows, recalibrated."""
+        if self.forecast is None:
+            return math.nan
+        values, chances = self.forecast.values, self.forecast.probabilities
+        return dot(chances, np.abs(values - self.forecast.mean))
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """How far the score may come out below and above such a forecast, in 90 %."""
+        if self.forecast is None:
+            return math.nan, math.nan
+        low, high = self.forecast.interval
+        return low - self.forecast.mean, high - self.forecast.mean
+
+    @property
+    def fit_to_decide(self) -> Verdict:
+        """Whether `decide` loses little by believing `p`."""
+        return judge_decisions(self)[0]
+
+    @property
+    def fit_to_forecast(self) -> Promise:
+        """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
+        return judge_forecasts(self)[0]
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """Both verdicts in a sentence each, with what to do."""
+        return judge_decisions(self)[1], judge_forecasts(self)[1]
+
+    def _route(self, name: RouteName) -> Route:
+        return next(one for one in self.routes if one.name == name)
+
+    @property
+    def loss(self) -> float:
+        """What the advised route gains over `decide` with `p` as it stands."""
+        return self._route(self.route).gain
+
+    @property
+    def loss_standard_error(self) -> float:
+        """Standard error of the loss."""
+        return self._route(self.route).gain_standard_error
+
+    @property
+    def gap(self) -> float:
+        """What `p` promised for its decision, minus what that got."""
+        return self.expected - self.score_as_is
+
+    @property
+    def score_as_is(self) -> float:
+        """What `decide` scores with `p` as it stands."""
+        return self._route("decide").score
+
+    @property
+    def score_standard_error(self) -> float:
+        """Standard error of `score_as_is`."""
+        return self._route("decide").standard_error
+
+    @property
+    def recalibrated_standard_error(self) -> float:
+        """Standard error of `score_recalibrated`."""
+        return self._route("recalibrate").standard_error
+
+    @property
+    def score_recalibrated(self) -> float:
+        """What `decide` scores with `p` recalibrated out of fold."""
+        return self._route("recalibrate").score
+
+    @property
+    def realised(self) -> float:
+        """The score that labels decided with `p` as it stands got."""
+        return self.score_as_is
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error of `p` as it stands."""
+        return self.as_is.ece
+
+    @property
+    def brier(self) -> float:
+        """Brier score of `p` as it stands."""
+        return self.as_is.brier
+
+    @property
+    def log_loss(self) -> float:
+        """Log-loss of `p` as it stands."""
+        return self.as_is.log_loss
+
+    def fields(self) -> list[Field]:
+        verdicts = self.fit_to_decide, self.fit_to_forecast
+        decide, forecast = map("{}: {}".format, verdicts, self.advice)
+        routes = {one.name: vars(one).copy() for one in self.routes}
+        for one in routes.values():
+            del one["name"]
+        error = None
+        if self.forecast is not None:
+            reach = "from {:+.4f} to {:+.4f}".format(*self.error_interval)
+            error = f"{self.expected_error:.4f}, in 90 % {reach}"
+        return [
+            Field("fit_to_decide", verdicts[0], "decide with p?", decide),
+            Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
+            *self._keys("advice", "route"),
+            Field("routes", routes),
+            *self._metric_fields(),
+            *only_shown((one.words, self._route_line(one)) for one in self.routes),
+            Field("expected_error", self.expected_error, "forecast error", error),
+            *self._keys("error_interval", *LOSSES),
+            *self._line_fields(),
+            *self._keys("p_value", "ece", "brier", "log_loss"),
+            *(self._quality(name, words) for name, words in QUALITIES.items()),
+            self._field("method", "recalibrated by", "{}, out of fold"),
+            *self._row_fields(),
+            Field("notes", self._notes()),
+        ]
+
+    def _quality(self, name: str, words: str) -> Field:
+        before, after = getattr(self.as_is, name), getattr(self.recalibrated, name)
+        text = f"{before:.4f}, recalibrated {after:.4f}"
+        return Field(f"{name}_recalibrated", after, words, text)
+
+    def _route_line(self, route: Route) -> str:
+        means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        text, mark = f"{route.score:.4f}", marked(self, route)
+        if route.name in means:
+            text += f", expected {means[route.name]:.4f}"
+        if route.name != "decide":
+            text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+        return f"{text}, {mark}" if mark else text

@@ -1,0 +1,272 @@
+"""decide: which labels to hand in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._calibrate.applied import (
+    at_share,
+    calibration_note,
+    recalibrated,
+    remember_map,
+)
+from argmetric._calibrate.resolve import check_prior, resolve_reference
+from argmetric._expected import Tables
+from argmetric._ground.arguments import (
+    as_flags,
+    check_choice,
+    check_jobs,
+    is_tensor,
+    refuse_for_tensors,
+)
+from argmetric._ground.layout import Average, lay_out
+from argmetric._ground.likely_slips import warn_of_scale
+from argmetric._ground.segments import Method
+from argmetric._verbs.decide._one import decide_one
+from argmetric._verbs.decide._question import (
+    Question,
+    check_limits,
+    require_no_zeros_chosen,
+    require_ranking,
+)
+from argmetric._verbs.decide._result import Decision
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+
+
+class NeverDefinedError(ValueError):
+    """The metric is undefined on all rows; `decision` holds if they are some of many.
+
+    Other processes get it as a plain ValueError.
+    """
+
+    def __init__(self, metric: Metric, decision: Decision) -> None:
+        super().__init__(_never_defined(metric))
+        self.decision = decision
+
+    def __reduce__(self) -> tuple[type[ValueError], tuple[Any, ...]]:
+        return ValueError, self.args
+
+
+def refuse_never_defined(expected: float, metric: Metric) -> None:
+    if math.isnan(expected):
+        raise ValueError(_never_defined(metric))
+
+
+def _never_defined(metric: Metric) -> str:
+    return (
+        f"{metric.name} is undefined for every number of positives that is allowed "
+        "here; zero_division=0 or 1 gives it a value"
+    )
+
+
+def decide(
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    confidence: float | None = None,
+    cost: Any = None,
+    max_cost: float | None = None,
+    prior: float | Literal["estimate"] | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    method: Method = "auto",
+    check: bool = True,
+    n_jobs: int | None = None,
+) -> Decision:
+    """Choose the labels with the highest expected metric.
+
+    The labels are assumed to be independent with the given probabilities. The expected
+    metric is computed exactly for every number k of predicted positives, 0 included,
+    and the best k is taken; of equally good ones the smallest.
+
+    Parameters
+    ----------
+    p : array-like
+        Probability of the positive class: one per row (list, array, series), or a
+        matrix (array, frame, sparse) with one column per label. An absent cell of a
+        sparse matrix is p = 0 and is never chosen. For a tensor (of torch, say) the
+        result is a `tensors.TensorDecision` on the device of the tensor.
+    metric : str, Metric or callable, default="f1"
+        A name, an instance, or a function of (tp, k, t, n): true positives, predicted
+        positives, actual positives, size.
+    groups : array-like, optional
+        Group of each row (order, query, document), of any kind and in any order.
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+        With groups: the mean over groups, or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
+        out: the expectation is over the outcomes in which the metric is defined.
+    min_positives, max_positives : int, optional
+        Bounds on the number of predicted positives, in each segment.
+    min_precision, min_recall : float, optional
+        Lower limits for the expected precision (an empty prediction meets it) and for
+        the expected recall given that there is a positive, in each segment.
+    cost : array-like, optional
+        The cost of each row that is predicted positive, such as its tokens; goes with
+        `max_cost`.
+    max_cost : float, optional
+        The largest total cost of the predicted positives, in each segment. The labels
+        are the best ones within it for segments of up to 12 rows, or where only a few
+        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
+        may have 2,000 rows, or 500 where the metric is not linear in the true
+        positives; for those metrics, such as "jaccard", the bound is wide.
+    confidence : float, optional
+        The limits hold for new rows with this probability, and not in expectation: the
+        rows of `reference` prove a threshold, and the result has the promise as
+        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
+    prior : float or "estimate", optional
+        The current share of positives: one constant is added to all log-odds so that
+        the mean of p equals it. "estimate" estimates the share by comparing the scores
+        with those of `reference`; the result has it as `share`. The estimate assumes
+        that each class still has the scores it had in the reference. Without `prior` a
+        warning and a note say if the scores moved.
+    logits : bool, default=False
+        Whether `p` holds log-odds instead of probabilities.
+    calibrator : Calibrator or callable, optional
+        Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
+        of p, or an object with a method `apply`. `threshold` then refers to calibrated
+        p, and `threshold_raw` to `p` as given.
+    reference : pair (y, p), or `Rule.reference`, optional
+        Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
+        and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
+    method : {"auto", "windows", "reference"}, default="auto"
+        The near-linear algorithms; windowed sums with a rigorous error bound; or the
+        published quadratic and cubic algorithms, for study.
+    check : bool, default=True
+        Refuse a metric for which the best decision need not be a top-k set.
+    n_jobs : int, optional
+        Threads for groups: None is 1, -1 all cores. Results do not depend on it.
+
+    Returns
+    -------
+    Decision
+
+    See Also
+    --------
+    argmetric.classes.decide : One of several classes for each row.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> d = am.decide([0.9, 0.45, 0.4, 0.1])
+    >>> d.labels
+    array([1, 1, 1, 0])
+    >>> round(d.expected, 3)
+    0.69
+
+    Per group, where the right answer may be "none":
+
+    >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
+    ...               average="groups", zero_division=1.0)
+    >>> d.labels
+    array([1, 0, 0, 0])
+    """
+    if cost is not None and max_cost is None:
+        raise ValueError(
+            "cost needs max_cost, the budget of each segment; a matrix of the costs of "
+            "classes goes with argmetric.classes.decide"
+        )
+    if type(p) is not np.ndarray and is_tensor(p):
+        refuse_for_tensors(
+            prior=prior is not None,
+            calibrator=calibrator is not None,
+            reference=reference is not None,
+            method=method != "auto",
+            check=check is not True,
+            n_jobs=n_jobs is not None,
+        )
+        from argmetric.tensors import decide as decide_tensors
+
+        return decide_tensors(  # type: ignore[return-value]
+            p,
+            metric,
+            groups=groups,
+            average=average,
+            zero_division=zero_division,
+            min_positives=min_positives,
+            max_positives=max_positives,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            logits=logits,
+        )
+    metric = get_metric(metric, zero_division=zero_division)
+    check_choice(method, "method", ("auto", "windows", "reference"))
+    logits, check = as_flags(logits=logits, check=check)
+    n_threads = check_jobs(n_jobs)
+    limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
+    if prior is not None:
+        prior = check_prior(prior, with_reference=reference is not None)
+    fitted = resolve_reference(calibrator, reference, logits=logits)
+    n, sparse = layout.largest, layout.sparse
+    raw = None
+    if fitted.calibrator is None:
+        warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
+    guarantee = None
+    if confidence is not None:
+        from argmetric._verbs.decide._certified import certified_limits
+
+        floors = {"min_precision": min_precision, "min_recall": min_recall}
+        guarantee, limits = certified_limits(
+            confidence, fitted, layout, metric, prior, max_positives, floors
+        )
+    found, share, moved = at_share(prior, fitted, layout, logits=logits)
+    if found is not None:
+        raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
+    require_defined(metric, n)
+    if check:
+        require_ranking(metric, layout.sizes)
+        if sparse:
+            require_no_zeros_chosen(metric, n)
+    asked = {
+        "p": p,
+        "groups": groups,
+        "average": average,
+        "logits": logits,
+        "calibrator": found,
+        "reference": reference,
+        "limits": {
+            "min_positives": min_positives,
+            "max_positives": max_positives,
+            "min_precision": min_precision,
+            "min_recall": min_recall,
+        },
+    }
+    tables = Tables(metric)
+    question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
+    if layout.ids is None:
+        decision = decide_one(question)
+    else:
+        from argmetric._verbs.decide._groups import decide_groups
+
+        decision = decide_groups(question, n_threads)
+    if max_cost is not None:
+        from argmetric._verbs.decide._budget import check_budget, within_budget
+
+        costs = check_budget(cost, max_cost, question)
+        decision = within_budget(decision, question, costs, max_cost)
+    # Without any chance of a positive "none" is right, whatever it is worth.
+    undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
+    if found is not None:
+        note = f"{calibration_note(found)}; thresholds refer to these"
+        notes = (note, *moved, *decision.notes)
+        decision = replace(decision, notes=notes, share=share, _moved=moved)
+        remember_map(decision)
+    if guarantee is not None:
+        decision = replace(decision, guarantee=guarantee)
+    if undefined:
+        raise NeverDefinedError(metric, decision)
+    return decision

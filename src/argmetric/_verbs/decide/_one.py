@@ -1,0 +1,276 @@
+"""The decision on one vector."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._expected import (
+    MOST_COUNTS,
+    Array,
+    BestCount,
+    Items,
+    Plan,
+    error_of,
+    is_long,
+    is_short,
+    plan_of,
+    short_curve,
+)
+from argmetric._ground.segments import Segments
+from argmetric._ground.types import Floats
+from argmetric._verbs.decide._question import (
+    OFTEN_EMPTY,
+    Limits,
+    Question,
+    allowed_range,
+    choose,
+    choose_of_few,
+    convention_note,
+    cut_between,
+    error_note,
+    raw_threshold,
+    refuse_empty_range,
+    refuse_more_than_all,
+    require_ranking,
+    scores_at,
+    threshold_between,
+)
+from argmetric._verbs.decide._result import Cut, Decision, forecast_of
+from argmetric.metrics import Metric, require_defined, size_facts
+
+
+class Found(NamedTuple):
+    """The best count, P(no positive), makers of scores and curve, and the route."""
+
+    choice: BestCount
+    chance_of_none: float
+    key: Callable[[], Floats]
+    curve: Callable[[], Floats]
+    plan: Callable[[], Plan]
+
+
+def decide_one(question: Question) -> Decision:
+    found = (
+        decide_short(question)
+        or decide_by_histogram(question)
+        or decide_sorted(question)
+    )
+    layout, count = question.layout, found.choice
+    threshold = cut_between(count.upper, count.lower)
+
+    def best_cut() -> Cut:
+        if threshold is not None and question.limits.none:
+            return Cut(threshold, count.best, count.expected)
+        floor = float(question.tie_floor(sorted_segment(question)[1])[0])
+        return best_single_cut(question, found.key(), found.curve(), floor)
+
+    notes = []
+    if threshold is not None:
+        labels = (layout.scores >= threshold).astype(np.int64)
+    else:
+        # Some of those that share the score at the cut
+        labels = (layout.scores > count.lower).astype(np.int64)
+        order = layout.segment_rows(0, 1)
+        tied = order[layout.scores[order] == count.lower]
+        labels[tied[: count.best - int(labels.sum())]] = 1
+    raw = threshold
+    if question.raw is not None:
+        raw = raw_threshold(question.raw, labels)
+    if threshold is None:
+        first = "the first in order" if layout.rows is None else "by p as given"
+        on = "" if raw is None else question.scale  # on the scores as given one does
+        notes.append(tie_note(tied.size, count.lower, first, on))
+    none = found.chance_of_none
+    notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
+    notes += error_note(count.error)
+    return Decision(
+        labels=layout.restore(labels),
+        n_positives=count.best,
+        threshold=threshold,
+        threshold_raw=raw,
+        scale=question.scale,
+        expected=count.expected,
+        error=count.error,
+        metric=question.metric,
+        n=question.n,
+        average=layout.average,
+        group_ids=None,
+        group_n_positives=None,
+        group_expected=None,
+        notes=tuple(notes),
+        _cut_half=cut_at_half(question, count.n_half, count.at_half),
+        _best_cut=best_cut,
+        _curve_of=lambda g: found.curve(),
+        _cuts=lambda: (found.key(), found.curve()),
+        _plan=found.plan,
+        _asked=question.asked,
+    )
+
+
+def cut_at_half(question: Question, n_half: int, expected: float) -> Callable[[], Cut]:
+    """The cut at one half of the scores as given; a map of the user's need not rise."""
+    found = question.asked["calibrator"]
+    if found is None or found._rises:
+        return lambda: Cut(question.half, n_half, expected)
+
+    def of_function() -> Cut:
+        labels = question.layout.restore(question.from_half.astype(np.int64))
+        law = forecast_of(question.asked, labels, question.metric)
+        return Cut(question.half, n_half, law.mean)
+
+    return of_function
+
+
+def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
+    on = f" on {scale}" if scale else ""
+    return (
+        f"{count:,} items share the score {score:.6g} at the cut and some of them are "
+        f"chosen, {first}: no threshold{on} gives these labels"
+    )
+
+
+def sorted_segment(question: Question) -> tuple[Floats, Segments]:
+    """The scores in descending order, and the segment that they make."""
+    layout = question.layout
+    key = np.sort(layout.scores)[::-1].copy()
+    return key, question.segments(key, layout.indptr, layout.sizes)
+
+
+def decide_sorted(question: Question) -> Found:
+    """Decide by the curve over the sorted scores, or by a search that needs none."""
+    key, segments = sorted_segment(question)
+    low, high = allowed_range(question, segments)
+    refuse_empty_range(question, low, high, segments, 0)
+    if question.raw is None:
+        at_half = np.searchsorted(-key, [-question.half], side="right")
+    else:
+        at_half = np.array([np.count_nonzero(question.from_half)])
+    choice, curve_of = question.choose(segments, low, high, at_half)
+    k = int(choice.best[0])
+    count = BestCount(
+        k,
+        float(choice.expected[0]),
+        float(choice.errors[0]),
+        int(at_half[0]),
+        float(choice.at_extra[0]),
+        *scores_at(key, k),
+    )
+    route = partial(plan_of, segments, question.metric, question.method, 1)
+    return Found(count, chance_of_none(segments), lambda: key, curve_of, route)
+
+
+def decide_short(question: Question) -> Found | None:
+    """Decide a short vector without what long ones need: services ask for many."""
+    layout, limits = question.layout, question.limits
+    scores, metric = layout.scores, question.metric
+    if question.method != "auto" or not is_short(scores.size):
+        return None
+    if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
+        return None
+    ascending = scores.copy()
+    ascending.sort()
+    key = ascending[::-1]
+    p, q = question.chances(key)
+    n = question.n
+    high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
+    curve = short_curve(question.tables, p, q, n)
+    floor = size_facts(metric, n).floor
+    if floor > 0.0:
+        mean = float(p.sum())
+        floor *= min(max(min(mean, n - mean), 0.0), 1.0)
+    values, in_order = curve.tolist(), ascending.tolist()
+    k = choose_of_few(question, values, limits.least, high, floor)
+    if question.raw is None:
+        n_half = len(in_order) - bisect_left(in_order, question.half)
+    else:
+        n_half = int(np.count_nonzero(question.from_half))
+    count = BestCount(
+        k, values[k], error_of(values), n_half, values[n_half], *scores_at(key, k)
+    )
+    none = math.prod(q.tolist())
+    segments = Segments(p, q, layout.indptr, layout.sizes)
+    route = partial(plan_of, segments, metric, question.method, 1)
+    return Found(count, none, lambda: key, lambda: curve, route)
+
+
+def highest_count(
+    metric: Metric, limits: Limits, size: int, n_possible: Callable[[], int]
+) -> int:
+    """The largest k that is allowed where no floor is set."""
+    high = min(limits.most, size)
+    if math.isnan(metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        high = min(high, max(n_possible(), limits.least))
+    return high
+
+
+def decide_items(
+    items: Items, metric: Metric, limits: Limits, *, most: int
+) -> BestCount | None:
+    """The best count, of at most so many looked at, of a vector on disk; or None."""
+    if metric.form is None:
+        return None
+    require_defined(metric, items.size)
+    require_ranking(metric, np.array([items.size]))
+    refuse_more_than_all(limits, items.size)
+    return best_of_items(items, metric, limits, most)
+
+
+def best_of_items(
+    items: Items, metric: Metric, limits: Limits, most: int = MOST_COUNTS
+) -> BestCount | None:
+    """The best count of a long vector from a histogram; None where that does not do."""
+    if limits.min_precision > 0 or limits.min_recall > 0:
+        return None
+    high = highest_count(metric, limits, items.size, items.n_possible)
+    from argmetric._expected import choose_in_long
+
+    floor = size_facts(metric, items.size).floor
+    return choose_in_long(items, metric, limits.least, high, floor, most)
+
+
+def decide_by_histogram(question: Question) -> Found | None:
+    """Decide a long vector from a histogram of its scores, without a sort."""
+    layout = question.layout
+    plain = question.method == "auto" and not question.logits and not layout.sparse
+    if not plain or not is_long(layout.scores.size):
+        return None
+    items = Array(layout.scores, question.raw)
+    count = best_of_items(items, question.metric, question.limits)
+    if count is None:
+        return None
+
+    @cache
+    def in_order() -> tuple[Floats, Segments]:
+        return sorted_segment(question)
+
+    curve = cache(lambda: question.curves(in_order()[1])[0])
+    route = Plan(
+        "histogram of the scores, without a sort", f"{layout.scores.size:,} rows"
+    )
+    return Found(count, 0.0, lambda: in_order()[0], curve, lambda: route)
+
+
+def best_single_cut(
+    question: Question, key: Floats, curve: Floats, floor: float
+) -> Cut:
+    """The best of the cuts between distinct scores, and of none and all."""
+    whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
+    best = choose(question, curve, 0, key.size, floor, whole)
+    cut = threshold_between(key, best)
+    assert cut is not None  # no tie is split at such a k
+    return Cut(cut, best, float(curve[best]))
+
+
+def chance_of_none(segments: Segments) -> float:
+    """P(no positive) of one segment."""
+    p, q = segments.p, segments.q
+    with np.errstate(divide="ignore"):
+        logs = np.where(p < 0.5, np.log1p(-np.minimum(p, 0.5)), np.log(q))
+    return float(np.exp(logs.sum()))

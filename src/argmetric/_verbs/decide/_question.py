@@ -1,0 +1,334 @@
+"""One call of `decide`: its data, its metric, and what it has to obey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._expected import (
+    TIE,
+    Choice,
+    CountRange,
+    Tables,
+    choose_counts,
+    choose_on_curves,
+    expected_curves,
+    has_search,
+    kernels,
+)
+from argmetric._ground.arguments import check_count, check_fraction
+from argmetric._ground.layout import Layout
+from argmetric._ground.odds import from_log_odds
+from argmetric._ground.segments import Method, Segments
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric.metrics import Metric, Recall, size_facts
+
+MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
+UNLIMITED = 2**63 - 1
+OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
+
+
+class Limits(NamedTuple):
+    """What the number of predicted positives of a segment has to obey."""
+
+    least: int
+    most: int
+    min_precision: float
+    min_recall: float
+
+    @property
+    def none(self) -> bool:
+        """Whether every number of positives is allowed."""
+        return self.no_floor and self.most == UNLIMITED
+
+    @property
+    def no_floor(self) -> bool:
+        return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
+
+
+class Question(NamedTuple):
+    """One call of `decide`: its data, its metric and its limits."""
+
+    layout: Layout
+    n: int  # members of the largest segment
+    metric: Metric
+    method: Method
+    limits: Limits
+    logits: bool
+    tables: Tables
+    asked: dict[str, Any]
+    raw: Floats | None = None  # scores before the map, where there is one
+
+    @property
+    def scale(self) -> str:
+        """What thresholds are compared with."""
+        scale = "logit" if self.logits else "p"
+        return scale if self.raw is None else f"calibrated {scale}"
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.metric.greater_is_better else -1.0
+
+    @property
+    def half(self) -> float:
+        """A probability of one half, on the scale of the scores."""
+        return 0.0 if self.logits else 0.5
+
+    @property
+    def from_half(self) -> Booleans:
+        """Which scores are one half or more as they were given, before a map."""
+        return (self.layout.scores if self.raw is None else self.raw) >= self.half
+
+    def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
+        """Segments of scores that descend within each of them."""
+        return Segments(*self.chances(key), indptr, sizes)
+
+    def chances(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Probabilities of 1 and of 0."""
+        return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
+
+    def tie_floor(self, segments: Segments) -> Floats:
+        """Differences that are rounding: `Metric.tie_floor`·min(mean, n - mean, 1)."""
+        if segments.n_segments == 1:
+            floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
+        else:
+            distinct = segments.distinct_sizes
+            floors = self.metric.tie_floor(distinct)
+            if not floors.any():
+                return np.zeros(segments.n_segments)
+            floor = floors[np.searchsorted(distinct, segments.sizes)]
+        if floor.any():
+            # Each by itself: a difference of running sums loses a small one
+            mean, there = np.zeros(segments.n_segments), segments.lengths > 0
+            if there.any():
+                mean[there] = np.add.reduceat(segments.p, segments.indptr[:-1][there])
+            floor = floor * np.clip(np.minimum(mean, segments.sizes - mean), 0.0, 1.0)
+        return floor
+
+    def choose(
+        self, segments: Segments, low: Integers, high: Integers, extra: Integers
+    ) -> tuple[Choice, Callable[[], Floats]]:
+        """Best counts of segments, values at `extra`, and what makes the curves."""
+        asked = CountRange(low, high, self.tie_floor(segments), extra)
+        if has_search(self.metric, self.method, segments):
+            choice = choose_counts(segments, self.metric, asked, tables=self.tables)
+            return choice, cache(lambda: self.curves(segments)[0])
+        curves, errors = self.curves(segments)
+        return choose_on_curves(segments, self.metric, curves, errors, asked), (
+            lambda: curves
+        )
+
+    def curves(self, segments: Segments) -> tuple[Floats, Floats]:
+        curves, errors = expected_curves(
+            segments, self.metric, method=self.method, tables=self.tables
+        )
+        if np.isinf(curves).any():
+            raise ValueError(
+                f"{self.metric.name} is infinite on some counts: see check_metric"
+            )
+        return curves, errors
+
+
+def check_limits(
+    least: int, most: int | None, min_precision: float | None, min_recall: float | None
+) -> Limits:
+    none = most is None and min_precision is None and min_recall is None
+    if none and type(least) is int and least == 0:
+        return Limits(0, UNLIMITED, 0.0, 0.0)
+    least = check_count(least, "min_positives")
+    if most is not None:
+        most = check_count(most, "max_positives")
+    if most is not None and most < least:
+        raise ValueError(f"max_positives={most} is below min_positives={least}")
+    return Limits(
+        least,
+        UNLIMITED if most is None else most,
+        check_fraction(min_precision, "min_precision"),
+        check_fraction(min_recall, "min_recall"),
+    )
+
+
+def require_ranking(metric: Metric, sizes: Integers) -> None:
+    """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
+    if metric.monotone_proof is not None:
+        return
+    sizes = np.unique(sizes)
+    if sizes.size > MANY_SIZES:
+        sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
+    for n in sizes.tolist():
+        principle = metric.ranking_principle(n)
+        if not principle:
+            raise ValueError(
+                f"the best decision for {metric.name} need not be a top-k set: "
+                f"{principle.detail}. check=False takes the best top-k set anyway"
+            )
+
+
+def require_no_zeros_chosen(metric: Metric, n: int) -> None:
+    """One more certain negative must not raise the value once all hits are in."""
+    size = min(n, 40)
+    t, k = (a.ravel() for a in np.mgrid[: size + 1, :size])
+    t, k = t[t <= k], k[t <= k]
+    sign = 1.0 if metric.greater_is_better else -1.0
+    gain = sign * (metric.value(t, k + 1, t, size) - metric.value(t, k, t, size))
+    gain = np.nan_to_num(gain)[k > 0]  # leaving k = 0 may leave 0/0 behind
+    if (gain > 1e-12).any():
+        raise ValueError(
+            f"{metric.name} can gain from predicting certain negatives: pass a dense "
+            "matrix instead of a sparse one"
+        )
+
+
+def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Integers]:
+    """Smallest and largest k of every segment that the limits allow."""
+    limits, count = question.limits, segments.n_segments
+    low = np.zeros(count, dtype=np.int64)
+    high = np.minimum(segments.lengths, limits.most)
+    if math.isnan(question.metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        likely = np.concatenate([[0], np.cumsum(segments.p > 0)])[segments.indptr]
+        high = np.minimum(high, np.maximum(np.diff(likely), limits.least))
+    if limits.no_floor:
+        return low, high
+    recall = np.zeros(0)
+    if limits.min_recall > 0:
+        recall, _ = expected_curves(segments, Recall(zero_division=math.nan))
+        recall = np.nan_to_num(recall, nan=1.0)  # without positives nothing is missed
+    kernels.bounded_counts(
+        segments.p,
+        recall,
+        segments.indptr,
+        limits.least,
+        limits.most,
+        limits.min_precision,
+        limits.min_recall,
+        low,
+        high,
+    )
+    return low, high
+
+
+def refuse_empty_range(
+    question: Question, low: Integers, high: Integers, segments: Segments, first: int
+) -> None:
+    """Say what the limits leave, where they leave nothing."""
+    wrong = np.flatnonzero((low > high) | (question.limits.least > segments.lengths))
+    if not wrong.size:
+        return
+    g = int(wrong[0])
+    ids = question.layout.ids
+    where = "" if ids is None else f" in group {ids.tolist()[first + g]!r}"
+    refuse_more_than_all(question.limits, int(segments.lengths[g]), where)
+    mean = np.cumsum(segments.one(g).p)
+    k = max(int(low[g]), 1)
+    raise ValueError(
+        f"no number of positives meets all limits{where}: min_recall or min_positives "
+        f"needs {low[g]} positives or more (expected precision {mean[k - 1] / k:.4g} "
+        f"there), min_precision or max_positives allows {high[g]} at most"
+    )
+
+
+def refuse_more_than_all(limits: Limits, n: int, where: str = "") -> None:
+    if limits.least > n:
+        raise ValueError(
+            f"min_positives={limits.least} is more than the {n} items{where}"
+        )
+
+
+def choose(
+    question: Question,
+    values: Floats,
+    low: int,
+    high: int,
+    floor: float,
+    allowed: Any = None,
+) -> int:
+    """Best k of one curve within its range; ties go to the smaller k."""
+    part = values[low : high + 1]
+    if not question.metric.greater_is_better:
+        part = -part
+    if allowed is not None:
+        part = np.where(allowed[low : high + 1], part, -np.inf)
+    top = float(np.fmax.reduce(part))  # passes over nan
+    return low + int((part >= _least_of_tie(top, floor)).argmax())
+
+
+def choose_of_few(
+    question: Question, values: list[float], low: int, high: int, floor: float
+) -> int:
+    """As `choose`, for the curve of a short vector."""
+    part = values[low : high + 1]
+    if not question.metric.greater_is_better:
+        part = [-value for value in part]
+    least = _least_of_tie(max(-math.inf, *part), floor)  # passes over nan
+    for i, value in enumerate(part):
+        if value >= least:
+            return low + i
+    return low
+
+
+def _least_of_tie(top: float, floor: float) -> float:
+    """The least value that is as good as the best one."""
+    return top - max(TIE * abs(top), floor)
+
+
+def threshold_between(key: Floats, k: int) -> float | None:
+    """A cut with exactly k scores at or above it; None where a tie is split."""
+    return cut_between(*scores_at(key, k))
+
+
+def scores_at(key: Floats, k: int) -> tuple[float, float]:
+    """The scores on both sides of a cut behind k of them, infinite where is none."""
+    upper = float(key[k - 1]) if k > 0 else math.inf
+    return upper, float(key[k]) if k < key.size else -math.inf
+
+
+def cut_between(upper: float, lower: float) -> float | None:
+    """A cut below one score and above the next; infinite where there is none."""
+    if upper == lower:
+        return None
+    if math.isinf(upper) or math.isinf(lower):
+        return upper
+    # Half-way survives rounding to fewer digits, as in a file of 32-bit numbers.
+    middle = lower / 2 + upper / 2
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(middle))
+    return middle if lower < rounded <= upper else upper
+
+
+def raw_threshold(raw: Floats, labels: Integers) -> float | None:
+    """A cut on scores that gives these labels; None where no cut does."""
+    chosen = labels == 1
+    upper = float(raw.min(initial=math.inf, where=chosen))
+    lower = float(raw.max(initial=-math.inf, where=~chosen))
+    return cut_between(upper, lower) if upper > lower else None
+
+
+def error_note(error: float) -> list[str]:
+    if error <= 1e-9:
+        return []
+    return [f"the expected values carry a numerical error of about {error:.1g}"]
+
+
+def convention_note(question: Question, none: float, often: float) -> list[str]:
+    """Whether 0/0 matters: P(no positive), and the share of segments where it does."""
+    if often == 0.0:
+        return []
+    values = size_facts(question.metric, question.n).empty
+    if values[0] == values[1]:
+        return []
+    zero = question.metric.zero_division
+    if question.layout.single:
+        subject = f"there is no positive at all with probability {none:.2f}"
+    else:
+        subject = f"{none:.0%} of the groups are expected to have no positive"
+    effect = (
+        "such outcomes are left out"
+        if math.isnan(zero)
+        else f"predicting nothing then scores {values[int(zero)][0]:g}"
+    )
+    return [f"{subject}; with zero_division={zero:g} {effect}"]

@@ -1,0 +1,322 @@
+"""What `decide` gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.display import (
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    metric_fields,
+    part_text,
+)
+from argmetric._ground.types import Floats, Integers
+from argmetric.metrics import Metric, RatesForm
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.share import EstimatedShare
+    from argmetric._expected import Plan
+    from argmetric._verbs.guarantees import Guarantee
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A single cut `p >= threshold` on all rows, and what it is expected to score."""
+
+    threshold: float
+    n_positives: int
+    expected: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Decision(Result):
+    """The chosen labels and their expected score.
+
+    Attributes
+    ----------
+    labels : array-like of {0, 1}
+        In the order, shape and kind of the input.
+    n_positives : int
+        How many labels are 1.
+    threshold : float or None
+        `p >= threshold` gives these labels; infinite for the empty prediction; None
+        where a tie is split, or where each segment has a cut of its own. With a
+        calibrator or a reference it is a cut on calibrated p.
+    threshold_raw : float or None
+        The same cut on the scores that were given: `p >= threshold_raw` gives these
+        labels. Without a map it is `threshold`; a tie that only the map made has one.
+    scale : {"p", "logit", "calibrated p", "calibrated logit"}
+        What `threshold` and `best_cut` are compared with.
+    expected : float
+        What was maximised: the expected metric of these labels under the probabilities
+        that they were decided with; the mean over segments where there are some. With
+        a calibrator or a reference the map counts as certain. What to expect of the
+        score is `forecast().mean`, which is taken over all maps that the reference
+        allows, and has an interval.
+    error : float
+        Bound or estimate of the numerical error of `expected`.
+    metric : Metric
+        What was maximised.
+    n : int
+        Number of labels.
+    average : str or None
+        How segments are combined.
+    group_ids, group_n_positives, group_expected : ndarray or None
+        Per segment: its name, how many labels are 1, and the expected metric.
+    notes : tuple of str
+        Remarks: split ties, conventions that matter here.
+    share : EstimatedShare or None
+        The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
+        from `low` to `high`, and the share in the `reference`.
+    gap : float
+        With `max_cost`: the most that the expected metric of the best labels within
+        the budget exceeds `expected` by. 0 where these labels are the best.
+    guarantee : Guarantee or None
+        What holds for new rows, where `decide` was asked with a `confidence`.
+    """
+
+    labels: Any
+    n_positives: int
+    threshold: float | None
+    threshold_raw: float | None
+    scale: str
+    expected: float
+    error: float
+    metric: Metric
+    n: int
+    average: str | None
+    group_ids: npt.NDArray[Any] | None
+    group_n_positives: Integers | None
+    group_expected: Floats | None
+    notes: tuple[str, ...]
+    _cut_half: Callable[[], Cut]
+    _best_cut: Callable[[], Cut]
+    _curve_of: Callable[[int], Floats]
+    _cuts: Callable[[], tuple[Floats, Floats]]
+    _plan: Callable[[], Plan]
+    _asked: dict[str, Any] = field(default_factory=dict)
+    share: EstimatedShare | None = None
+    gap: float = 0.0
+    guarantee: Guarantee | None = None
+    _moved: tuple[str, ...] = ()  # what the reference has to say of the new scores
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is known by now; curves of segments need the input again."""
+        names = ("cut_half", "best_cut", "curve", "plan")
+        known = {name: getattr(self, name) for name in names}
+        makers = ("_cut_half", "_best_cut", "_curve_of", "_cuts", "_plan")
+        forgotten = dict.fromkeys(makers, _forgotten)
+        return self.__dict__ | known | forgotten | {"_asked": {}}
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of segments; None for a single vector."""
+        return None if self.group_ids is None else int(self.group_ids.size)
+
+    @cached_property
+    def curve(self) -> Floats | None:
+        """Expected metric of the k most probable items, k = 0…n.
+
+        None with segments: `curve_of` gives those. For a mean of two rates, and for a
+        long vector, it is made when it is first asked for, as the best k needs none.
+        """
+        return self._curve_of(0) if self.group_ids is None else None
+
+    @cached_property
+    def plan(self) -> str:
+        """How the expected metric was computed, and why this way, in words.
+
+        All ways give the same values up to `error`; they differ in time. With segments
+        it names the way of the shortest, and that of the longest where it is another.
+
+        Examples
+        --------
+        >>> import argmetric as am
+        >>> am.decide([0.9, 0.45, 0.4, 0.1]).plan
+        '4 rows, 64 or fewer: table of all counts'
+        """
+        return str(self._plan())
+
+    @cached_property
+    def cut_half(self) -> Cut:
+        """The cut at one half of the scores as they were given, before any map.
+
+        Its expected metric is taken under the same probabilities as `expected`.
+        """
+        return self._cut_half()
+
+    @cached_property
+    def best_cut(self) -> Cut:
+        """The best single `>=` cut on all rows, whatever limits were set.
+
+        With segments it takes a sort of all rows, made when it is first asked for.
+        """
+        return self._best_cut()
+
+    def curve_of(self, group: Any) -> Floats:
+        """Expected metric of the k most probable items of one segment, k = 0…m.
+
+        Parameters
+        ----------
+        group : object
+            A value of `group_ids`.
+        """
+        if self.group_ids is None:
+            raise ValueError("there are no groups here: the curve is in `curve`")
+        check_label(group, "group")
+        found = np.flatnonzero(self.group_ids == group)
+        if not found.size:
+            raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
+        return self._curve_of(int(found[0]))
+
+    def fields(self) -> list[Field]:
+        calibrated = self.scale.startswith("calibrated")
+        given = self.scale.removeprefix("calibrated ")
+        average, threshold, raw, best_text = self.average, None, None, None
+        if average is not None and self.n_groups is not None:
+            average += f" of {self.n_groups:,}"
+        if self.threshold is not None:
+            threshold = f"{self.scale} >= {self.threshold:.6g}"
+        elif self.group_ids is None:
+            threshold = "none: a tie is split"
+        if calibrated and self.threshold_raw is not None:
+            raw = f"{given} >= {self.threshold_raw:.6g}"
+        promise = None if self.guarantee is None else self.guarantee.sentence
+        chosen = part_text(self.n_positives, self.n)
+        half = self.cut_half
+        of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
+        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
+        quick = not slow and self.n <= 100_000
+        if self.group_ids is None or "best_cut" in self.__dict__ or quick:
+            best = self.best_cut
+            best_text = (
+                f"{best.expected:.4f} ({self.scale} >= {best.threshold:.4g}, "
+                f"{best.n_positives:,} positives)"
+            )
+        half_text = f"{half.expected:.4f} ({of_half}{half.n_positives:,} positives)"
+        return [
+            *metric_fields(self.metric),
+            Field("average", self.average, "average", average),
+            *self._keys("n", "n_groups"),
+            Field("n_positives", self.n_positives, "positives", chosen),
+            Field("threshold", self.threshold, "threshold", threshold),
+            Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
+            Field("scale", self.scale),
+            Field(words="share", text=self.share and str(self.share)),
+            self._field("expected", "expected", SCORE),
+            Field("error", self.error),
+            Field("cut_half", vars(half), "cut at 0.5", half_text),
+            Field(
+                "best_cut", lambda: vars(self.best_cut), "best single cut", best_text
+            ),
+            Field("guarantee", self.guarantee, "guarantee", promise),
+            *self._keys("share", "notes"),
+        ]
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Segments as rows: id, positives chosen and expected metric.
+
+        For a single vector the rows are k = 0…n and the expected metric.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        if self.group_ids is None:
+            assert self.curve is not None
+            columns = {"k": np.arange(self.curve.size), "expected": self.curve}
+        else:
+            assert self.group_n_positives is not None
+            assert self.group_expected is not None
+            columns = {
+                "group": self.group_ids,
+                "n_positives": self.group_n_positives,
+                "expected": self.group_expected,
+            }
+        return as_frame(columns, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the expected metric against k, or that of every group or label.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._verbs.decide._plot import ExpectedMetricDisplay
+
+        return ExpectedMetricDisplay(self).plot(ax).ax_
+
+    def forecast(
+        self,
+        coverage: float = 0.9,
+        *,
+        known: Any = None,
+        prior: float | None = None,
+        overdispersion: float = 0.0,
+    ) -> Any:
+        """Forecast the score of these labels as they were decided.
+
+        Probabilities, groups, metric and the calibrator or reference are those of the
+        decision. Without a map, `forecast(p, labels)` says the same, and its mean is
+        `expected`. With a reference the mean is taken over all maps that it allows,
+        and is mostly lower than `expected`, which was maximised under one of them.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability that the interval contains the score.
+        known, prior, overdispersion
+            As for `forecast`; what is known is 0/1, as the labels are.
+
+        Returns
+        -------
+        Forecast
+
+        Examples
+        --------
+        >>> import argmetric as am
+        >>> d = am.decide([0.9, 0.6, 0.2, 0.1])
+        >>> round(d.forecast().mean, 3), round(d.expected, 3)
+        (0.768, 0.768)
+        """
+        asked = self._asked
+        if not asked:
+            raise ValueError(
+                "a decision that was pickled or copied has no forecast: it needs the "
+                "input again, as argmetric.forecast(p, labels) takes it"
+            )
+        given = {"known": known, "prior": prior, "overdispersion": overdispersion}
+        found = forecast_of(asked, self.labels, self.metric, coverage=coverage, **given)
+        if prior is not None or not self._moved:
+            return found
+        return replace(found, notes=(*self._moved, *found.notes))
+
+
+def forecast_of(
+    asked: dict[str, Any], labels: Any, metric: Metric, **options: Any
+) -> Any:
+    """The forecast for labels of the rows that were decided, through the same map."""
+    from argmetric._forecast.forecast import forecast
+
+    names = ("groups", "average", "logits", "calibrator")
+    given = {name: asked[name] for name in names}
+    return forecast(asked["p"], labels, metric, **given, **options)
+
+
+def _forgotten(*_: Any) -> Any:
+    raise ValueError("a decision that was pickled or copied has no curves of segments")

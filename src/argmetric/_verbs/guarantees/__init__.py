@@ -1,0 +1,13 @@
+"""Floors that hold for new rows: which thresholds labelled rows prove."""
+
+from argmetric._verbs.guarantees._certify import PROMISES, LabelledRows, certify
+from argmetric._verbs.guarantees._result import Guarantee, NotCertifiedError, Promise
+
+__all__ = [
+    "PROMISES",
+    "Guarantee",
+    "LabelledRows",
+    "NotCertifiedError",
+    "Promise",
+    "certify",
+]

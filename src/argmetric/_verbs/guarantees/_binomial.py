@@ -1,0 +1,196 @@
+"""The tests of cuts: binomial, exact, and one after the other.
+
+Rows are independent draws from the population. Among the k rows that a cut selects,
+the wrong ones are Bin(k, 1 - precision), given all rows below the cut. A cut passes
+where so few errors are rare under a precision at the floor:
+
+    P(Bin(k, 1 - floor) <= errors) <= delta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.types import Booleans, Floats, Integers
+
+# Chosen on pools of seven data sets beside those of benchmarks/guarantees.py: labels
+# just below a cut, and as many rows of weight for the score itself, guess the
+# precision above it; the climb ends where the test would pass with this chance.
+ROWS_BELOW = 50
+POWER = 0.3
+FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
+
+
+def binomial_cdf(count: Any, n: Any, share: Any) -> Any:
+    """P(Bin(n, q) <= c) = I(n - c, c + 1; 1 - q), I that of the beta law."""
+    from scipy.special import betainc
+
+    left = np.maximum(np.subtract(n, count), 1.0)
+    found = betainc(left, np.add(count, 1.0), np.subtract(1.0, share))
+    return np.where(np.greater_equal(count, n), 1.0, found)
+
+
+def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
+    """The most errors among k rows that prove the floor, -1 where even none does.
+
+    c(k) = max {c : P(Bin(k, 1 - floor) <= c) <= delta}.
+    """
+    from scipy.special import ndtri
+
+    wrong = 1.0 - floor
+    k = np.asarray(rows, dtype=np.float64)
+    z, spread = ndtri(delta), np.sqrt(k * wrong * floor)
+    guess = k * wrong + z * spread + (z * z - 1.0) * (1.0 - 2.0 * wrong) / 6.0 - 0.5
+    c = np.clip(np.floor(guess), -1.0, k - 1.0)
+    while True:  # the expansion is near: settle on the exact integer
+        above = (c >= 0.0) & (binomial_cdf(np.maximum(c, 0.0), k, wrong) > delta)
+        more = binomial_cdf(np.minimum(c + 1.0, k), k, wrong) <= delta
+        step = np.where(above, -1.0, np.where((c + 1.0 < k) & more, 1.0, 0.0))
+        if not step.any():
+            return np.asarray(c, dtype=np.int64)
+        c += step
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts between distinct scores, best rows first: k of them are selected."""
+
+    scores: Floats  # of the last row that is selected
+    k: Integers
+    errors: Integers
+    rows: Floats  # all scores, best first
+    right: Booleans  # whether a row is right where it is selected
+
+
+def cuts_of(scores: Floats, right: Booleans) -> Cuts:
+    order = np.argsort(-scores, kind="stable")
+    rows, found = scores[order], right[order]
+    last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
+    errors = np.cumsum(~found, dtype=np.int64)[last]
+    return Cuts(rows[last], last + 1, errors, rows, found)
+
+
+def first_rank(scores: Floats, n: int, floor: float, delta: float) -> int:
+    """The number of selected rows that independent scores promise most power for.
+
+    Among m unlabelled probabilities the k largest have the mean precision e_k; of n
+    labelled rows k n / m are as high, and pass with P(Bin(kn/m, 1 - e_k) <= c).
+    """
+    u = np.sort(scores)[::-1]
+    k = np.arange(1, u.size + 1)
+    mean = np.cumsum(u) / k
+    rows = np.clip(np.round(k * n / u.size).astype(np.int64), 1, n)
+    c = allowed_errors(rows, floor, delta)
+    wrong = np.clip(1.0 - mean, 1.0 / (rows + 2.0), 1.0)
+    power = np.where(c >= 0, binomial_cdf(np.maximum(c, 0), rows, wrong), 0.0)
+    if not power.max() > 0.0:
+        return n + 1
+    return int(rows[np.argmax(power >= power.max() - 1e-9)])
+
+
+def climbed_start(cuts: Cuts, allowed: Integers, *, probabilities: bool) -> int:
+    """The cut to begin at, from the rows below it and the number above it alone.
+
+    From the lowest score upwards, the precision above a cut is guessed from the next
+    lower score s and from the positives among the next `ROWS_BELOW` rows below,
+
+        g = min(s, (positives + ROWS_BELOW s) / (2 ROWS_BELOW)),
+
+    and the climb ends where P(Bin(k, 1 - g) <= c(k)) >= POWER; at the latest at the
+    fewest rows that can pass.
+    """
+    n = cuts.rows.size
+    low = np.minimum(cuts.k + ROWS_BELOW, n)
+    sums = np.append(0, np.cumsum(cuts.right))
+    below = (sums[low] - sums[cuts.k]).astype(np.float64)
+    if probabilities:
+        under = np.clip(np.append(cuts.scores[1:], 0.0), 0.0, 1.0)
+        guess = np.minimum(under, (below / ROWS_BELOW + under) / 2.0)
+    else:
+        guess = below / ROWS_BELOW
+    chance = binomial_cdf(np.maximum(allowed, 0), cuts.k, 1.0 - guess)
+    ready = np.flatnonzero((allowed >= 0) & (chance >= POWER))
+    if ready.size:
+        return int(ready[-1])
+    can = np.flatnonzero(allowed >= 0)
+    return int(can[0]) if can.size else cuts.k.size
+
+
+def passed_chain(cuts: Cuts, allowed: Integers, start: int) -> tuple[int, int] | None:
+    """First and last cut that pass, tested downwards from the start; None if none."""
+    if start >= cuts.k.size:
+        return None
+    fails = np.flatnonzero(cuts.errors[start:] > allowed[start:])
+    last = start + int(fails[0]) - 1 if fails.size else cuts.k.size - 1
+    return (start, last) if last >= start else None
+
+
+def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int]:
+    """The score below which at most `share` of the population lies, and its rank.
+
+    With c = max {c : P(Bin(m, share) <= c) <= delta} it is the (c+1)-th lowest of m
+    independent scores: more than `share` lies below it only if at most c of m draws
+    of that chance came. -inf, and -1, where nothing is proven.
+    """
+    if not scores.size:
+        return -np.inf, -1
+    c = int(allowed_errors(scores.size, 1.0 - share, delta))
+    if c < 0:
+        return -np.inf, -1
+    return float(np.partition(scores, c)[c]), c
+
+
+def f_rejects(tp: int, fp: int, fn: int, floor: float, beta: float) -> float:
+    """The p value of "F-beta is below the floor", at a cut that no row chose.
+
+    beta = 1: given m = tp + fp + fn the errors are Bin(m, 1 - J), J = F / (2 - F), so
+    P(Bin(m, 1 - floor / (2 - floor)) <= fp + fn), exact. Otherwise F >= f where the
+    mean of z is not below 0: z = (1 + β²)(1 - f) for a hit, -f for a false alarm,
+    -f β² for a miss. Hoeffding and Bentkus bound the mean of the m terms:
+    min(exp(-m KL(r, r0)), e P(Bin(m, r0) <= ⌈m r⌉)).
+    """
+    m = tp + fp + fn
+    if m == 0:
+        return 1.0
+    if beta == 1.0:
+        return float(binomial_cdf(fp + fn, m, 1.0 - floor / (2.0 - floor)))
+    b = beta * beta
+    high, low = (1.0 + b) * (1.0 - floor), -floor * max(1.0, b)
+    worth = np.array([high, -floor, -floor * b])
+    r0 = high / (high - low)
+    r = float(((high - worth) / (high - low)) @ [tp, fp, fn]) / m
+    if r >= r0:
+        return 1.0
+    gain = (r * np.log(r / r0) if r > 0.0 else 0.0) + (1.0 - r) * np.log(
+        (1.0 - r) / (1.0 - r0)
+    )
+    tail = binomial_cdf(np.ceil(m * r - 1e-9), m, r0)
+    return float(min(np.exp(-m * gain), np.e * tail))
+
+
+def f_chain(
+    scores: Floats, positive: Booleans, beta: float, delta: float
+) -> list[tuple[float, float, int, int, int]]:
+    """Floors of F-beta that pass, lowest first: floor, cut, tp, fp, fn.
+
+    F = f is best reached at the cut f / (1 + β²) of calibrated probabilities. The
+    floors .005, .01, … are tested upwards, each at its own cut, to the first failure.
+    """
+    order = np.argsort(scores, kind="stable")
+    rows = scores[order]
+    sums = np.append(0, np.cumsum(positive[order]))
+    floors = np.arange(1, FLOORS_OF_F) / FLOORS_OF_F
+    cuts = floors / (1.0 + beta * beta)
+    below = np.searchsorted(rows, cuts, side="left")
+    found = []
+    for floor, cut, first in zip(floors, cuts, below, strict=True):
+        fn = int(sums[first])
+        tp = int(sums[-1]) - fn
+        fp = rows.size - int(first) - tp
+        if f_rejects(tp, fp, fn, float(floor), beta) > delta:
+            break
+        found.append((float(floor), float(cut), tp, fp, fn))
+    return found

@@ -1,0 +1,434 @@
+"""One threshold for one column of scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from argmetric._ground.labels import Labels
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._verbs.tune import _groups
+from argmetric._verbs.tune._groups import GroupedRows, GroupSampler, Steps
+from argmetric._verbs.tune._limits import RuleLimits
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._scan import (
+    Curve,
+    Cuts,
+    SortedRows,
+    count_cuts,
+    curve_of,
+    runs,
+    sort_rows,
+)
+from argmetric._verbs.tune._uncertainty import (
+    MANY_ROWS,
+    CellSampler,
+    Choice,
+    Procedure,
+    SampleSums,
+    cell_sampler,
+    confusion_of,
+    mean_worth,
+    new_scores,
+    plateaus,
+    quantiles,
+)
+from argmetric.metrics import Metric
+
+N_GROUP_DRAWS = 1000
+CELLS_AT_ONCE = 2**15  # cells of samples that are held at once, near the processor
+FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to choose, and how to measure how sure the choice is."""
+
+    limits: RuleLimits
+    choice: Choice
+    n_bootstrap: int
+    coverage: float
+    cv: int
+    seed: np.random.SeedSequence
+
+    def seeds(self) -> list[np.random.SeedSequence]:
+        """For samples, splits, bundles and new rows; always the same."""
+        root, key = self.seed, self.seed.spawn_key
+        return [
+            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(4)
+        ]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Number of the group of every row, and whether their mean is wanted."""
+
+    code: Integers
+    count: int
+    average: bool
+
+
+@dataclass(frozen=True)
+class Search:
+    """Sorted rows with all their cuts, ready for any metric."""
+
+    rows: SortedRows
+    cuts: Cuts
+    grouped: GroupedRows | None
+    mean_over_groups: bool
+    settings: Settings
+
+    @cached_property
+    def allowed(self) -> Booleans | None:
+        return self.settings.limits.allowed_cuts(self.cuts)
+
+    def steps(self, metric: Metric) -> Steps | None:
+        """Changes of the mean over groups; None where all rows are one matrix."""
+        if self.grouped is None or not self.mean_over_groups:
+            return None
+        return _groups.steps_of(self.grouped, metric)
+
+    def curve(self, metric: Metric, steps: Steps | None) -> Curve:
+        if steps is None:
+            values = self.cuts.scored(metric)
+        else:
+            assert self.grouped is not None
+            values = _groups.mean_curve(self.grouped, steps)
+        return curve_of(values, metric, self.allowed, self.cuts.n)
+
+    def sampler(
+        self, keep: Integers, steps: Steps | None
+    ) -> CellSampler | GroupSampler:
+        if self.grouped is None:
+            return cell_sampler(self.rows, self.cuts, keep)
+        return _groups.group_sampler(
+            self.grouped,
+            self.cuts,
+            keep,
+            steps,
+            counts=steps is None or bool(self.settings.limits.given),
+            rng=np.random.default_rng(self.settings.seeds()[2]),
+        )
+
+
+def search_rows(
+    scores: Floats,
+    positive: Booleans,
+    weight: Floats | None,
+    group: Group | None,
+    settings: Settings,
+) -> Search:
+    """Sort once; refuse weights that leave one class without any.
+
+    A row without weight is as if it were not there, and so is a group of such rows.
+    """
+    if weight is not None and not weight.all():
+        kept = weight > 0.0
+        scores, positive, weight = scores[kept], positive[kept], weight[kept]
+        if group is not None:
+            weighs = np.bincount(group.code[kept], minlength=group.count) > 0
+            code = (np.cumsum(weighs) - 1)[group.code[kept]]
+            group = Group(code, int(weighs.sum()), group.average)
+        if positive.all() or not positive.any():
+            which = "negative" if positive.any() else "positive"
+            raise ValueError(
+                f"sample_weight is 0 on every {which} row: nothing to tune on"
+            )
+    rows = sort_rows(scores, positive, weight, order=group is not None)
+    cuts = count_cuts(rows)
+    grouped = None
+    if group is not None:
+        grouped = _groups.group_rows(rows, group.code, group.count)
+        rows = grouped.rows
+    mean = group is not None and group.average
+    return Search(rows, cuts, grouped, mean, settings)
+
+
+def best_threshold(
+    metric: Metric,
+    scores: Floats,
+    positive: Booleans,
+    weight: Floats | None,
+    group: Group | None,
+) -> float:
+    """The threshold of the best cut, without its uncertainty."""
+    if positive.all() or not positive.any():
+        raise ValueError("rows of two classes are needed to tune a cut")
+    seed = np.random.SeedSequence(0)
+    settings = Settings(RuleLimits(), "best", 0, 0.9, 0, seed)
+    search = search_rows(scores, positive, weight, group, settings)
+    return search.cuts.threshold(search.curve(metric, search.steps(metric)).best)
+
+
+@dataclass(frozen=True)
+class RowSamples:
+    """Samples and folds of the rows, and the cuts at which they are counted.
+
+    With groups, also their sampler and the fold of every unit in every split.
+    """
+
+    cuts: Integers
+    samples: Iterable[SampleSums] = ()
+    splits: SampleSums | None = None
+    folds: int = 1
+    groups: GroupSampler | None = None
+    dealt: Integers | None = None
+
+    def column(self, cut: int) -> int:
+        """Where a cut is counted; of many, some are: this one, or the one below."""
+        return int(np.searchsorted(self.cuts, cut))
+
+
+def draw(
+    search: Search, keep: Integers, steps: Steps | None, *, once: bool
+) -> RowSamples:
+    """Samples that are looked at once are made as they are asked for."""
+    settings, seeds = search.settings, search.settings.seeds()
+    if not settings.n_bootstrap and not settings.cv:
+        return RowSamples(keep)
+    sampler = search.sampler(keep, steps)
+    folds = min(settings.cv, sampler.n_units)
+    if search.grouped is not None and sampler.n_units < 2:
+        return RowSamples(sampler.cuts)  # one group, drawn again, is itself
+
+    def samples() -> Iterator[SampleSums]:
+        rng = np.random.default_rng(seeds[0])
+        step = max(1, CELLS_AT_ONCE // sampler.cuts.size)
+        for first in range(0, settings.n_bootstrap, step):
+            yield sampler.bootstrap(rng, min(step, settings.n_bootstrap - first))
+
+    drawn = samples() if once else tuple(samples())
+    splits = groups = dealt = None
+    if folds > 1:
+        splits = sampler.splits(np.random.default_rng(seeds[1]), folds)
+    if isinstance(sampler, GroupSampler):
+        groups = sampler
+        dealt = sampler.deal(np.random.default_rng(seeds[1]), max(folds, 1))
+    return RowSamples(sampler.cuts, drawn, splits, folds, groups, dealt)
+
+
+def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
+    """One rule per metric over one sort, and over one set of samples."""
+    steps = [search.steps(metric) for metric in metrics]
+    curves = [
+        search.curve(metric, one) for metric, one in zip(metrics, steps, strict=True)
+    ]
+    if search.cuts.scores.size == 1:
+        score = search.cuts.scores[0]
+        warnings.warn(
+            f"all scores equal {score:g}: the rule predicts all rows or none",
+            UserWarning,
+            stacklevel=3,
+        )
+    best = np.unique([curve.best for curve in curves])
+    once = len(metrics) == 1 and search.settings.choice == "best"
+    drawn = None
+    rules = []
+    for metric, curve, one in zip(metrics, curves, steps, strict=True):
+        if drawn is None or one is not None:  # means over groups differ by metric
+            drawn = draw(search, best, one, once=once)
+        rules.append(_rule(search, metric, curve, drawn))
+    return rules
+
+
+def rule_at(search: Search, metric: Metric, cut: int) -> Rule:
+    """The rule of one cut that was chosen elsewhere: nothing of it was tuned here."""
+    curve = search.curve(metric, search.steps(metric))
+    return _rule(search, metric, curve, RowSamples(np.array([cut])), cut)
+
+
+def _rule(
+    search: Search,
+    metric: Metric,
+    curve: Curve,
+    drawn: RowSamples,
+    given: int | None = None,
+) -> Rule:
+    settings, cuts = search.settings, search.cuts
+    optimal, cut = runs(curve.optimal), curve.best if given is None else given
+    procedure = Procedure(metric, settings.limits.of_share(cuts.n), curve.tolerance)
+    run = optimal[np.searchsorted(optimal[:, 0], cut, side="right") - 1][None]
+    if given is not None:
+        run = np.array([[cut, cut]])
+    elif settings.choice == "one_se":
+        scores = procedure.bootstrap(drawn.samples, drawn.cuts, drawn.column(cut))[1]
+        known = scores[~np.isnan(scores)]
+        if known.size < 2:
+            raise ValueError(
+                f"{metric.name} has no standard error on these rows: use choice='best'"
+            )
+        error = float(known.std(ddof=1))
+        procedure = replace(procedure, standard_error=error)
+        ends = plateaus(curve.gain[None], np.array([cut]), error)
+        run = np.stack(ends, axis=1)
+        cut = int(run[0, 0])
+    low, high = cuts.intervals(run)[0].tolist()
+    score, column = float(curve.values[cut]), drawn.column(cut)
+    between, outside, held = None, math.nan, None
+    if settings.n_bootstrap and given is None:
+        found = procedure.bootstrap(drawn.samples, drawn.cuts, column)[0]
+        between = quantiles(found.astype(np.float64), settings.coverage)
+    if between is not None:  # thresholds fall as cuts rise
+        between = cuts.threshold(int(between[1])), cuts.threshold(int(between[0]))
+    if drawn.splits is not None:
+        # Where the other folds allow nothing, the cut of all rows is taken.
+        _, index, any_allowed = procedure.tuned(drawn.splits.others(drawn.folds))
+        chosen = np.where(any_allowed, index, column)
+        held = chosen, drawn.splits.at(chosen, drawn.folds)
+        outside = float(held[1].score(metric)[:, 0].mean())
+    sign = 1.0 if metric.greater_is_better else -1.0
+    return Rule(
+        metric=metric,
+        threshold=cuts.threshold(cut),
+        prevalence=cuts.t / cuts.n,
+        positive_rate=cuts.chosen(cut) / cuts.n,
+        n=search.rows.n_rows,
+        score=score,
+        score_interval=_score_interval(search, metric, drawn, held, cut),
+        threshold_interval=between,
+        plateau=(low, high),
+        optimal_thresholds=cuts.intervals(optimal),
+        optimism=sign * (score - outside),
+        out_of_fold_score=outside,
+        choice=settings.choice,
+        constraints=settings.limits.given,
+        coverage=settings.coverage,
+        notes=_notes(search, cut),
+        thresholds=cuts.thresholds,
+        scores=curve.values,
+    )
+
+
+def _score_interval(
+    search: Search,
+    metric: Metric,
+    drawn: RowSamples,
+    held: tuple[Integers, SampleSums] | None,
+    cut: int,
+) -> tuple[float, float] | None:
+    """Of the score on as many new rows, or groups, by cuts tuned on other folds.
+
+    `held` has the cut of every fold, and the sums of the splits at these cuts. Without
+    folds the cut of all rows is used, and the optimism of tuning remains.
+    """
+    cuts, settings, groups = search.cuts, search.settings, drawn.groups
+    if not settings.n_bootstrap or (search.grouped and groups is None):
+        return None
+    rng = np.random.default_rng(settings.seeds()[3])
+    if groups is None:
+        seen = [(cuts.tp[cut], cuts.chosen(cut), cuts.t, cuts.n)]
+        if held is not None:
+            counts = (x[:, 0].tolist() for x in held[1].counts())
+            seen = list(zip(*counts, strict=True))
+        tables = [confusion_of(*four) for four in seen]
+        scores = new_scores(metric, tables, mean_worth(search.rows.weight), rng)
+    else:
+        units = np.full((1, groups.n_units), drawn.column(cut))
+        if held is not None and drawn.dealt is not None:
+            chosen = held[0].reshape(-1, drawn.folds)
+            units = np.take_along_axis(chosen, drawn.dealt, axis=1)
+        size = -(-N_GROUP_DRAWS // len(units))
+        parts = [groups.new_scores(metric, one, size, rng) for one in units]
+        scores = np.concatenate(parts)
+    return within_range(quantiles(scores, settings.coverage), metric, cuts.n)
+
+
+def within_range(
+    ends: tuple[float, float] | None, metric: Metric, n: float
+) -> tuple[float, float] | None:
+    """An interval kept within [0, 1], or [-1, 1], where the metric lives there."""
+    corners = metric._corners(n)  # the best and the worst predictions
+    if ends is None or corners.min() < -1.0 or corners.max() > 1.0:
+        return ends
+    low = 0.0 if corners.min() >= 0.0 else -1.0
+    return min(max(ends[0], low), 1.0), min(max(ends[1], low), 1.0)
+
+
+def _notes(search: Search, cut: int) -> tuple[str, ...]:
+    notes = []
+    n = search.rows.n_rows
+    if n < FEW_ROWS:
+        notes.append(f"tuned on {n} rows: the threshold is little more than a guess")
+    if search.grouped is not None and search.grouped.n_groups < 2:
+        notes.append("one group only: nothing to draw again, so there are no intervals")
+    if cut == 0:
+        notes.append("the best cut predicts no positive at all")
+    elif cut == search.cuts.size - 1:
+        notes.append("the best cut predicts every row positive")
+    return tuple(notes)
+
+
+SLACK = 1e-9  # rounding of a bound
+
+
+def tune_cuts(
+    cuts: Cuts, metrics: list[Metric], settings: Settings, labels: Labels
+) -> list[Rule]:
+    """One rule per metric, over cuts of which some may be left out.
+
+    Many rows are resampled in bins of neighbouring scores, few one by one.
+    """
+    if cuts.n > MANY_ROWS:
+        nothing = np.zeros(0)
+        rows = SortedRows(nothing, nothing > 0, None, None, int(cuts.n))
+        search = Search(rows, cuts, None, False, settings)
+    else:
+        each = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64).T.ravel()
+        positive = np.repeat(np.tile([True, False], cuts.scores.size), each)
+        scores = np.repeat(np.repeat(cuts.scores, 2), each)
+        search = search_rows(scores, positive, None, None, settings)
+    inside = bool(cuts.scores[-1] >= 0.0 and cuts.scores[0] <= 1.0)
+    return [
+        replace(
+            rule,
+            pos_label=labels.pos_label,
+            neg_label=labels.neg_label,
+            probabilities=inside,
+        )
+        for rule in tune_metrics(search, metrics)
+    ]
+
+
+def can_hold_the_best(
+    cuts: Cuts, metrics: list[Metric], limits: RuleLimits
+) -> Booleans:
+    """Which steps between neighbouring cuts can hide a cut as good as the best.
+
+    Between two cuts both counts lie in a rectangle, and a fraction, like any metric
+    that rises with hits and falls with false alarms, is largest in one of its corners.
+    """
+    alive = np.zeros(cuts.size - 1, dtype=bool)
+    for metric in metrics:
+        if metric.form is None:
+            alive[:] = True
+            continue
+        alive |= _alive(cuts, metric, limits)
+    return alive
+
+
+def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
+    tp, fp, t, n = cuts.tp, cuts.fp, cuts.t, cuts.n
+    sign = 1.0 if metric.greater_is_better else -1.0
+    top = -np.inf
+    allowed = limits.allowed(tp, cuts.k, t, n)
+    if allowed is None or allowed.any():
+        curve = curve_of(metric.value(tp, cuts.k, t, n), metric, allowed, n)
+        top = float(curve.gain.max()) - curve.tolerance
+    ends = slice(None, -1), slice(1, None)
+    corners = [(tp[one], fp[other]) for one in ends for other in ends]
+    values = [sign * metric.value(a, a + b, t, n) for a, b in corners]
+    bound: Floats = np.fmax.reduce(values)
+    if not metric.greater_is_better:  # an error may have its least value in between
+        bound = np.where((cuts.k[:-1] < t) & (cuts.k[1:] > t), np.inf, bound)
+    alive = ~(bound < top - SLACK * max(1.0, abs(top)))
+    if limits.given:
+        floors = replace(limits, max_positives=None)
+        could = floors.allowed(tp[1:], tp[1:] + fp[:-1], t, n)
+        alive &= True if could is None else could
+        alive &= limits.within_budget(cuts.k[:-1], n)
+    return alive

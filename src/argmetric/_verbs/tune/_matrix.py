@@ -1,0 +1,272 @@
+"""Rules for matrices: one for each of several labels, or one for all cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._ground.display import Field, first_lines, metric_title
+from argmetric._ground.labels import (
+    binary_labels,
+    clear_labels,
+    label_array,
+    plain_label,
+)
+from argmetric._ground.layout import column_names
+from argmetric._ground.likely_slips import refuse_two_classes
+from argmetric._ground.pictures import bars_size, draw_bars, drawing
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import (
+    check_choice,
+    is_sparse,
+    same_kind,
+    to_floats,
+)
+from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
+from argmetric._verbs.tune._certified import Certain
+from argmetric._verbs.tune._export import PortableRule
+from argmetric._verbs.tune._rule import Rule, SavedRule
+from argmetric.metrics import Metric
+
+SHOWN = 8  # labels in the printed form
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MultiLabelRule(SavedRule):
+    """One rule per label, or one for all of them.
+
+    Attributes
+    ----------
+    rules : tuple of Rule
+        In the order of the columns.
+    names : tuple
+        Names of the labels: those of the columns, or their numbers.
+    average : {"macro", "micro", "samples"}
+        "macro": every label has a threshold of its own; otherwise all share one.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = [[1, 0], [0, 0], [1, 1], [0, 1]]
+    >>> p = [[0.9, 0.2], [0.4, 0.1], [0.6, 0.3], [0.1, 0.4]]
+    >>> rule = am.tune(y, p, "f1")
+    >>> rule.thresholds
+    array([0.5 , 0.25])
+    >>> rule.apply([[0.7, 0.2]])
+    array([[1, 0]])
+    """
+
+    kind: ClassVar[str] = "multilabel"
+
+    rules: tuple[Rule, ...]
+    names: tuple[Any, ...]
+    average: str = "macro"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "names", tuple(map(plain_label, self.names)))
+        if not self.rules or len(self.rules) != len(self.names):
+            raise ValueError(
+                f"{len(self.rules)} rules and {len(self.names)} names: one of each per "
+                "label is needed"
+            )
+
+    @property
+    def metric(self) -> Metric:
+        """What was tuned for."""
+        return self.rules[0].metric
+
+    @property
+    def score(self) -> float:
+        """Mean score over the labels; of all cells, or rows, where one rule serves."""
+        return float(np.mean([rule.score for rule in self.rules]))
+
+    @property
+    def optimism(self) -> float:
+        """Mean optimism over the labels."""
+        return float(np.mean([rule.optimism for rule in self.rules]))
+
+    @property
+    def thresholds(self) -> Floats:
+        """One per label."""
+        return np.array([rule.threshold for rule in self.rules])
+
+    def applies(self, p: Any) -> Booleans:
+        """Which cells are positive.
+
+        Parameters
+        ----------
+        p : array-like of shape (n, labels)
+            Scores as they were tuned on.
+        """
+        scores = to_floats(p, "p")
+        if scores.ndim != 2 or scores.shape[1] != len(self.rules):
+            raise ValueError(
+                f"p must have {len(self.rules)} columns, one per label, not shape "
+                f"{scores.shape}"
+            )
+        if self.average != "macro":
+            return self.rules[0].applies(scores)
+        columns = zip(self.rules, scores.T, strict=True)
+        return np.stack([rule.applies(column) for rule, column in columns], axis=1)
+
+    def apply(self, p: Any) -> Any:
+        """Labels 0 and 1 of every cell, in the kind of the input.
+
+        Parameters
+        ----------
+        p : array-like of shape (n, labels)
+            Scores as they were tuned on.
+        """
+        return same_kind(p)(self.applies(p).astype(np.int64))
+
+    def fields(self) -> list[Field]:
+        held, one_for_all = None, self.average != "macro"
+        if not math.isnan(self.optimism):
+            held = f"{self.score - self.optimism:.4f} (optimism {self.optimism:+.4f})"
+        kept = self.rules[:1] if one_for_all else self.rules
+        names = ("all labels",) if one_for_all else self.names
+        cuts = (f"{x._scale} {x.operator} {x.threshold:.4g}" for x in kept)
+        if not one_for_all:
+            pairs = zip(cuts, kept, strict=True)
+            cuts = (f"{cut}, score {rule.score:.4f}" for cut, rule in pairs)
+        lines = zip(map(str, names), cuts, strict=True)
+        return [
+            *self._header(),
+            Field(words="score", text=f"{self.score:.4f} ({self.average})"),
+            Field(words="out of fold", text=held),
+            *first_lines(lines, len(kept), SHOWN, "labels"),
+            *self._keys("average", "names"),
+            Field("rules", kept),
+        ]
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> MultiLabelRule:
+        for one in values["rules"]:
+            if cls._kind_of(one) != Rule.kind:
+                raise ValueError("a saved rule for several labels holds odd rules")
+        rules = [Rule._from_plain(one) for one in values["rules"]]
+        if values["average"] != "macro":
+            rules = rules * len(values["names"])
+        return cls(tuple(rules), tuple(values["names"]), values["average"])
+
+    def _portable(self) -> PortableRule:
+        cuts = [cut for rule in self.rules for cut in rule._portable().cuts]
+        names = tuple(map(str, self.names))
+        return PortableRule(self._title(), names, (0, 1), tuple(cuts))
+
+    def _title(self) -> str:
+        return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score of every label, with its threshold.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        values = np.array([rule.score for rule in self.rules])
+        names = [
+            f"{name} ({rule._scale} {rule.operator} {rule.threshold:.3g})"
+            for name, rule in zip(self.names, self.rules, strict=True)
+        ]
+        size = bars_size(len(names))
+        with drawing(
+            ax,
+            size,
+            xlabel=f"Actual {metric_title(self.metric.name)}",
+            title=self._title(),
+        ) as ax:
+            draw_bars(ax, names, values)
+        return ax
+
+
+def tune_matrix(
+    y: Any,
+    p: Any,
+    scores: Floats,
+    weight: Floats | None,
+    metrics: list[Metric],
+    settings: Settings,
+    *,
+    groups: Any,
+    pos_label: Any,
+    average: Any,
+    calibrator: Any,
+    certain: Certain | None,
+) -> list[MultiLabelRule]:
+    """A rule for each column of labels, or one for all cells."""
+    for option, value in (("groups", groups), ("pos_label", pos_label)):
+        if value is not None:
+            raise ValueError(
+                f"{option} goes with one column of scores, not with a matrix"
+            )
+    if not is_sparse(y) and label_array(y).ndim == 1:
+        way_out = "the column of the positive class, such as p[:, 1], or a matrix y"
+        raise ValueError(
+            f"y has one label per row and p {scores.shape[1]} columns: pass {way_out}; "
+            "for one of several classes per row call argmetric.classes.tune"
+        )
+    average = "macro" if average is None else average
+    if certain is not None:
+        if average != "macro":
+            raise ValueError(
+                f"confidence is for each label by itself, not for average={average!r}"
+            )
+        certain = certain.of_labels(scores.shape[1])
+    check_choice(average, "average", ("macro", "micro", "samples"))
+    refuse_two_classes(scores, "p")
+    labels = clear_labels(y, shape=scores.shape)
+    given = column_names(p)
+    _refuse_other_order(column_names(y), given)
+    names = tuple(range(scores.shape[1])) if given is None else tuple(given)
+    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+    known: dict[str, Any] = {"calibrator": calibrator, "probabilities": inside}
+    if average == "macro":
+        columns = []
+        for j, name in enumerate(names):
+            of_column = f"column {name!r} of y"
+            one = binary_labels(labels[:, j], name=of_column, both=True)
+            column = np.ascontiguousarray(scores[:, j])
+            if certain is None:
+                search = search_rows(column, one.positive, weight, None, settings)
+                found = tune_metrics(search, metrics)
+            else:
+                found = certain.rules(column, one.positive, None, settings, metrics)
+            columns.append([replace(rule, **known) for rule in found])
+        return [
+            MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
+            for i in range(len(metrics))
+        ]
+    rows, count = scores.shape
+    flat = binary_labels(labels.ravel(), both=True)
+    cell_weight = None if weight is None else np.repeat(weight, count)
+    # The cells of a row are drawn together: they depend on each other.
+    group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
+    search = search_rows(scores.ravel(), flat.positive, cell_weight, group, settings)
+    rules = (
+        replace(rule, average=average, **known)
+        for rule in tune_metrics(search, metrics)
+    )
+    return [MultiLabelRule((rule,) * count, names, average) for rule in rules]
+
+
+def _refuse_other_order(of_y: Any, of_p: Any) -> None:
+    """Columns go by their place: the same names in another order are a mistake."""
+    if of_y is None or of_p is None:
+        return
+    labels, scores = list(of_y), list(of_p)
+    if labels != scores and set(labels) == set(scores):
+        first = next(i for i, one in enumerate(labels) if one != scores[i])
+        raise ValueError(
+            f"column {first} of y is {labels[first]!r} but that of p is "
+            f"{scores[first]!r}: bring them into the same order, as by y[p.columns]"
+        )

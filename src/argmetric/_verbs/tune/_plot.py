@@ -1,0 +1,171 @@
+"""Pictures of a rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from argmetric._ground.display import metric_title
+from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.responses import margins_of
+from argmetric.metrics import MetricLike
+
+if TYPE_CHECKING:
+    from argmetric._verbs.tune._rule import Rule
+
+
+class LabelledDisplay(Display):
+    """A picture of what labelled scores give, from predictions or from a classifier.
+
+    A class says in `_made` how it is made, and in `_scores_of` what a classifier gives.
+    """
+
+    _scores_of = staticmethod(margins_of)
+
+    @classmethod
+    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        p: Any,
+        metric: MetricLike = "f1",
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw what labels and scores of two classes give.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels.
+        p : array-like
+            Scores that were given without knowledge of them.
+        metric : str, Metric or callable, default="f1"
+            What decisions are judged by.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune`, or `calibration_check`, takes.
+        """
+        return cls._made(y, p, metric, **options).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw what the scores of a classifier give, on rows it was not fitted on.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with `predict_proba`; `decision_function` is enough
+            for a threshold.
+        X : array-like
+            Rows.
+        y : array-like
+            Their labels.
+        metric : str, Metric or callable, default="f1"
+            What decisions are judged by.
+        pos_label : object, optional
+            The positive class; by default the second.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune`, or `calibration_check`, takes.
+        """
+        scores, positive = cls._scores_of(estimator, X, pos_label)
+        options["pos_label"] = positive
+        return cls.from_predictions(y, scores, metric, ax=ax, **options)
+
+
+@dataclass(repr=False)
+class ThresholdDisplay(LabelledDisplay):
+    """The score on labelled rows against the threshold, and how sure the best one is.
+
+    Parameters
+    ----------
+    rule : Rule
+        What is drawn, as `tune` made it from labels.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The curve.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y, p = [1, 1, 0, 1, 0, 0], [0.9, 0.8, 0.4, 0.3, 0.2, 0.1]
+    >>> display = am.ThresholdDisplay.from_predictions(y, p)
+    >>> display.rule.threshold
+    0.25
+    """
+
+    rule: Rule
+
+    @classmethod
+    def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+        from argmetric._verbs.tune._rule import Rule
+        from argmetric._verbs.tune._tune import tune
+
+        rule = tune(y, p, metric, **options)
+        if not isinstance(rule, Rule):
+            raise ValueError(
+                "p must be one score for each row here: a threshold for each label or "
+                "class has no single curve"
+            )
+        return cls(rule)
+
+    def _labels(self) -> dict[str, Any]:
+        return {
+            "xlabel": f"Threshold on {self.rule._scale}",
+            "ylabel": f"Actual {metric_title(self.rule.metric.name)}",
+        }
+
+    def _draw(self, ax: Any) -> Any:
+        rule, name = self.rule, metric_title(self.rule.metric.name)
+        if rule.thresholds is None or rule.scores is None:
+            raise ValueError(
+                "this rule has no curve to draw: tune() with labels makes one, files "
+                "do not hold it"
+            )
+        finite = np.isfinite(rule.thresholds)
+        thresholds, scores = rule.thresholds[finite][::-1], rule.scores[finite][::-1]
+        picks = thinned(thresholds.size)
+        x, y = thresholds[picks], scores[picks]
+        # `p >= threshold` is constant on (the score before, this score].
+        (line,) = ax.step(x, y, where="pre", color="C0", label=name)
+        if rule.threshold_interval is not None:
+            label = f"best threshold, {rule.coverage:.0%} interval"
+            inside = np.clip(rule.threshold_interval, x[0], x[-1])
+            ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
+        if rule.guarantee is not None:
+            inside = np.clip(rule.guarantee.certified_range, x[0], x[-1])
+            ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
+        elif rule.plateau is not None:
+            what = "as good" if rule.choice == "best" else "within one standard error"
+            inside = np.clip(rule.plateau, x[0], x[-1])
+            ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)
+        if math.isfinite(rule.threshold):
+            label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
+            ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
+        return line

@@ -1,0 +1,253 @@
+"""The best threshold for a population, from its probabilities alone.
+
+With t = π·n fixed, every linear-fractional metric is (a + b·tp + c·k) over
+(d + e·tp + f·k). Its best value L solves max over predictions of numerator − L ·
+denominator = 0, which the rows solve one by one: predict 1 where
+(b − L·e)·p + c − L·f > 0. Dinkelbach's iteration finds L in a few steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._ground.types import Floats
+from argmetric._verbs.tune._binary import FEW_ROWS, Settings, within_range
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._uncertainty import (
+    N_DRAWS,
+    confusion_of,
+    mean_worth,
+    quantiles,
+)
+from argmetric.metrics import MeanForm, Metric
+
+STEPS = 100  # of Dinkelbach's iteration: superlinear, a handful are needed
+SAME = 1e-9  # relative error at which a probed metric counts as linear-fractional
+BINS = 512
+
+
+class Ratio(NamedTuple):
+    """(a + b·tp + c·k) / (d + e·tp + f·k) for one t and n."""
+
+    numerator: tuple[float, float, float]
+    denominator: tuple[float, float, float]
+
+    def value(self, tp: Floats, k: Floats) -> Floats:
+        """Where the denominator is not positive, nan: the iteration leaves it out."""
+        (a, b, c), (d, e, f) = self.numerator, self.denominator
+        below = d + e * tp + f * k
+        safe = np.where(below > 0, below, 1.0)
+        return np.where(below > 0, (a + b * tp + c * k) / safe, math.nan)
+
+    def slopes(self, value: float) -> tuple[float, float]:
+        """A row is worth predicting where slope·p + level > 0."""
+        (_, b, c), (_, e, f) = self.numerator, self.denominator
+        return b - value * e, c - value * f
+
+
+def as_ratio(metric: Metric, t: float, n: float) -> Ratio:
+    """The metric at fixed t and n; other than linear-fractional ones are refused."""
+    coefficients = getattr(metric, "coefficients", None)
+    if coefficients is not None:
+        (c0, c1, c2, c3), (d0, d1, d2, d3) = coefficients
+        return Ratio((c0 * n + c3 * t, c1, c2), (d0 * n + d3 * t, d1, d2))
+    ratio = _of_cells(metric, t, n) or _probe(metric, t, n)
+    if ratio is None:
+        raise ValueError(
+            f"{metric.name} is not linear-fractional: without labels use decide(p, "
+            f"metric), which is exact for every metric; tune() needs y for it"
+        )
+    return ratio
+
+
+def _of_cells(metric: Metric, t: float, n: float) -> Ratio | None:
+    """A weighted sum of the four cells over a scale that is affine in k."""
+    form = metric.form
+    if not metric.greater_is_better or not isinstance(form, MeanForm):
+        return None
+    if form.cells is None or form.scale is None:
+        return None
+    a, b, c, d = form.cells
+    k = n * np.array([0.0, 0.5, 1.0])
+    first, middle, last = map(float, form.scale(k, np.full(3, n)))
+    if abs(first + last - 2 * middle) > SAME * abs(middle):
+        return None
+    above = (d * n + (c - d) * t, a - b - c + d, b - d)
+    return Ratio(above, (first, 0.0, (last - first) / n))
+
+
+def _probe(metric: Metric, t: float, n: float) -> Ratio | None:
+    """Metrics that are α(k)·tp + β(k) with 1/α and β/α affine in k."""
+    if not metric.greater_is_better:
+        return None
+    k = n * np.array([0.15, 0.35, 0.55, 0.8])[:, None]
+    share = np.array([0.2, 0.5, 0.9])
+    low, high = np.maximum(0.0, k + t - n), np.minimum(k, t)
+    tp = low + share * (high - low)
+    values = metric.value(tp, k, t, n)
+    if not np.isfinite(values).all():
+        return None
+    slope = (values[:, 2] - values[:, 0]) / (tp[:, 2] - tp[:, 0])
+    level = values[:, 0] - slope * tp[:, 0]
+    size = np.abs(values).max() + np.abs(level).max()
+    bent = np.abs(level + slope * tp[:, 1] - values[:, 1]).max() > SAME * size
+    if bent or not (slope > 0).all():
+        return None
+    inverse, offset = 1.0 / slope, level / slope
+    column = k[:, 0]
+    lines = []
+    for line, unit in ((offset, t), (inverse, np.abs(inverse).max())):
+        rise = (line[3] - line[0]) / (column[3] - column[0])
+        start = line[0] - rise * column[0]
+        if np.abs(start + rise * column - line).max() > SAME * unit:
+            return None
+        # What rounding leaves of a zero would bend the decision at p = 0 or 1.
+        known = (start, rise) if abs(rise) * n > SAME * unit else (line.mean(), 0.0)
+        lines.append(tuple(float(x) if abs(x) > 1e-14 * unit else 0.0 for x in known))
+    (a, c), (d, f) = lines
+    return Ratio((a, 1.0, c), (d, 0.0, f))
+
+
+class PopulationOptimum(NamedTuple):
+    """The best value, and the threshold where the worth of a row changes its sign."""
+
+    value: float
+    threshold: float
+    operator: str
+
+
+def best_prediction(
+    p: Floats, mass: Floats, weight: Floats, ratio: Ratio
+) -> PopulationOptimum | None:
+    """Dinkelbach on ascending p; `mass` and `weight` are running sums from 0.
+
+    Each step predicts the rows of positive worth, which are one end of the order, and
+    takes the value of that prediction; it stops when the value no longer rises.
+    """
+    ends = ratio.value(np.array([0.0, mass[-1]]), np.array([0.0, weight[-1]]))
+    if np.isnan(ends).all():
+        return None
+    best, chosen = float(np.nanmax(ends)), int(np.nanargmax(ends))
+    # The threshold of the best prediction so far, by its rows: none or all of them.
+    safe = PopulationOptimum(best, -math.inf if chosen else math.inf, ">=")
+    for _ in range(STEPS):
+        slope, level = ratio.slopes(best)
+        cut = -level / slope if slope != 0 else math.nan
+        if slope > 0:
+            i = int(np.searchsorted(p, cut, side="right"))
+            tp, k = mass[-1] - mass[i], weight[-1] - weight[i]
+            by_rows = float(p[i]) if i < p.size else math.inf, ">="
+        elif slope < 0:
+            i = int(np.searchsorted(p, cut, side="left"))
+            tp, k = mass[i], weight[i]
+            by_rows = math.nextafter(p[i - 1], math.inf) if i else -math.inf, "<"
+        else:
+            tp, k = (mass[-1], weight[-1]) if level > 0 else (0.0, 0.0)
+            by_rows = -math.inf if level > 0 else math.inf, ">="
+        value = float(ratio.value(np.asarray(tp), np.asarray(k)))
+        if not value > best + 4e-16 * abs(best):
+            break
+        best, safe = value, PopulationOptimum(value, *by_rows)
+    slope, level = ratio.slopes(best)
+    if slope == 0:
+        return safe
+    found = PopulationOptimum(best, float(-level / slope), ">=" if slope > 0 else "<")
+    i = int(np.searchsorted(p, found.threshold, side="left"))
+    tp, k = mass[i], weight[i]
+    if slope > 0:
+        tp, k = mass[-1] - tp, weight[-1] - k
+    reached = float(ratio.value(np.asarray(tp), np.asarray(k)))
+    # The best precision is one of the p: rounding may lift the threshold over it.
+    return found if reached >= best - SAME * abs(best) else safe
+
+
+def tune_population(
+    scores: Floats, metrics: list[Metric], weight: Floats | None, settings: Settings
+) -> list[Rule]:
+    """One label-free rule per metric."""
+    if weight is None:
+        p, w = np.sort(scores), np.ones(scores.size)
+    else:
+        order = np.argsort(scores)
+        p, w = scores[order], weight[order]
+    mass = np.concatenate([[0.0], np.cumsum(w * p)])
+    total = np.concatenate([[0.0], np.cumsum(w)])
+    t, n = float(mass[-1]), float(total[-1])
+    if t <= 0.0 or t >= n:
+        which = "0" if t <= 0.0 else "1"
+        raise ValueError(f"every p is {which}: any threshold is as good")
+    notes = ["tuned without labels: right if the probabilities are calibrated"]
+    if p.size < FEW_ROWS:
+        guess = "the threshold is little more than a guess"
+        notes.append(f"tuned on {p.size} rows: {guess}")
+    rules = []
+    for metric in metrics:
+        found = best_prediction(p, mass, total, as_ratio(metric, t, n))
+        if found is None:
+            raise ValueError(f"{metric.name} has no positive denominator on these rows")
+        empty = float(metric.value(0.0, 0.0, t, n))
+        if empty > found.value:  # a convention, such as 0/0 = 1
+            found = PopulationOptimum(empty, math.inf, ">=")
+        value, threshold, operator = found
+        side = p >= threshold if operator == ">=" else p < threshold
+        k = float(w[side].sum())
+        seen = confusion_of(float((w * p)[side].sum()), k, t, n)
+        rule = Rule(
+            metric=metric,
+            threshold=threshold,
+            operator=operator,  # type: ignore[arg-type]
+            prevalence=t / n,
+            positive_rate=k / n,
+            n=p.size,
+            score=value,
+            coverage=settings.coverage,
+            notes=tuple(notes),
+        )
+        if settings.n_bootstrap:
+            rule = replace(rule, **_intervals(p, w, rule, settings, seen))
+        rules.append(rule)
+    return rules
+
+
+def _intervals(
+    p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
+) -> dict[str, Any]:
+    """Bootstrap over the rows, in bins of equal numbers of them.
+
+    To the noise of these rows that of as many new ones is added, whose cells have the
+    expected shares.
+    """
+    metric = rule.metric
+    rng = np.random.default_rng(settings.seeds()[0])
+    edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
+    rows = np.diff(edges)
+    masses = np.add.reduceat(w * p, edges[:-1]) / rows
+    weights = np.add.reduceat(w, edges[:-1]) / rows
+    middle = np.where(weights > 0, masses / np.where(weights > 0, weights, 1), 0.0)
+    values, thresholds = [], []
+    drawn = rng.multinomial(p.size, rows / p.size, size=settings.n_bootstrap)
+    for sample in drawn:
+        mass = np.concatenate([[0.0], np.cumsum(sample * masses)])
+        weight = np.concatenate([[0.0], np.cumsum(sample * weights)])
+        t, n = float(mass[-1]), float(weight[-1])
+        if not 0.0 < t < n:
+            continue
+        found = best_prediction(middle, mass, weight, as_ratio(metric, t, n))
+        if found is not None:
+            values.append(found.value)
+            thresholds.append(found.threshold)
+    rng = np.random.default_rng(settings.seeds()[3])
+    n, worth = float(seen.sum()), mean_worth(w)
+    cells = rng.multinomial(round(n / worth), seen.ravel() / n, N_DRAWS) * worth
+    tn, fp, fn, tp = cells.T
+    new = metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
+    shifts = np.resize(np.array(values) - rule.score, new.size) if values else 0.0
+    ends = quantiles(new + shifts, settings.coverage)
+    return {
+        "score_interval": within_range(ends, metric, n),
+        "threshold_interval": quantiles(np.array(thresholds), settings.coverage),
+    }

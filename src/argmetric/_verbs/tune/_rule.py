@@ -1,0 +1,460 @@
+"""Rules that were tuned: what they hold, say and save."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._ground.arguments import shown
+from argmetric._ground.display import INTERVAL, Field
+from argmetric._ground.labels import plain_label
+from argmetric._ground.saving import Saved, check_version
+from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.validation import (
+    check_choice,
+    check_scores,
+    read_scores,
+    same_kind,
+    to_floats,
+)
+from argmetric._verbs.guarantees import Guarantee
+from argmetric._verbs.tune import _files
+from argmetric._verbs.tune._export import Exported, PortableRule, portable_cut, raw_cut
+from argmetric._verbs.tune._files import (
+    FrozenDict,
+    calibrated,
+    current_versions,
+    read_only,
+)
+from argmetric.metrics import (
+    Metric,
+    get_metric,
+    metric_from_dict,
+    metric_to_dict,
+)
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.resolve import FittedReference
+
+FORMAT = 2  # of the saved form; 1 had no reference
+NAME = "argmetric rule"
+CURVE = ("thresholds", "scores")  # not saved: as long as the rows
+DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
+
+
+class SavedRule(Exported, Saved[Any]):
+    """A frozen rule that can be written to a file and read back.
+
+    A new kind of rule is a class below this one with a `kind`, `fields` and
+    `_from_plain`, that the face of the room imports.
+    """
+
+    _what: ClassVar[str] = "rule"
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "multiclass": "argmetric.classes.MultiClassRule"
+    }
+
+    def _header(self) -> list[Field]:
+        head = {"file": NAME, "format": FORMAT, "kind": self.kind}
+        return [Field(*pair) for pair in head.items()]
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        # A sparse matrix of keys is a dict with a `get` of its own.
+        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+            raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
+        made = values.get("versions")
+        by = made.get("argmetric", "") if isinstance(made, dict) else ""
+        check_version(values.get("format"), FORMAT, "this rule", by)
+        return str(values.get("kind"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain dicts for pickles and the like, which fill a mapping item by item."""
+        state = dict(vars(self))
+        for name, value in state.items():
+            if isinstance(value, FrozenDict):
+                state[name] = dict(value)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, dict):
+                value = FrozenDict(value)
+            elif isinstance(value, np.ndarray):
+                value = read_only(value)
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, SavedRule)
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> str:
+        """All that is compared, as text: nan equals itself there.
+
+        Not the rows that it was tuned on: files read in pieces keep none.
+        """
+        compared = [one for one in self.fields() if one.key != "reference"]
+        try:
+            return json.dumps(self._plain(compared), sort_keys=True)
+        except TypeError:  # a function as calibrator, or labels of a kind of their own
+            left = (*CURVE, "threshold_raw", "_kept")
+            kept = {name: x for name, x in vars(self).items() if name not in left}
+            return repr(kept)
+
+
+Operator = Literal[">=", "<"]
+KEPT_POINTS = 2000  # of the curve, in a pickle
+_NUMBERS = {"threshold", "coverage", *_files.FACTS} - {"argmax_score"}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Rule(SavedRule):
+    """A threshold, the metric it was tuned for, and the uncertainty of both.
+
+    Attributes
+    ----------
+    metric : Metric
+        What the threshold is best for.
+    threshold : float
+        On the scale of the scores, after the calibrator where there is one; infinite
+        where nothing is predicted.
+    operator : {">=", "<"}
+        `p >= threshold` is positive. "<" only where a metric rewards misses.
+    pos_label, neg_label : object
+        What `apply` calls the two classes.
+    calibrator : Calibrator or None
+        Applied to the scores first.
+    prevalence : float
+        Share of positives among the rows it was tuned on.
+    positive_rate : float
+        Share of these rows that the rule predicts positive.
+    n : int
+        Number of rows.
+    score : float
+        The metric on these rows.
+    score_interval : (float, float) or None
+        Interval for the score of this rule on `n` new rows, as many as it was tuned on
+        (in as many groups). It is corrected for the optimism of tuning and includes
+        the noise of these rows and of the new ones. On very many new rows the score
+        varies less, by a factor of about √2.
+    threshold_interval : (float, float) or None
+        Bootstrap interval of the best threshold.
+    plateau : (float, float)
+        All thresholds in (low, high] are as good: the run of optimal cuts around the
+        chosen one; with choice="one_se", of cuts within one standard error.
+    optimal_thresholds : ndarray of shape (m, 2)
+        All optimal thresholds, as intervals (low, high] in descending order.
+    optimism : float
+        How much `score` exceeds `out_of_fold_score`; nan where it is not known.
+    out_of_fold_score : float
+        Score of rows by thresholds that were tuned on the other folds.
+    choice : {"best", "one_se"}
+        How the cut was chosen.
+    constraints : dict
+        The limits that the cut meets.
+    average : str or None
+        "groups" where the mean over groups was maximised; "micro", "samples" for a
+        matrix.
+    coverage : float
+        Of both intervals.
+    probabilities : bool
+        Whether the scores it was tuned on lay between 0 and 1.
+    guarantee : Guarantee or None
+        What holds for new rows, where `tune` was asked with a `confidence`.
+    notes : tuple of str
+        Remarks on the rule.
+    versions : dict
+        Versions of argmetric and numpy that made it.
+    thresholds, scores : ndarray or None
+        The curve: `p >= thresholds[i]` scores `scores[i]`. Not saved to files.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> rule = am.tune([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.9])
+    >>> rule.threshold, round(rule.score, 4)
+    (0.25, 0.8571)
+    >>> rule.apply([0.2, 0.7])
+    array([0, 1])
+    """
+
+    kind: ClassVar[str] = "rule"
+
+    metric: Metric
+    threshold: float
+    operator: Operator = ">="
+    pos_label: Any = 1
+    neg_label: Any = 0
+    calibrator: Any = None
+    prevalence: float = math.nan
+    positive_rate: float = math.nan
+    n: int = 0
+    score: float = math.nan
+    score_interval: tuple[float, float] | None = None
+    threshold_interval: tuple[float, float] | None = None
+    plateau: tuple[float, float] | None = None
+    optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    optimism: float = math.nan
+    out_of_fold_score: float = math.nan
+    choice: str = "best"
+    constraints: dict[str, float] = field(default_factory=dict)
+    average: str | None = None
+    coverage: float = 0.9
+    probabilities: bool = True
+    guarantee: Guarantee | None = None
+    notes: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=current_versions)
+    thresholds: Floats | None = None
+    scores: Floats | None = None
+    _kept: KeptReference | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.operator, "operator", (">=", "<"))
+        known = {
+            "metric": get_metric(self.metric),
+            "threshold": _files.plain_float(self.threshold, "threshold"),
+            "pos_label": plain_label(self.pos_label),
+            "neg_label": plain_label(self.neg_label),
+            "constraints": FrozenDict(self.constraints),
+            "versions": FrozenDict(self.versions),
+            "notes": tuple(self.notes),
+            **_files.checked_facts(self),
+        }
+        if math.isnan(known["threshold"]):
+            raise ValueError("threshold must be a number, not nan")
+        if self.choice not in ("best", "one_se"):
+            check_choice(self.choice, "choice", ("best", "one_se"))
+        if known["pos_label"] == known["neg_label"]:
+            raise ValueError(
+                f"pos_label and neg_label are both {shown(self.pos_label)}: a rule "
+                "tells two labels apart"
+            )
+        for name in ("optimal_thresholds", "thresholds", "scores"):
+            values = getattr(self, name)
+            if values is not None:
+                known[name] = read_only(values)
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle holds a coarse curve: the rows may have been many."""
+        state = super().__getstate__()
+        if self.thresholds is not None and self.thresholds.size > KEPT_POINTS:
+            last = self.thresholds.size - 1
+            index = np.linspace(0, last, KEPT_POINTS).astype(np.int64)
+            for name in CURVE:
+                state[name] = getattr(self, name)[index]
+        return state
+
+    @property
+    def reference(self) -> FittedReference | None:
+        """What is kept of the labelled rows that the rule was tuned on.
+
+        The map that they give, with its uncertainty, and their scores in cells. As
+        `reference=` of `forecast` it says what the rule will score on new rows. None
+        with a calibrator, which is the map then; for rules without labels, of matrices
+        or of files in pieces; and where the scores do not rank the labels.
+        """
+        return None if self._kept is None else self._kept.fitted
+
+    @cached_property
+    def threshold_raw(self) -> float | None:
+        """The threshold on the scores as given, before the calibrator.
+
+        The smallest probability whose calibrated value reaches `threshold`; -inf where
+        all do, inf where none does, None where the calibrator is a function.
+        """
+        from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+
+        calibrator = self.calibrator
+        if calibrator is None:
+            return self.threshold
+        parts = calibrator.parts if isinstance(calibrator, Calibrator) else ()
+        if not parts or any(isinstance(one, FunctionMap) for one in parts):
+            return None
+        return raw_cut(calibrator, self.threshold)
+
+    def applies(self, p: Any) -> Booleans:
+        """Which scores are positive.
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not calibrated by hand.
+
+        Returns
+        -------
+        ndarray of bool
+        """
+        scores = read_scores(p, "p", logits=True)  # any real score, but no NaN
+        if scores.ndim != 1 and self.average not in ("micro", "samples"):
+            raise ValueError(
+                f"p must be one column of scores, not of shape {scores.shape}: pass "
+                "the column of the positive class, such as p[:, 1]"
+            )
+        cut = self.threshold_raw
+        if cut is None:
+            cut = self.threshold
+            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
+        elif self.calibrator is not None:
+            scores = check_scores(scores, "p", logits=False)
+        elif self.probabilities and scores.size:
+            low, high = float(scores.min()), float(scores.max())
+            if low < 0.0 or high > 1.0:
+                warnings.warn(
+                    f"scores from {low:g} to {high:g} meet a rule that was tuned on "
+                    "scores between 0 and 1: are these logits or percentages?",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        if self.operator == "<":
+            return scores < cut
+        if cut == math.inf:
+            return np.zeros(scores.shape, dtype=bool)
+        return scores >= cut
+
+    def apply(self, p: Any) -> Any:
+        """Labels of the scores, in the kind of the input (array, series).
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not calibrated by hand.
+
+        Returns
+        -------
+        array-like
+            0 and 1, or the labels that `y` had.
+        """
+        return same_kind(p)(self.named(self.applies(p)))
+
+    def named(self, positive: Booleans) -> npt.NDArray[Any]:
+        """Booleans as labels of the two classes."""
+        names = (self.neg_label, self.pos_label)
+        kind = None if type(names[0]) is type(names[1]) else object
+        return np.array(names, dtype=kind)[positive.astype(np.intp)]
+
+    def fields(self) -> list[Field]:
+        coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+        score = held = rows = labels = how = None
+        if self.n:
+            score = f"{self.score:.4f}"
+            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            if not math.isnan(self.positive_rate):
+                rows += f", {self.positive_rate:.3g} predicted so"
+        if self.n and not math.isnan(self.out_of_fold_score):
+            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+        count = len(self.optimal_thresholds)
+        more = f", one of {count:,} such intervals" if best and count > 1 else ""
+        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        where = "on these rows" if self.guarantee is None else "limits"
+        promise = None if self.guarantee is None else self.guarantee.sentence
+        if self.calibrator is not None:
+            kind = type(self.calibrator).__name__
+            how = str(getattr(self.calibrator, "summary", kind))
+        if (self.neg_label, self.pos_label) != (0, 1):
+            labels = f"{self.pos_label!r}, else {self.neg_label!r}"
+        found = [
+            *self._header(),
+            Field("metric", lambda: metric_to_dict(self.metric)),
+            *self._keys("threshold", "operator", "pos_label", "neg_label"),
+            *self._keys("prevalence", "positive_rate", "n"),
+            Field("score", self.score, "score", score),
+            Field(words="out of fold", text=held),
+            self._field(
+                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
+            ),
+            self._field("threshold_interval", "best threshold", DIGITS + coverage),
+            self._field(
+                "plateau", "as good" if best else "within one SE", HALF_OPEN + more
+            ),
+            *self._keys(
+                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
+            ),
+            Field("constraints", self.constraints, where, limits or None),
+            Field("guarantee", self.guarantee, "guarantee", promise),
+            Field(words="rows", text=rows),
+            self._field("average", "average"),
+            *self._keys("coverage", "probabilities", "notes", "versions"),
+            Field(
+                "calibrator",
+                lambda: _files.saved_calibrator(self.calibrator),
+                "calibrator",
+                how,
+            ),
+            Field(words="labels", text=labels),
+            Field("reference", self._kept),
+        ]
+        if not any(one.text for one in found):
+            found.append(Field(words="threshold", text=repr(self.threshold)))
+        return found
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Rule:
+        """From a dict whose header was checked."""
+        names = {one.name for one in fields(cls)} - {*CURVE, "_kept", "guarantee"}
+        missing = sorted(names - set(values))
+        if missing:
+            raise ValueError(f"a saved rule lacks {', '.join(missing)}")
+        known = {name: values[name] for name in names}
+        known |= {name: _files.number(known[name]) for name in _NUMBERS}
+        known |= {name: _files.interval(known[name]) for name in _files.INTERVALS}
+        known["n"] = _files.count(known["n"])
+        pairs = [_files.interval(pair) for pair in known["optimal_thresholds"]]
+        known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
+        known["metric"] = metric_from_dict(known["metric"])
+        known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        if values.get("guarantee") is not None:
+            known["guarantee"] = Guarantee.from_dict(values["guarantee"])
+        if values["format"] > 1:
+            known["_kept"] = _files.loaded_reference(values["reference"])
+        return cls(**known)
+
+    def _portable(self) -> PortableRule:
+        unit = self.calibrator is not None
+        cut = portable_cut(self.threshold_raw, self.operator, unit=unit)
+        labels = (self.neg_label, self.pos_label)
+        promise = "" if self.guarantee is None else self.guarantee.sentence
+        known: dict[str, Any] = {"single": True, "promise": promise}
+        return PortableRule(self._title(), ("p",), labels, (cut,), **known)
+
+    def _title(self) -> str:
+        return (
+            f"Rule({self._scale} {self.operator} {self.threshold:.4g}, "
+            f"metric={self.metric.name})"
+        )
+
+    @property
+    def _scale(self) -> str:
+        if self.calibrator is not None:
+            return "calibrated p"
+        return "p" if self.probabilities else "score"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score against the threshold, and where the best one may lie.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._verbs.tune._plot import ThresholdDisplay
+
+        return ThresholdDisplay(self).plot(ax).ax_

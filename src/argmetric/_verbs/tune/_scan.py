@@ -1,0 +1,230 @@
+"""Every cut between distinct scores, the empty and the full prediction included.
+
+Cut 0 predicts nothing; cut j predicts the rows of the j largest distinct scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._expected import TIE
+from argmetric._ground.groups import narrow_integers
+from argmetric._ground.odds import can_pack, sort_labelled
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._verbs.decide import threshold_between
+from argmetric.metrics import Metric
+
+CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    """Rows by descending score; `order` is None where it was not needed.
+
+    Files read in pieces know their number alone: there the arrays are empty.
+    """
+
+    scores: Floats
+    positive: Booleans
+    weight: Floats | None
+    order: Integers | None
+    n_rows: int
+
+    @cached_property
+    def ends(self) -> Integers:
+        """One past the last row of every distinct score."""
+        last = np.flatnonzero(self.scores[1:] != self.scores[:-1])
+        ends = np.empty(last.size + 1, dtype=narrow_integers(self.n_rows))
+        ends[:-1], ends[-1] = last, self.n_rows
+        ends[:-1] += 1
+        return ends
+
+    def ends_of(self, cuts: Integers) -> Integers:
+        """How many rows each of these cuts predicts."""
+        found = np.zeros(cuts.size, dtype=np.int64)
+        found[cuts > 0] = self.ends[cuts[cuts > 0] - 1]
+        return found
+
+    def worth(self, chosen: Booleans) -> Booleans | Floats:
+        """Weights of the chosen rows, 0 of the others."""
+        return chosen if self.weight is None else np.where(chosen, self.weight, 0.0)
+
+
+def sort_rows(
+    scores: Floats, positive: Booleans, weight: Floats | None, *, order: bool = False
+) -> SortedRows:
+    """Sort by descending score."""
+    if weight is None and not order and can_pack(scores):
+        found = sort_labelled(scores, positive, descending=True)
+        return SortedRows(*found, None, None, scores.size)
+    index = np.argsort(scores)[::-1]
+    if weight is not None:
+        weight = weight[index]
+    placed = scores[index] + 0.0, positive[index]
+    return SortedRows(*placed, weight, index, scores.size)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Weighted counts of every cut, over the same rows."""
+
+    scores: Floats  # the distinct scores, descending
+    # tp, fp: true and false positives of every cut, one more than there are scores
+    tp: Floats
+    fp: Floats
+
+    @cached_property
+    def k(self) -> Floats:
+        """Predicted positives. As a sum, so that k never falls below tp."""
+        return self.tp + self.fp
+
+    @property
+    def t(self) -> float:
+        return float(self.tp[-1])
+
+    @property
+    def n(self) -> float:
+        return self.chosen(-1)
+
+    def chosen(self, cut: int) -> float:
+        """Predicted positives of one cut."""
+        return float(self.tp[cut] + self.fp[cut])
+
+    @property
+    def size(self) -> int:
+        return self.tp.size
+
+    def scored(self, metric: Metric) -> Floats:
+        """The metric at every cut; what it makes on the way stays in the cache."""
+        t, n, values = self.t, self.n, np.empty(self.size)
+        for first in range(0, self.size, CUTS_AT_ONCE):
+            part = slice(first, first + CUTS_AT_ONCE)
+            values[part] = metric.value(self.tp[part], self.k[part], t, n)
+        return values
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """The smallest score that each cut predicts; infinite for the empty one."""
+        return np.concatenate([[math.inf], self.scores])
+
+    def threshold(self, cut: int) -> float:
+        """A number with exactly the rows of this cut at or above it."""
+        if 0 < cut < self.scores.size:
+            return _between(self.scores, cut)
+        if cut == 0:
+            return math.inf
+        # The largest 32-bit number at or below: the smallest score stays above it
+        # when it is rounded to 32 bits.
+        lowest = self.scores[-1]
+        with np.errstate(over="ignore"):
+            rounded = np.float32(lowest)
+        if rounded > lowest:
+            rounded = np.nextafter(rounded, np.float32(-np.inf))
+        return float(rounded if np.isfinite(rounded) else lowest)
+
+    def intervals(self, runs: Integers) -> Floats:
+        """Thresholds (low, high] that give one of the cuts first…last of each run."""
+        last = runs[:, 1]
+        inside = last < self.scores.size
+        low = np.full(last.size, -math.inf)
+        low[inside] = self.scores[last[inside]]
+        return np.stack([low, self.thresholds[runs[:, 0]]], axis=1)
+
+
+def _between(scores: Floats, cut: int) -> float:
+    """Half-way to the next score; nearer to the upper one where 32 bits need it.
+
+    Wherever both scores differ as 32-bit numbers, these lie on the two sides as well,
+    whether the threshold is then rounded to 32 bits or not.
+    """
+    middle = threshold_between(scores, cut)
+    assert middle is not None  # the scores are distinct
+    with np.errstate(over="ignore", under="ignore"):
+        upper, lower = (float(np.float32(scores[cut - 1 + i])) for i in (0, 1))
+        rounded = float(np.float32(middle))
+    if lower < upper and math.isfinite(upper) and math.isfinite(lower):
+        separates = lower < middle <= upper and lower < rounded
+        if not separates:
+            middle = min(lower / 4 + 3 * (upper / 4), float(scores[cut - 1]))
+    return middle
+
+
+def count_cuts(rows: SortedRows) -> Cuts:
+    """Counts at the last row of every tie, and of the empty prediction."""
+    ends, scores, positive = rows.ends, rows.scores, rows.positive
+    tp: Any
+    fp: Any
+    if rows.weight is None:  # integers add up exactly; at ends, k is the number of rows
+        hits = np.cumsum(positive, dtype=np.int64)
+        tp = hits if ends.size == hits.size else hits[ends - 1]
+        fp = ends - tp
+    else:
+        tp, fp = (
+            np.cumsum(rows.worth(chosen))[ends - 1] for chosen in (positive, ~positive)
+        )
+    distinct = scores if ends.size == scores.size else scores[ends - 1]
+    return Cuts(distinct, *(np.concatenate([[0.0], part]) for part in (tp, fp)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values of one metric at all cuts; `gain` grows where it gets better.
+
+    A cut whose value is undefined, or that the limits forbid, gains -inf.
+    """
+
+    values: Floats
+    gain: Floats
+    tolerance: float
+
+    @property
+    def best(self) -> int:
+        """The best cut; ties go to fewer positives."""
+        return int(np.argmax(self.optimal))
+
+    @cached_property
+    def optimal(self) -> Booleans:
+        """Every cut whose gain equals the largest up to rounding."""
+        return self.gain >= float(self.gain.max()) - self.tolerance
+
+
+def curve_of(
+    values: Floats, metric: Metric, allowed: Booleans | None, n: float
+) -> Curve:
+    """Turn values into gains; ties are 1e-12 of the best, as in `decide`."""
+    if np.isinf(values).any():
+        raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
+    gain = gains(values, metric, allowed)
+    top = float(gain.max())
+    if top == -math.inf:
+        raise ValueError(
+            f"{metric.name} is undefined at every cut that the limits allow; another "
+            "zero_division gives it a value"
+        )
+    return Curve(values, gain, max(TIE * abs(top), float(metric.tie_floor(n))))
+
+
+def gains(values: Floats, metric: Metric, allowed: Booleans | None) -> Floats:
+    """Values to be maximised: -inf where undefined or forbidden."""
+    gain = values if metric.greater_is_better else -values
+    if allowed is not None:
+        return np.where(allowed & ~np.isnan(gain), gain, -math.inf)
+    return np.where(np.isnan(gain), -math.inf, gain) if np.isnan(gain).any() else gain
+
+
+def means(total: Floats, defined: Floats) -> Floats:
+    """Sums over the number of defined terms; nan where there is none."""
+    result = np.full(total.shape, math.nan)
+    np.divide(total, defined, out=result, where=defined > 0.5)
+    return result
+
+
+def runs(mask: Booleans) -> Integers:
+    """First and last index of every run of True, one row each."""
+    edge = np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))
+    return np.stack([np.flatnonzero(edge == 1), np.flatnonzero(edge == -1) - 1], axis=1)

@@ -1,0 +1,324 @@
+"""How sure a tuned cut is: resampled rows, folds, and scores of as many new rows.
+
+Rows are cells of one row each where there are few, and bins of neighbouring scores
+where there are many, so that the cost does not grow with the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._verbs.tune._limits import RuleLimits
+from argmetric._verbs.tune._scan import Cuts, SortedRows, gains, means
+from argmetric.metrics import Metric
+
+MANY_ROWS = 4096  # rows up to which every row is resampled for itself
+BINS = 1024  # beyond: so many bins, each with a cell of either class
+MANY_DRAWS = 16_000  # rows up to which drawing each is cheaper than drawing the cells
+DRAWS_AT_ONCE = 1 << 16  # draws that are counted at a time
+SPLITS = 5  # splits into folds over which the optimism is averaged
+N_DRAWS = 4000
+# Rows that every confusion matrix is given beforehand, spread over its cells: half a
+# row per cell of two classes, as in Jeffreys' rule.
+PRIOR_ROWS = 2.0
+Choice = Literal["best", "one_se"]
+
+
+@dataclass(frozen=True)
+class SampleSums:
+    """Additive statistics of samples (rows) at the cuts (columns).
+
+    Either counts, whose metric is taken of their sum; or, with groups, the sum of
+    the metric over groups and the number of groups in which it is defined.
+    """
+
+    tp: Floats | None
+    fp: Floats | None
+    value: Floats | None = None
+    defined: Floats | None = None
+
+    def changed(self, change: Callable[[Floats], Any]) -> SampleSums:
+        """All statistics that there are, changed in the same way."""
+        parts = vars(self).values()
+        return SampleSums(*(None if one is None else change(one) for one in parts))
+
+    def pick(self, cuts: Integers) -> SampleSums:
+        """One cut per sample, and the totals in a second column."""
+        rows = np.arange(cuts.size)
+
+        def two(a: Floats) -> Floats:
+            # A single column holds for all cuts.
+            column = np.minimum(cuts, a.shape[1] - 1)
+            return np.stack([a[rows, column], a[:, -1]], axis=1)
+
+        return self.changed(two)
+
+    def at(self, cuts: Integers, folds: int) -> SampleSums:
+        """One cut per fold, added up over every split; totals in a second column."""
+        return self.pick(cuts).changed(lambda a: a.reshape(-1, folds, 2).sum(axis=1))
+
+    def others(self, folds: int) -> SampleSums:
+        """What the other folds of the same split hold."""
+
+        def without(a: Floats) -> Floats:
+            split = a.reshape(-1, folds, a.shape[1])
+            rest = split.sum(axis=1, keepdims=True) - split
+            return np.asarray(rest.reshape(a.shape))
+
+        return self.changed(without)
+
+    def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Counts tp, k, t, n; the last cut predicts everything."""
+        assert self.tp is not None
+        assert self.fp is not None
+        # Sums of weights that are rounded each for itself may exceed their total.
+        tp, fp = (np.minimum(part, part[:, -1:]) for part in (self.tp, self.fp))
+        k = tp + fp
+        return tp, k, tp[:, -1:], k[:, -1:]
+
+    def score(self, metric: Metric) -> Floats:
+        """Value of the metric for every sample and cut."""
+        if self.value is None:
+            return metric.value(*self.counts())
+        assert self.defined is not None
+        return means(self.value, self.defined)
+
+
+def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
+    """Cuts at equal steps of 0.5·k/n + 0.5·tp/t, with the ones to keep."""
+    if cuts.size <= most + 1:
+        return np.arange(cuts.size)
+    position = 0.5 * cuts.k / cuts.n + 0.5 * cuts.tp / cuts.t
+    steps = np.searchsorted(position, np.linspace(0.0, 1.0, most + 1))
+    steps = np.minimum(steps, cuts.size - 1)
+    return np.unique(np.concatenate([[0, cuts.size - 1], steps, keep]))
+
+
+@dataclass(frozen=True)
+class CellSampler:
+    """Cells of rows in the order of the scores."""
+
+    cuts: Integers
+    # expected number of draws of each cell, the number of its rows if they weigh the
+    # same. Otherwise W²/Q draws worth Q/W each, W and Q the sums of weights and of
+    # their squares: the mean and the variance of the resampled weight are right.
+    draws: Floats
+    worth: Floats  # weight of a draw
+    # rows, mean_weight: number of rows of the cell, and their mean weight
+    rows: Integers
+    mean_weight: Floats
+    positive: Booleans  # class of each cell
+    ends: Integers  # number of cells that each cut predicts
+
+    @property
+    def n_units(self) -> int:
+        """Rows of the rarer class: as many folds can be made."""
+        positives = int(self.rows[self.positive].sum())
+        return min(positives, int(self.rows.sum()) - positives)
+
+    def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
+        """Draw as many rows as there are, with replacement."""
+        if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
+            drawn = self._draw_rows(rng, size)
+        else:
+            total = self.draws.sum()
+            drawn = rng.multinomial(round(float(total)), self.draws / total, size=size)
+        return self._count(drawn * self.worth)
+
+    def _draw_rows(self, rng: np.random.Generator, size: int) -> Integers:
+        """Draw row by row: the counts have the law of one multinomial draw."""
+        cells, n = self.rows.size, int(self.rows.sum())
+        cell = np.repeat(np.arange(cells), self.rows)
+        drawn = np.empty((size, cells), dtype=np.int64)
+        step = max(1, DRAWS_AT_ONCE // n)
+        for first in range(0, size, step):
+            part = drawn[first : first + step]
+            picks = cell[rng.integers(0, n, (len(part), n))]
+            picks += cells * np.arange(len(part))[:, None]
+            part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(-1, cells)
+        return drawn
+
+    def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
+        """Rows dealt to folds at random, each class evenly; few rows several times."""
+        count = SPLITS if self.rows.max() == 1 else 1
+        held = np.zeros((count * folds, self.rows.size))
+        for split in held.reshape(count, folds, -1):
+            for chosen in (self.positive, ~self.positive):
+                split[:, chosen] = _deal(rng, self.rows[chosen], folds)
+        return self._count(held * self.mean_weight)
+
+    def _count(self, weight: Floats) -> SampleSums:
+        """Running sums over the cells of either class."""
+        found = []
+        for chosen in (self.positive, ~self.positive):
+            if self.ends.size == weight.shape[1] + 1:  # every cell ends a cut
+                running = np.zeros((weight.shape[0], self.ends.size))
+                np.cumsum(np.where(chosen, weight, 0.0), axis=1, out=running[:, 1:])
+            else:
+                before = np.concatenate([[0], np.cumsum(chosen)])[self.ends]
+                running = np.zeros((weight.shape[0], int(chosen.sum()) + 1))
+                np.cumsum(weight[:, chosen], axis=1, out=running[:, 1:])
+                running = running[:, before]
+            found.append(running)
+        return SampleSums(*found)
+
+
+def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:
+    """How many rows of each cell fall into each fold; folds differ by one row."""
+    total = int(rows.sum())
+    sizes = np.full(count, total // count)
+    sizes[: total % count] += 1
+    if rows.max() == 1:
+        fold = np.repeat(np.arange(count), sizes)[rng.permutation(total)]
+        return np.where(fold == np.arange(count)[:, None], 1.0, 0.0)
+    held, left = np.empty((count, rows.size)), rows.copy()
+    for i, size in enumerate(sizes):
+        part = rng.multivariate_hypergeometric(left, size, method="marginals")
+        held[i] = part
+        left -= part
+    return held
+
+
+def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
+    """Cells of single rows, or bins with a cell for either class."""
+    if rows.n_rows <= MANY_ROWS:
+        ones = np.ones(rows.n_rows)
+        weight = ones if rows.weight is None else rows.weight
+        ends = np.concatenate([[0], rows.ends])
+        whole, every = ones.astype(np.int64), np.arange(cuts.size)
+        return CellSampler(every, ones, weight, whole, weight, rows.positive, ends)
+    index = some_cuts(cuts, keep, BINS)
+    positive = np.tile([True, False], index.size - 1)
+    parts = np.diff(cuts.tp[index]), np.diff(cuts.fp[index])
+    number = np.stack(parts, axis=1).ravel()  # both classes of every bin, in turn
+    if rows.weight is not None:
+        ends = rows.ends_of(index)
+        values = (np.ones(rows.n_rows), rows.weight, rows.weight**2)
+        number, weight, square = (_binned(rows, ends, one) for one in values)
+    there = number > 0
+    cell_ends = np.concatenate([[0], np.cumsum(there)[1::2]])
+    number, positive = number[there], positive[there]
+    draws, worth, mean = number, np.ones(number.size), np.ones(number.size)
+    if rows.weight is not None:
+        weight, square = weight[there], square[there]
+        safe = np.where(weight > 0, weight, 1.0)
+        worth = np.where(weight > 0, square / safe, 0.0)
+        draws = np.where(weight > 0, weight / np.where(worth > 0, worth, 1.0), number)
+        mean = weight / number
+    whole = number.astype(np.int64)
+    return CellSampler(index, draws, worth, whole, mean, positive, cell_ends)
+
+
+def _binned(rows: SortedRows, ends: Integers, values: Floats) -> Floats:
+    """Sum of the values over the rows of either class in every bin, in turn."""
+    sums = [
+        np.add.reduceat(np.where(chosen, values, 0.0), ends[:-1])
+        for chosen in (rows.positive, ~rows.positive)
+    ]
+    return np.stack(sums, axis=1).ravel()
+
+
+def new_tables(
+    table: Floats, worth: float, size: int, rng: np.random.Generator
+) -> Floats:
+    """Confusion matrices of as many new rows as a matrix was seen on.
+
+    Two sources of noise: the shares of the cells are known from the rows seen only
+    (Dirichlet), and the new rows are drawn by these shares (multinomial). A row counts
+    as `worth`, the mean weight weighted by itself, so that unequal weights make fewer
+    rows of the same total.
+    """
+    cells = table.ravel() / worth
+    prior = PRIOR_ROWS / cells.size
+    shares = rng.standard_gamma(cells + prior, (size, cells.size))
+    shares /= shares.sum(axis=1, keepdims=True)
+    drawn = rng.multinomial(round(float(cells.sum())), shares) * worth
+    return np.asarray(drawn, dtype=np.float64).reshape(size, *table.shape)
+
+
+def new_scores(
+    metric: Metric, tables: list[Floats], worth: float, rng: np.random.Generator
+) -> Floats:
+    """Scores of new rows, from matrices of rows that the cuts were not tuned on.
+
+    Every way to split the rows into folds has a matrix; each gets its part.
+    """
+    size = -(-N_DRAWS // len(tables))
+    drawn = [new_tables(table, worth, size, rng) for table in tables]
+    (tn, fp), (fn, tp) = np.concatenate(drawn).transpose(1, 2, 0)
+    return metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)
+
+
+def mean_worth(weight: Floats | None) -> float:
+    """Σw²/Σw: what a row counts, if rows of equal weight are to vary as much."""
+    return 1.0 if weight is None else float((weight**2).sum() / weight.sum())
+
+
+def confusion_of(tp: float, k: float, t: float, n: float) -> Floats:
+    """The four counts, true classes in rows."""
+    table = np.array([[n - k - t + tp, k - tp], [t - tp, tp]])
+    return np.asarray(np.maximum(table, 0.0))
+
+
+def plateaus(gain: Floats, best: Integers, within: float) -> tuple[Integers, Integers]:
+    """First and last column of the run around the best that comes so near to it."""
+    column = np.arange(gain.shape[1])
+    best = best[:, None]
+    with np.errstate(invalid="ignore"):
+        far = gain < np.take_along_axis(gain, best, axis=1) - within
+    left = np.where(far & (column < best), column, -1).max(axis=1) + 1
+    right = np.where(far & (column > best), column, column.size).min(axis=1) - 1
+    return left, right
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """What is done again on every sample: the metric, its limits, and the choice.
+
+    With a standard error, the cut with the fewest positives on the run around the best
+    one that comes so near to it.
+    """
+
+    metric: Metric
+    limits: RuleLimits
+    tolerance: float
+    standard_error: float | None = None
+
+    def tuned(self, sums: SampleSums) -> tuple[Floats, Integers, Booleans]:
+        """Values of all cuts, column of the chosen one, and whether any is allowed."""
+        values, limits = sums.score(self.metric), self.limits
+        allowed = limits.allowed(*sums.counts()) if limits.given else None
+        gain = gains(values, self.metric, allowed)
+        top = gain.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # -inf - -inf: nothing is allowed there
+            best = np.argmax(gain >= top - self.tolerance, axis=1)
+        if self.standard_error is not None:
+            best = plateaus(gain, best, self.standard_error)[0]
+        return values, best, top[:, 0] > -math.inf
+
+    def bootstrap(
+        self, samples: Iterable[SampleSums], cuts: Integers, column: int
+    ) -> tuple[Integers, Floats]:
+        """The cut tuned on every sample that allows one, and all scores of a column."""
+        chosen, scores = [cuts[:0]], [np.empty(0)]
+        for sums in samples:
+            values, index, any_allowed = self.tuned(sums)
+            chosen.append(cuts[index[any_allowed]])
+            scores.append(values[:, column])
+        return np.concatenate(chosen), np.concatenate(scores)
+
+
+def quantiles(values: Floats, coverage: float) -> tuple[float, float] | None:
+    """The central interval, of values that occur; None without any."""
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return None
+    tail = (1.0 - coverage) / 2.0
+    low, high = np.quantile(known, [tail, 1.0 - tail], method="inverted_cdf")
+    return float(low), float(high)

@@ -1,0 +1,345 @@
+"""CSV, TSV and JSON lines: text cut into pieces of whole rows, which pyarrow parses."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from argmetric._ground.saving import MAX_NESTING, decoded, is_too_deep, parsed
+from argmetric.scale.files._arrow import call, text_array, to_numpy
+from argmetric.scale.files._formats import OTHER_ENCODING, UTF8_MARK, DataError, marked
+from argmetric.scale.files._source import PIECE
+
+MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
+_SHOWN_CHARACTERS = 40
+_THREAD_BYTES = 1 << 20  # parsed by one of several threads
+
+
+@dataclass(frozen=True)
+class TextPlace:
+    """A file, and lines and bytes of it before a piece."""
+
+    name: str
+    lines: int = 0
+    offset: int = 0
+
+    def plus(self, lines: int, size: int) -> TextPlace:
+        """Return the place so many lines and bytes later."""
+        return TextPlace(self.name, self.lines + lines, self.offset + size)
+
+    def behind(self, data: bytes) -> TextPlace:
+        lines = np.count_nonzero(
+            np.frombuffer(data, np.uint8) == 10
+        )  # not `count`: slow
+        return self.plus(int(lines), len(data))
+
+    def text(self, data: bytes) -> str:
+        """Return a piece as text; what cannot be read is told with line and byte."""
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            at = self.behind(data[: error.start])
+            byte = f"byte {at.offset + 1:,} is 0x{data[error.start]:02X}"
+            raise DataError(
+                f"{self.name}, line {at.lines + 1}: not utf-8 text ({byte}); "
+                f"{OTHER_ENCODING}"
+            ) from None
+
+
+def row_ends(data: bytes, delimiter: str | None) -> Any:
+    """Return the offsets behind rows; a newline between quotes ends no row."""
+    text = np.frombuffer(data, np.uint8)
+    lines = np.flatnonzero(text == 10) + 1
+    if delimiter is None or b'"' not in data:
+        return lines
+    quotes = np.flatnonzero(text == 34)
+    beside = np.zeros(256, bool)  # what stands before opening and behind closing quotes
+    beside[[ord(delimiter), 10, 34]] = True
+    opening, closing = quotes[2 if quotes[0] == 0 else 0 :: 2] - 1, quotes[1::2] + 1
+    is_usual = beside.take(text.take(opening)).all()  # an eighth of beside[text[…]]
+    beside[13] = True
+    closing = closing[: -1 if closing.size and closing[-1] == text.size else None]
+    if is_usual and beside.take(text.take(closing)).all():
+        within = np.searchsorted(quotes, lines) & 1
+        return lines[within == 0] if within.any() else lines
+    # A quote within a cell is no quote; one that opens a cell and closes before other
+    # letters has gone astray, and its row ends with the line
+    mark, quoted = re.escape(delimiter.encode()), rb'"(?:[^"]|"")*'
+    cell = rb'(?>%b"(?=[%b\r\n])|(?!%b"?\Z))[^%b\n]*' % (quoted, mark, quoted, mark)
+    rows, found, end = re.compile(rb"%b(?:%b%b)*\n" % (cell, mark, cell)), [], 0
+    while (row := rows.match(data, end)) is not None:
+        end = row.end()
+        found.append(end)
+    return np.array(found, np.int64)
+
+
+def pieces(
+    read: Callable[[int], bytes],
+    delimiter: str | None,
+    size: int,
+    most: int,
+    most_quoted: int | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[bytes, Any]]:
+    """Yield bytes of whole rows, and `row_ends` where there are quotes, else None.
+
+    The last row gets a newline if it has none. Where more than `most` bytes (if there
+    are quotes `most_quoted`), or all that is left, have no end of a row, the first line
+    is one: whoever parses it says what is wrong. The rest of an input that was
+    interrupted is left out.
+    """
+    rest, ended = b"", False
+    while rest or not ended:
+        data = b"" if ended else read(size)
+        if not (data or ended):
+            ended = True
+            if interrupted():
+                return
+            data = b"\n" if rest and not rest.endswith(b"\n") else b""
+        rest = rest + data if rest else data
+        ends, end, limit = None, rest.rfind(b"\n") + 1, most
+        if delimiter is not None and b'"' in rest:
+            ends, limit = row_ends(rest, delimiter), most_quoted or most
+            end = int(ends[-1]) if ends.size else 0
+        if not end and (ended or len(rest) > limit):
+            ends, end = None, rest.find(b"\n") + 1 or len(rest)
+        if end:
+            yield rest[:end], ends
+            rest = rest[end:]
+
+
+def delimiter_in(head: bytes, delimiter: str) -> str:
+    """Return what separates the names of a header, where only one other mark can."""
+    line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").partition(b"\n")[0]
+    others = [mark for mark in ",;\t" if mark.encode() in line]
+    if delimiter not in others and len(others) == 1:  # never a guess
+        return others[0]
+    return delimiter
+
+
+def header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str, int]:
+    """Return the columns, what separates them, and where the rows begin."""
+    start = len(data) - len(data.removeprefix(UTF8_MARK).lstrip(b"\r\n"))
+    end = data.find(b"\n", start)
+    # The text of cells is checked by pyarrow, which does not look at the names
+    decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
+    try:
+        text = data[start : max(start + PIECE, end)].decode(errors="ignore")
+        delimiter = delimiter_in(data[start:end] if end > 0 else data, delimiter)
+        names = next(csv.reader(StringIO(text), delimiter=delimiter))
+        refuse_endless(names[-1], data, f"{name}: the header line")
+    except (IndexError, StopIteration, csv.Error):
+        raise DataError(f"{name} has no header line") from None
+    if len(names) > MAX_COLUMNS:
+        raise DataError(
+            f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
+        )
+    stop = start
+    while (stop := data.find(b"\n", stop) + 1) and data.count(b'"', start, stop) % 2:
+        pass
+    return names, delimiter, stop or len(data)
+
+
+def parse(
+    data: bytes,
+    width: int,
+    delimiter: str,
+    types: dict[str, Any],
+    *,
+    threads: bool = False,
+    empty_rows: bool = False,
+    on_ragged: Callable[[Any], str] | None = None,
+    **how: Any,
+) -> Any:
+    """Return columns f0, f1, … of rows without a header: those that have a type."""
+    import pyarrow.csv as pc
+
+    block = _THREAD_BYTES if threads else len(data) + 1
+    return pc.read_csv(
+        pa.BufferReader(pa.py_buffer(data)),
+        read_options=pc.ReadOptions(
+            column_names=[f"f{i}" for i in range(width)],
+            block_size=block,
+            use_threads=threads,
+        ),
+        parse_options=pc.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=len(data) >= block and b'"' in data,
+            ignore_empty_lines=not empty_rows,
+            invalid_row_handler=on_ragged,
+        ),
+        convert_options=pc.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            strings_can_be_null=False,
+            null_values=[],  # every column has a copy of these words: 7 kB
+            true_values=[],
+            false_values=[],
+            **how,
+        ),
+    )
+
+
+def text_columns(
+    data: bytes, names: list[str], chosen: list[str], delimiter: str, place: TextPlace
+) -> Any:
+    """Return every cell as the text it is; what a column means is decided later."""
+    numbers = range(len(names)) if chosen == names else map(names.index, chosen)
+    types = {f"f{i}": pa.large_string() for i in numbers}
+    # In a file of one column an empty line is a row with an empty cell
+    given = data, len(names), delimiter, types
+    empty_rows = len(names) == 1
+    try:
+        try:
+            table = parse(*given, threads=True, empty_rows=empty_rows)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):  # a row that does not fit into a block
+                raise
+            table = parse(*given, empty_rows=empty_rows)
+    except pa.ArrowInvalid as error:
+        _refuse_ragged(data, len(names), delimiter, place)
+        if "invalid UTF8" in str(error):
+            place.text(data)
+        raise
+    return table.rename_columns(chosen)
+
+
+def _refuse_ragged(data: bytes, width: int, mark: str, place: TextPlace) -> None:
+    """Refuse the first row with more or fewer cells than the header, by its line."""
+    text = StringIO(data.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=mark)
+    line = place.lines + 1
+    with contextlib.suppress(csv.Error):
+        for cells in rows:
+            if cells and len(cells) != width:
+                refuse_endless(cells[-1], data, f"{place.name}, line {line}")
+                count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+                start = mark.join(cells)[:_SHOWN_CHARACTERS]
+                raise DataError(
+                    f"{place.name}, line {line}: {count}, but the header has {width}: "
+                    f"{start!r}"
+                )
+            line = place.lines + rows.line_num + 1
+
+
+def refuse_endless(cell: str, data: bytes, where: str) -> None:
+    """Refuse a quote that is never closed: it swallows the rest of the file."""
+    if "\n" in cell and data.count(b'"') % 2:
+        raise DataError(f"{where} opens a quote that never closes")
+
+
+def refuse_long_line(data: bytes, most: int, place: TextPlace) -> None:
+    """Refuse a line that readers would copy several times over."""
+    start = 0
+    while len(data) - start > most:
+        end = data.rfind(b"\n", start, start + most + 1)
+        if end < 0:
+            line = place.behind(data[:start]).lines + 1
+            raise DataError(
+                f"{place.name}, line {line}: longer than {most:,} bytes; if that is "
+                f"right, pass {marked('max_line', 'SIZE')}"
+            )
+        start = end + 1
+
+
+def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
+    """Return the columns of JSON lines, and the lines without blank ones."""
+    import pyarrow.compute as pc
+
+    whole = text_array([place.text(data)])
+    lines = pc.split_pattern(whole, pattern="\n").values
+    lines = lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
+    brackets = call("count_substring_regex", lines, pattern=r"[\[{]")
+    many = np.flatnonzero(to_numpy(brackets, np.int64) > MAX_NESTING).tolist()
+    too_deep = any(is_too_deep(lines[i].as_py().encode()) for i in many)
+    objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
+    if not too_deep and pc.all(objects).as_py():  # pyarrow takes null for a row
+        longest = pc.max(pc.binary_length(lines)).as_py() or 0
+        try:
+            return _plain_columns(data, max(1 << 20, 2 * longest)), lines
+        except pa.ArrowInvalid:
+            pass
+    return _mixed_columns(lines, place), lines
+
+
+def _plain_columns(data: bytes, block_bytes: int) -> Any:
+    """Read with the types that pyarrow infers, but keep text that looks like a date."""
+    import pyarrow.json as pj
+
+    def read(schema: Any) -> Any:
+        return pj.read_json(
+            pa.BufferReader(pa.py_buffer(data)),
+            read_options=pj.ReadOptions(block_size=block_bytes),
+            parse_options=pj.ParseOptions(explicit_schema=schema),
+        )
+
+    table = read(None)
+    schema = pa.schema(
+        [field.with_type(_as_text(field.type)) for field in table.schema]
+    )
+    return table if schema.equals(table.schema) else read(schema)
+
+
+def _as_text(type_: Any) -> Any:
+    """Return a type with every timestamp in it, however deep, as text."""
+    if pa.types.is_timestamp(type_):
+        return pa.string()
+    if pa.types.is_list(type_):
+        return pa.list_(_as_text(type_.value_type))
+    if pa.types.is_struct(type_):
+        fields = [type_.field(i) for i in range(type_.num_fields)]
+        return pa.struct([field.with_type(_as_text(field.type)) for field in fields])
+    return type_
+
+
+def _mixed_columns(lines: Any, place: TextPlace) -> Any:
+    """Read what has no single type; such columns become text, to be judged if used."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
+        try:
+            row = parsed(line, rows=True)
+        except ValueError as error:
+            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise DataError(
+                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
+            )
+        rows.append(row)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    arrays = []
+    for key in keys:
+        values = [row.get(key) for row in rows]
+        try:
+            arrays.append(pa.array(values))
+        except (pa.ArrowException, OverflowError, ValueError, TypeError):
+            arrays.append(pa.array([_json_text(value) for value in values]))
+    return pa.Table.from_arrays(arrays, names=list(keys))
+
+
+def _json_text(value: Any) -> str | None:
+    if isinstance(value, str):  # half of a surrogate pair is no text
+        return value.encode(errors="backslashreplace").decode()
+    if value is None:
+        return None
+    return plain_id(value) if isinstance(value, bool) else json.dumps(plain_id(value))
+
+
+def plain_id(value: Any) -> Any:
+    """Return what a value is called whatever stands in other rows: 1.0 is 1.
+
+    pyarrow reads 1 as 1.0 where 1.5 is near, and a truth value as text where there is
+    text.
+    """
+    if isinstance(value, bool):
+        return json.dumps(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole else value

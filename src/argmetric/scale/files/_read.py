@@ -1,0 +1,296 @@
+"""Rows of any file, batch by batch; a table is all of them.
+
+Text is cut into pieces of whole rows, which pyarrow parses: so compressed and piped
+text is read as plain files are, and memory does not grow with the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from argmetric._ground.saving import decoded, is_utf8, refuse_other_encodings
+from argmetric.scale.files._formats import (
+    DELIMITERS,
+    FORMATS,
+    MAX_LINE_BYTES,
+    OTHER_ENCODING,
+    UTF8_MARK,
+    DataError,
+    Format,
+    binary_format,
+    format_by_name,
+    marked,
+    sniff,
+    without_codec,
+)
+from argmetric.scale.files._parse import (
+    TextPlace,
+    delimiter_in,
+    header,
+    pieces,
+    refuse_endless,
+    refuse_long_line,
+    text_columns,
+)
+from argmetric.scale.files._source import PIECE, Source
+from argmetric.scale.files._table import Table
+from argmetric.scale.files._write import BINARY, read_typed, typed_batches
+
+Choose = Callable[[Table], list[str]]  # from a table without rows to columns to read
+
+BLOCK_BYTES = 1 << 22  # of text in a batch; 2^23 take a fifth longer
+
+
+def read_table(
+    source: str | os.PathLike[str], format: Format | None = None, **how: Any
+) -> Table:
+    """Read all rows of a file, as `read_blocks` takes it; there must be some."""
+    tables = list(_batches(os.fspath(source), format, None, **how))
+    first = tables[0]
+    if len(tables) > 1:
+        first = replace(first, columns=pa.concat_tables([t.columns for t in tables]))
+    if first.n_rows == 0:
+        raise DataError(f"{first.source} has no rows")
+    return first
+
+
+def read_blocks(
+    source: str | os.PathLike[str],
+    choose: Choose,
+    format: Format | None = None,
+    **how: Any,
+) -> Iterator[Table]:
+    """Rows of a file, block by block; none of a header alone.
+
+    Parameters
+    ----------
+    source : str or path
+        CSV, TSV, JSONL, Parquet, Arrow IPC (Feather) or Excel, the first three also
+        compressed by gzip or zstd; ``"-"`` is standard input. Excel, text that is not
+        in UTF-8, and columns with types that are compressed or piped are one block.
+    choose : callable
+        Which columns are read; it may raise where one is missing.
+    format : str, optional
+        Where the extension does not say it; pipes are known by their first bytes.
+    encoding, max_line, decimal : optional
+        How text is written, its longest line in bytes, and its decimal sign.
+    """
+    tables = _batches(os.fspath(source), format, choose, **how)
+    return (table for table in tables if table.n_rows)
+
+
+def _batches(
+    path: str,
+    format: Format | None,
+    choose: Choose | None,
+    *,
+    encoding: str = "utf-8",
+    max_line: int = MAX_LINE_BYTES,
+    decimal: str = ".",
+) -> Iterator[Table]:
+    """Rows in their order, of text and of chosen columns in blocks."""
+    if format is not None and format not in FORMATS:
+        known = ", ".join(get_args(Format))
+        raise DataError(f"unknown format {format!r}; known: {known}")
+    source = Source(path)
+    try:
+        if format is None and source.regular:
+            format = format_by_name(without_codec(path), role="format")
+        if not source.head.strip() and len(source.head) < PIECE:
+            raise DataError(f"{source.name} is empty")
+        format = _agreed_format(source.name, format, source.head)
+        if format in BINARY:
+            tables = _typed_tables(source, format, choose)
+        elif format == "jsonl":
+            tables = _json_tables(source, (encoding, max_line), choose)
+        else:
+            tables = _delimited_tables(source, format, (encoding, max_line), choose)
+        first = 0
+        for table in tables:
+            yield replace(table, decimal=decimal, first=first)
+            first += table.n_rows
+    except (pa.ArrowException, OSError) as error:
+        # pyarrow reports damaged compressed pages as an OSError without a number
+        raise DataError(_explained(error, format, source.name)) from error
+    finally:
+        source.close()
+
+
+def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
+    """Settle the format; what is announced and what the bytes show must not differ."""
+    shown = binary_format(head)
+    if format is None:
+        format = sniff(head)
+        if format is None:
+            known = ", ".join(FORMATS)
+            raise DataError(
+                f"cannot tell the format of {name}; pass {marked('format')} with one "
+                f"of {known}"
+            )
+    if format in ("arrow", "arrow-stream") and shown in ("arrow", "arrow-stream"):
+        return shown
+    if shown is not None and shown != format:
+        raise DataError(
+            f"{name} is read as {format} but holds {shown}; pass {marked('format')}"
+        )
+    return format
+
+
+def _explained(error: Exception, format: Format | None, name: str) -> str:
+    """Return pyarrow's complaint as one line that says what to do."""
+    reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
+    if format in DELIMITERS or format == "jsonl":
+        return f"{name}: {re.sub('^(CSV|JSON) parse error: ', '', reason)}"
+    return f"{name} is not a whole {format} file, perhaps cut short: {reason}"
+
+
+def _chosen(table: Table, choose: Choose | None) -> Table:
+    names = table.names if choose is None else choose(table)
+    if names == table.names:
+        return table
+    return replace(table, columns=table.columns.select(names))
+
+
+def _typed_tables(
+    source: Source, format: Format, choose: Choose | None
+) -> Iterator[Table]:
+    if choose is None or not source.regular or source.codec or format == "xlsx":
+        columns = read_typed(source.all(), format)
+        yield _chosen(Table(columns, format, source.name), choose)
+        return
+
+    def names(schema: Any) -> list[str]:
+        empty = pa.Table.from_batches([], schema)  # empty_table() imports pandas
+        return choose(Table(empty, format, source.name))
+
+    for batch in typed_batches(source.path, format, names, memory_map=True):
+        yield Table(pa.Table.from_batches([batch]), format, source.name)
+
+
+def _text(
+    source: Source, encoding: str, max_line: int, delimiter: str | None, size: int
+) -> Iterator[tuple[bytes, TextPlace]]:
+    """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
+    name, head, utf8 = source.name, source.head, is_utf8(encoding)
+    if utf8:
+        refuse_other_encodings(head, name, f"pass {marked('encoding', 'utf-16')}")
+    else:
+        head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
+    parts: Iterable[bytes]
+    if size:
+        mark = delimiter and delimiter_in(head, delimiter)
+        patient = partial(source.read, at_once=False)
+        read: Callable[[int], bytes] = patient if utf8 else BytesIO(head).read
+        most = max(max_line, MAX_LINE_BYTES)
+        parts = (piece for piece, _ in pieces(read, mark, size, most))
+    else:
+        parts = [source.all() if utf8 else head]
+    place = TextPlace(name)
+    for piece in parts:
+        refuse_long_line(piece, max_line, place)
+        yield piece, place
+        place = place.behind(piece)
+
+
+def _delimited_tables(
+    source: Source, format: Format, how: tuple[str, int], choose: Choose | None
+) -> Iterator[Table]:
+    name, mark = source.name, DELIMITERS[format]
+    names: list[str] = []
+    rows = 0
+    for data, place in _text(source, *how, mark, BLOCK_BYTES):
+        if not names:
+            names, mark, start = header(data, mark, name)
+            nothing = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
+            chosen = _chosen(Table(nothing, format, name), choose).names
+            place, data = place.behind(data[:start]), data[start:]
+        if data:
+            columns = text_columns(data, names, chosen, mark, place)
+            rows += columns.num_rows
+        else:
+            texts = [pa.nulls(0, pa.large_string())] * len(chosen)
+            columns = pa.Table.from_arrays(texts, names=chosen)
+        if columns.num_rows:
+            last = columns.column(columns.num_columns - 1)[-1].as_py()
+            refuse_endless(last, data, f"{name}: row {rows}")
+        yield Table(columns, format, name, delimiter=mark)
+
+
+def _json_tables(
+    source: Source, how: tuple[str, int], choose: Choose | None
+) -> Iterator[Table]:
+    from argmetric.scale.files._parse import json_columns
+
+    size, first = 0 if choose is None else BLOCK_BYTES, 0
+    for data, place in _text(source, *how, None, size):
+        if not place.lines:
+            data = data.removeprefix(UTF8_MARK)
+            if data.lstrip().startswith(b"["):
+                raise DataError(
+                    f"{source.name} holds a JSON array; one object on each line is "
+                    "needed (jq -c '.[]' makes them)"
+                )
+        columns, lines = json_columns(data, place)
+        table = Table(columns, "jsonl", source.name, lines=lines, first=first)
+        yield _chosen(table, choose)
+        first += table.n_rows
+
+
+def read_tables(
+    sources: Sequence[str], format: Format | None = None, *, name: str, **how: Any
+) -> Table:
+    """Read files with the same columns into one table that messages call `name`."""
+    tables = [read_table(one, format, **how) for one in sources]
+    first = tables[0]
+    aligned = [_aligned(table, first) for table in tables]
+    try:
+        columns = pa.concat_tables(aligned, promote_options="permissive")
+    except pa.ArrowException:
+        raise DataError(_clash(tables)) from None
+    lines = None
+    if first.lines is not None:
+        lines = pa.concat_arrays([table.lines for table in tables])
+    parts = tuple((table.source, table.n_rows) for table in tables)
+    return replace(first, columns=columns, source=name, lines=lines, parts=parts)
+
+
+def _aligned(table: Table, first: Table) -> Any:
+    """Return columns in the order of the first file; other ones are refused."""
+    if table.format != first.format:
+        raise DataError(
+            f"{table.source} is {table.format}, but {first.source} is {first.format}"
+        )
+    if table.names == first.names:
+        return table.columns
+    for one, other in ((first, table), (table, first)):
+        for name in one.names:
+            if one.names.count(name) != other.names.count(name):
+                raise DataError(
+                    f"{other.source} lacks the column {name!r} that {one.source} has"
+                )
+    return table.columns.select(first.names)
+
+
+def _clash(tables: list[Table]) -> str:
+    """Say which column has one type here and another one there."""
+    first, *others = tables
+    for table in others:
+        for name in first.names:
+            types = [one.columns.schema.field(name).type for one in (first, table)]
+            schemas = [pa.schema([(name, type_)]) for type_ in types]
+            try:
+                pa.unify_schemas(schemas, promote_options="permissive")
+            except pa.ArrowException:
+                return (
+                    f"{table.source}: column {name!r} holds {types[1]}, but that of "
+                    f"{first.source} {types[0]}"
+                )
+    return f"the columns of {first.source} and {others[-1].source} differ"

@@ -1,0 +1,254 @@
+"""Bytes of a file, a pipe or standard input, unpacked, from a place on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from argmetric.scale.files._formats import STANDARD_STREAM, DataError
+
+PIECE = 1 << 20
+HEAD, TAIL = 1 << 16, 1 << 12  # bytes by which a file, and a place in it, are known
+MAX_EXPANSION = 200  # text packs to a fifth, to a hundredth if it repeats itself
+ALWAYS_UNPACKED = 1 << 26  # bytes, however small the file was
+_CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
+_PATIENCE_SECONDS = 0.1
+
+
+class PackedError(DataError):
+    """The bytes of `name` are compressed in a way that `command` unpacks, not we."""
+
+    def __init__(self, name: str, command: str) -> None:
+        super().__init__(f"{name} is compressed: {command} FILE unpacks it")
+        self.name, self.command = name, command
+
+
+def digest(data: bytes) -> str:
+    """Return a short name for bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Source:
+    """Bytes that are read forward; what is packed by gzip or zstd is unpacked.
+
+    `stopped` is asked while nothing comes: True gives up waiting, and the end that is
+    then `interrupted` is not that of the stream. The `head` has up to `PIECE` bytes.
+    """
+
+    closed = False  # what pyarrow asks of a file
+
+    def __init__(self, path: str, stopped: Callable[[], bool] = lambda: False) -> None:
+        self.name = "standard input" if path == STANDARD_STREAM else path
+        self.path, self._stopped = path, stopped
+        self._file = _opened(path)
+        self._descriptor = -1
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            self._descriptor = self._file.fileno()
+        mode = os.fstat(self._descriptor).st_mode if self._descriptor >= 0 else 0
+        self.regular = stat.S_ISREG(mode) and path != STANDARD_STREAM
+        self._waits = bool(mode) and not stat.S_ISREG(mode) and os.name == "posix"
+        self.interrupted = False
+        self.offset = self._taken = 0  # of what was read, and of what it was packed
+        self._unpacking: Any = None
+        if self._waits:
+            with contextlib.suppress(ImportError, OSError):  # fewer and larger pieces
+                import fcntl
+
+                fcntl.fcntl(self._descriptor, _SET_PIPE_SIZE, PIECE)
+        self.head = self._pushed = self._peek(self._raw)
+        if self.head.startswith(b"BZh"):
+            self.close()
+            raise PackedError(self.name, "bzip2 -dc")
+        self.codec = next((_CODECS[m] for m in _CODECS if self.head.startswith(m)), "")
+        if self.codec:
+            import pyarrow as pa
+
+            packed = pa.PythonFile(_Packed(self, self.head), "r")
+            self._unpacking = pa.CompressedInputStream(packed, self.codec)
+            self.head = self._pushed = self._peek(self._unpack)
+
+    def _peek(self, read: Callable[[int], bytes]) -> bytes:
+        parts = bytearray()
+        while len(parts) < PIECE and (part := read(PIECE - len(parts))):
+            parts += part
+            if self._waits and b"\n" in part and not self._ready(0.0):
+                break  # whoever writes slowly shall not be waited for
+        return bytes(parts)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in all as they are stored, None for a stream."""
+        return os.fstat(self._descriptor).st_size if self.regular else None
+
+    def close(self) -> None:
+        if self.path != STANDARD_STREAM:
+            self._file.close()
+
+    def read(self, most: int, *, at_once: bool = True) -> bytes:
+        """Return the next bytes, b"" at the end; what is there `at_once`, or all."""
+        data, self._pushed = self._pushed[:most], self._pushed[most:]
+        read = self._unpack if self._unpacking else self._raw
+        parts = [data or read(most)]
+        got = len(parts[0])
+        patient = not (self._waits and at_once)
+        while parts[-1] and got < most and (patient or self._ready(0.0)):
+            parts.append(read(most - got))
+            got += len(parts[-1])
+        self.offset += got
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def all(self) -> bytes:
+        """Return all that is left, of a file at its beginning without a copy."""
+        if self.regular and not self.codec and not self.offset and self.size:
+            self.offset, self._pushed = self.size, b""
+            return self._bytes_at(0, self.size)
+        return b"".join(iter(lambda: self.read(1 << 24), b""))
+
+    def _raw(self, most: int) -> bytes:
+        if self._descriptor < 0:
+            return bytes(self._file.read(most) or b"")
+        while self._waits and not self._ready(_PATIENCE_SECONDS):
+            if self._stopped():
+                self.interrupted = True
+                return b""
+        try:
+            data = os.read(self._descriptor, most)
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {error.strerror}") from None
+        if not data and self._stopped():
+            self.interrupted = True  # the end may be the doing of the same signal
+        return data
+
+    def _unpack(self, most: int) -> bytes:
+        import pyarrow as pa
+
+        try:
+            data = self._unpacking.read(min(most, PIECE))
+        except (OSError, pa.ArrowException) as error:
+            if self.interrupted:
+                return b""
+            raise DataError(
+                f"{self.name} is not a whole {self.codec} file, perhaps cut short: "
+                f"{str(error).splitlines()[0]}"
+            ) from None
+        packed = self.size or self._taken
+        if self.offset + len(data) > max(ALWAYS_UNPACKED, MAX_EXPANSION * packed):
+            raise DataError(
+                f"{self.name}: {packed:,} bytes of {self.codec} unpack to more than "
+                f"{MAX_EXPANSION} times as many; if that is right, unpack them first "
+                f"({self.codec} -dc)"
+            )
+        return bytes(data)
+
+    def _ready(self, seconds: float) -> bool:
+        return bool(select.select([self._descriptor], [], [], seconds)[0])
+
+    def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
+        """Return what a place is recognised by, as plain values."""
+        head = self.head[: min(offset, HEAD)]
+        marks = {"head": [len(head), digest(head)], "tail": [len(tail), digest(tail)]}
+        return {"size": self.size, **marks}
+
+    def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
+        """Go to a place that another run has marked, if this is the same input.
+
+        A stream, and what is packed, is read up to there: it has to begin anew.
+        """
+        (head_length, head), (tail_length, tail) = mark["head"], mark["tail"]
+        first = last = following = b""
+        if self.regular and not self.codec:
+            if (self.size or 0) < offset:
+                raise DataError(
+                    f"{self.name} has {self.size:,} bytes, fewer than the {offset:,} "
+                    "that were learned from: it is another file, or was cut short"
+                )
+            first = self._bytes_at(0, head_length)
+            last = self._bytes_at(offset - tail_length, tail_length)
+            following = self._bytes_at(offset, 1)
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            self.offset, self._pushed = offset, b""
+        while self.offset < offset and (
+            data := self.read(min(PIECE, offset - self.offset))
+        ):
+            first += data[: head_length - len(first)]
+            last = (last + data)[-tail_length:]
+        if self.offset < offset or len(first) < head_length:
+            raise DataError(
+                f"{self.name} is shorter than the {offset:,} bytes that were learned "
+                "from; it has to begin with the same rows"
+            )
+        if digest(first) != head or digest(last) != tail:
+            raise DataError(
+                f"{self.name} is another file than the one of the checkpoint: it "
+                f"differs before byte {offset:,}"
+            )
+        if self.codec and not last.endswith(b"\n"):
+            following = self.read(1)
+        if last and following and not last.endswith(b"\n"):
+            raise DataError(
+                f"{self.name} has grown within a line that was learned from: it ended "
+                f"at byte {offset:,}, without a newline"
+            )
+
+    def _bytes_at(self, offset: int, count: int) -> bytes:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        data = b""
+        while len(data) < count and (part := os.read(self._descriptor, count)):
+            data += part[: count - len(data)]
+        return data
+
+
+class _Packed:
+    """The packed bytes of a source, as pyarrow reads a file."""
+
+    closed = False
+
+    def __init__(self, source: Source, head: bytes) -> None:
+        self._source, self._head = source, head
+
+    def read(self, most: int = PIECE) -> bytes:
+        data, self._head = self._head[:most], self._head[most:]
+        data = data or self._source._raw(most)
+        self._source._taken += len(data)
+        return data
+
+
+def _opened(path: str) -> Any:
+    if path == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise DataError("standard input is closed")
+        return sys.stdin.buffer
+    try:
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 -- `Source.close`
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file{_similar_file(path)}") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder; pass a file") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    mode = os.fstat(file.fileno()).st_mode
+    is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+    if is_device and not file.isatty() and os.path.realpath(path) != os.devnull:
+        file.close()
+        raise DataError(f"cannot read {path}: it is a device, not a file")
+    return file
+
+
+def _similar_file(path: str) -> str:
+    try:
+        siblings = os.listdir(os.path.dirname(path) or ".")
+    except OSError:
+        return ""
+    # Without the ending, which makes any two files look alike
+    stems = {os.path.splitext(name)[0]: name for name in sorted(siblings)}
+    stem = os.path.splitext(os.path.basename(path))[0]
+    similar = get_close_matches(stem, stems, n=1, cutoff=0.75)
+    return f"; did you mean {stems[similar[0]]!r}?" if similar else ""

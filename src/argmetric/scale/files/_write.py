@@ -1,0 +1,309 @@
+"""Write a `Table`, and columns with types: a file is replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+import pyarrow as pa
+
+from argmetric._ground.arguments import install
+from argmetric._ground.whole_files import is_special, written_whole
+from argmetric.scale.files._arrow import (
+    call,
+    cells,
+    flat,
+    inferred,
+    json_values,
+    text_bytes,
+    text_scalar,
+)
+from argmetric.scale.files._formats import (
+    DELIMITERS,
+    STANDARD_STREAM,
+    DataError,
+    Format,
+    codec_by_name,
+    format_by_name,
+    marked,
+    without_codec,
+)
+from argmetric.scale.files._table import Table
+
+BATCH_ROWS = 1 << 17
+INSTALL = f"Excel files need openpyxl: {install('excel')}"
+NOT_WRITTEN = "Excel files are read, not written: write .csv or .parquet"
+
+
+def read_excel(data: bytes) -> Any:
+    """Return the columns of the first sheet.
+
+    A column of numbers, of truth values or of texts keeps its type; one that mixes
+    them is text.
+    """
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        raise DataError(INSTALL) from None
+    try:
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = [row for row in sheet.values if any(cell is not None for cell in row)]
+        title = sheet.title
+        book.close()
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, IndexError) as error:
+        raise pa.ArrowInvalid(str(error)) from None
+    if not rows:
+        raise DataError(f"the sheet {title!r} is empty")
+    columns = list(zip(*rows, strict=True))
+    kept = [one for one in columns if any(cell is not None for cell in one)]
+    for place, column in enumerate(kept, start=1):
+        if column[0] is None:
+            raise DataError(f"column {place} of the sheet {title!r} has no name")
+    names = [str(one[0]) for one in kept]
+    return pa.Table.from_arrays([_column(one[1:]) for one in kept], names=names)
+
+
+def _column(cells: tuple[Any, ...]) -> Any:
+    try:
+        return pa.array(cells)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return pa.array([None if cell is None else str(cell) for cell in cells])
+
+
+def read_typed(data: bytes, format: Format) -> Any:
+    """Return the columns of a whole binary file."""
+    if format == "xlsx":
+        return read_excel(data)
+    if format == "parquet":
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    return open_(pa.py_buffer(data)).read_all()
+
+
+def typed_batches(
+    place: Any,
+    format: str,
+    choose: Callable[[Any], list[str] | None],
+    *,
+    start: int = 0,
+    rows: int = BATCH_ROWS,
+    memory_map: bool = False,
+) -> Iterator[Any]:
+    """Record batches of a Parquet or Arrow file, from the row `start` on.
+
+    `place` is what pyarrow opens; `choose` gets the schema and returns the columns,
+    None for all.
+    """
+    import pyarrow.parquet as pq
+
+    if format == "parquet":
+        with pq.ParquetFile(place, memory_map=memory_map) as file:
+            chosen, about = choose(file.schema_arrow), file.metadata
+            groups = list(range(about.num_row_groups))
+            while groups and start >= about.row_group(groups[0]).num_rows:
+                start -= about.row_group(groups.pop(0)).num_rows
+            for batch in file.iter_batches(
+                rows, row_groups=groups, columns=chosen, use_threads=False
+            ):
+                passed = min(start, batch.num_rows)
+                start -= passed
+                yield batch.slice(passed)
+        return
+    place = pa.memory_map(place) if memory_map else place
+    open_ = pa.ipc.open_file if format == "arrow" else pa.ipc.open_stream
+    with open_(place) as reader:
+        chosen = choose(reader.schema)
+        n = getattr(reader, "num_record_batches", None)
+        for whole in reader if n is None else map(reader.get_batch, range(n)):
+            part = whole if chosen is None else whole.select(chosen)
+            for first in range(0, part.num_rows, rows):
+                yield part.slice(first, rows)
+
+
+BINARY: tuple[Format, ...] = ("parquet", "arrow", "arrow-stream", "xlsx")
+_ROWS_AT_ONCE = 65_536
+
+
+def write_table(
+    table: Table,
+    target: str | os.PathLike[str],
+    format: Format | None = None,
+    *,
+    numeric: frozenset[str] = frozenset(),
+) -> None:
+    """Write rows to a file, or to standard output for ``"-"``.
+
+    The file is replaced in one step once all is on the disk. The format is by default
+    that of the extension, and on standard output the one that was read; `numeric`
+    columns of CSV are written as numbers where the new format has types.
+    """
+    path = os.fspath(target)
+    if format is None:
+        format = output_format(table, path)
+    codec = codec_by_name(path)
+    if path == STANDARD_STREAM:
+        file = sys.stdout.buffer
+        if format in BINARY and file.isatty():
+            raise _not_for_a_terminal(format)
+        _write(table, file, format, numeric)
+        file.flush()
+        return
+    with written_whole(path) as file, _packing(file, codec) as packed:
+        _write(table, packed, format, numeric)
+
+
+def refuse_terminal(format: Format) -> None:
+    """Refuse to put bytes on a terminal that no one can read."""
+    if format in BINARY and sys.stdout.isatty():
+        raise _not_for_a_terminal(format)
+
+
+def _not_for_a_terminal(format: Format) -> DataError:
+    file = marked("output", "FILE")
+    return DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
+
+
+def output_format(table: Table, path: str) -> Format:
+    """Return the format in which rows go to a path, if nothing else is said."""
+    if path == STANDARD_STREAM or is_special(path):
+        return "csv" if table.format == "xlsx" else table.format
+    if os.path.isdir(path):
+        raise DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {path}: there is no folder {folder}")
+    format = format_by_name(without_codec(path), role="output_format")
+    if format == "xlsx":
+        raise DataError(NOT_WRITTEN)
+    return format
+
+
+def _write(
+    table: Table, file: IO[bytes], format: Format, numeric: frozenset[str]
+) -> None:
+    if format in DELIMITERS:
+        same = format == table.format
+        delimiter = table.delimiter if same else DELIMITERS[format]
+        _write_delimited(table.columns, file, delimiter)
+    elif format == "jsonl":
+        _write_jsonl(table, file, numeric)
+    elif format == "xlsx":
+        raise DataError(NOT_WRITTEN)
+    elif format == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(_typed(table, numeric), file)
+    else:
+        columns = _typed(table, numeric)
+        new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
+        with new(file, columns.schema) as writer:
+            writer.write_table(columns)
+
+
+def _typed(table: Table, numeric: frozenset[str]) -> Any:
+    is_text = table.format in DELIMITERS
+    if not is_text:
+        return table.columns
+    return inferred(table.columns, numeric, table.decimal)
+
+
+def _batches(columns: Any) -> Iterator[list[Any]]:
+    for start in range(0, columns.num_rows, _ROWS_AT_ONCE):
+        part = columns.slice(start, _ROWS_AT_ONCE)
+        yield [flat(column) for column in part.columns]
+
+
+def _write_lines(file: IO[bytes], lines: Any) -> None:
+    ended = call("binary_join_element_wise", lines, text_scalar(""), text_scalar("\n"))
+    file.write(text_bytes(ended))
+
+
+def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
+    names = columns.column_names
+    alone = len(names) == 1
+    marks = {delimiter, '"', "\n", "\r"}
+    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
+    pairs = zip(names, quoted, strict=True)
+    header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
+    file.write(f"{header}\n".encode())
+    separator = text_scalar(delimiter)
+    for arrays in _batches(columns):
+        texts = [cells(array, name) for array, name in zip(arrays, names, strict=True)]
+        # All cells at once: a call for each of 100,000 columns takes half a minute
+        whole = _quoted(pa.concat_arrays(texts), delimiter, alone=alone)
+        rows = len(arrays[0])
+        texts = [whole.slice(i * rows, rows) for i in range(len(names))]
+        _write_lines(file, call("binary_join_element_wise", *texts, separator))
+
+
+def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:
+    """Put quotes around the cells that need them, and around no others."""
+    texts = call("coalesce", texts, text_scalar(""))
+    # An empty cell with no other beside it would be an empty line, which is no row
+    pattern = rf'["\r\n{delimiter}]' + ("|^$" if alone else "")
+    needed = call("match_substring_regex", texts, pattern=pattern)
+    odd = call("array_filter", texts, needed)
+    if not len(odd):
+        return texts
+    doubled = call("replace_substring", odd, pattern='"', replacement='""')
+    quote = text_scalar('"')
+    quoted = call("binary_join_element_wise", quote, doubled, quote, text_scalar(""))
+    return call("replace_with_mask", texts, needed, quoted)
+
+
+def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
+    import json
+
+    if table.lines is not None:
+        _write_lines(file, table.lines)
+        return
+    columns = _typed(table, numeric)
+    keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
+    comma, nothing = text_scalar(", "), text_scalar("")
+    for arrays in _batches(columns):
+        values = [json_values(array) for array in arrays]
+        members = [
+            call("binary_join_element_wise", key, value, nothing)
+            for key, value in zip(keys, values, strict=True)
+        ]
+        inside = call("binary_join_element_wise", *members, comma)
+        lines = call(
+            "binary_join_element_wise",
+            text_scalar("{"),
+            inside,
+            text_scalar("}"),
+            nothing,
+        )
+        _write_lines(file, lines)
+
+
+@contextlib.contextmanager
+def _packing(file: IO[bytes], codec: str | None) -> Iterator[IO[bytes]]:
+    """Yield what compresses to a file that stays open, or the file itself."""
+    if codec is None:
+        yield file
+        return
+    with pa.CompressedOutputStream(pa.PythonFile(_Kept(file), "w"), codec) as packed:
+        yield packed
+
+
+class _Kept(io.RawIOBase):
+    """A file that pyarrow may write to, and not close."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)

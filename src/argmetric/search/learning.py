@@ -1,0 +1,315 @@
+"""What taggers, parsers and summarizers learn alike: parameters, epochs, averages."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from argmetric._ground import archives
+from argmetric._ground.archives import Arrays
+from argmetric._ground.display import Lines, Shown, lines_of
+from argmetric._ground.types import Integers, SingleFloats
+from argmetric.search.hashing import rounded
+
+RollIn = Literal["mixed", "gold", "own", "none"]
+
+_VERSION = 1  # of the files
+MOST_EPOCHS = 100_000  # more passes are a slip of the pen
+_BLOCK = 20_000  # decisions between two looks at the keyboard
+_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
+Learned = Callable[[bool], Any]
+Report = Callable[..., None]  # takes epoch, error, score and seconds by name
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a policy is learned: states to learn from, passes, steps, and dropout."""
+
+    roll_in: str
+    epochs: int
+    step: float
+    dropout: float
+
+
+def gold_share(roll_in: str, epoch: int) -> float:
+    """Probability that the history of a training decision is the initial policy's.
+
+    "mixed" is SEARN with a mixture that leaves the initial policy step by step: all
+    of its decisions, half, then none.
+    """
+    if roll_in == "mixed":
+        return (1.0, 0.5, 0.0)[min(epoch, 2)]
+    return 0.0 if roll_in == "own" else 1.0
+
+
+class Parameters(Shown):
+    """The parameters of an estimator, as scikit-learn has them but without loading it.
+
+    The constructor stores each of its arguments under its name and does no more.
+    """
+
+    @classmethod
+    def _parameters(cls) -> dict[str, Parameter]:
+        return dict(signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Taken because scikit-learn passes it; it changes nothing.
+        """
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor.
+
+        Parameters
+        ----------
+        **params
+            New values by name.
+        """
+        known = self._parameters()
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has "
+                    f"{', '.join(known)}"
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def _lines(self) -> Lines:
+        return lines_of(self.get_params())
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in self._parameters().items()
+            if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+            or getattr(self, name) != parameter.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class SavedEstimator(Parameters):
+    """An estimator that one file holds: a header of JSON, and arrays.
+
+    A subclass names its kind, and packs and unpacks what it has learned beside the
+    arguments, the history and whether an interrupt ended the learning.
+    """
+
+    _kind: ClassVar[str]
+    history_: list[dict[str, Any]]
+    interrupted_: bool
+
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        raise NotImplementedError
+
+    def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        raise NotImplementedError
+
+    def _packed(self) -> tuple[dict[str, Any], Arrays]:
+        """All of it as a header and arrays."""
+        header, arrays = self._pack()
+        own = {"arguments": self.get_params(), "history": self.history_}
+        return {**own, "interrupted": self.interrupted_, **header}, arrays
+
+    @classmethod
+    def _unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
+        found = cls(**header["arguments"])
+        found.history_ = header["history"]
+        found.interrupted_ = header["interrupted"]
+        found._unpack(header, arrays)
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the learned weights to one file: JSON and arrays, no code.
+
+        The file is replaced whole or not at all. It has every option that changes
+        answers, and the tagger or parser that was learned or given beside.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        archives.write_archive(
+            path, f"argmetric {self._kind}", _VERSION, *self._packed()
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; it gives exactly the same answers.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        what = cls._kind.split()[-1]
+        found = archives.read_archive(path, f"argmetric {cls._kind}", _VERSION, what)
+        with archives.whole(path, what):
+            return cls._unpacked(*found)
+
+
+class Learning:
+    """Weights that are learned in epochs, by AdaGrad, and averaged.
+
+    squares = Σ g² of AdaGrad; sums = Σ (time of a change) · change since averaging
+    started: the average is weights - sums / time. `train` takes a block of sentences,
+    this object, and the growth of its time with each decision; it gives the wrong
+    decisions, all decisions, and the time after them. `sizes` are the decisions of each
+    sentence, `chosen` the sentences to learn from, by default all.
+    """
+
+    def __init__(
+        self,
+        n_weights: int,
+        seed: int,
+        epochs: int,
+        train: Train,
+        sizes: Integers,
+        *,
+        chosen: Integers | None = None,
+    ) -> None:
+        self.weights, self.sums = np.zeros((2, n_weights), dtype=np.float32)
+        self.squares = np.full(n_weights, _FIRST_SQUARE, dtype=np.float32)
+        self.seed = np.array([seed], dtype=np.uint64)
+        self.epoch = 0
+        self.time = 0.0
+        self._rng = np.random.default_rng(seed)
+        self._epochs = epochs
+        self._train = train
+        self._sizes = sizes
+        self._chosen = np.arange(len(sizes)) if chosen is None else chosen
+
+    @property
+    def arrays(self) -> tuple[SingleFloats, SingleFloats, SingleFloats]:
+        return self.weights, self.squares, self.sums
+
+    def average(self) -> SingleFloats:
+        """The mean of the weights since averaging started, or else the weights."""
+        if self.time <= 0.0:
+            return self.weights.copy()
+        return self.weights - self.sums / np.float32(self.time)
+
+    def run_epoch(self) -> float:
+        """One pass in random order; returns the share of wrong decisions.
+
+        Weights are averaged from the second epoch on. Sentences are learned from in
+        blocks, between which an interrupt is heard.
+        """
+        n_decisions = max(int(self._sizes[self._chosen].sum()), 1)
+        is_averaged = self.epoch >= 1 or self._epochs == 1
+        growth = 1.0 / n_decisions / max(self._epochs - 1, 1) if is_averaged else 0.0
+        order = self._rng.permutation(self._chosen)
+        blocks = np.cumsum(self._sizes[order]) // _BLOCK
+        wrong = total = 0
+        for block in np.split(order, np.flatnonzero(np.diff(blocks)) + 1):
+            errors, decided, self.time = self._train(block, self, growth)
+            wrong, total = wrong + int(errors), total + int(decided)
+        self.epoch += 1
+        return wrong / max(total, 1)
+
+    def run(
+        self,
+        score: Callable[[SingleFloats], float] | None = None,
+        report: Report | None = None,
+    ) -> tuple[SingleFloats, bool]:
+        """Run all epochs; returns the best weights, and whether an interrupt ended it.
+
+        With `score`, the best averaged weights are those of the epoch with the highest
+        score, without it those of the last. `report` is told every epoch. An interrupt
+        before anything is learned goes on to the caller.
+        """
+        best: tuple[float, SingleFloats] | None = None
+        interrupted = False
+        try:
+            for number in range(self._epochs):
+                start = time.perf_counter()
+                error, found = self.run_epoch(), None
+                if score is not None:
+                    weights = self.average()
+                    found = score(weights)
+                    if best is None or found > best[0]:
+                        best = found, weights
+                seconds = time.perf_counter() - start
+                if report is not None:
+                    report(epoch=number + 1, error=error, score=found, seconds=seconds)
+        except KeyboardInterrupt:
+            if not self.epoch and not self.weights.any():
+                raise
+            interrupted = True
+        return rounded(self.average() if best is None else best[1]), interrupted
+
+
+Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
+
+
+@dataclass(eq=False)
+class Log:
+    """The history of a fit, told to whoever listens."""
+
+    # called with every new row
+    on_epoch: Callable[[dict[str, Any]], None] | None = None
+    verbose: int = 0  # 1 writes a line for each row to standard error
+    # stage, epoch, share of wrong decisions, score on what is held out, seconds
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False  # whether Ctrl-C ended the training
+
+    def add(self, stage: str, **found: Any) -> None:
+        """Keep and tell what an epoch of a stage has found."""
+        row = {"stage": stage, **found}
+        self.rows.append(row)
+        if self.verbose:
+            score = "" if row["score"] is None else f", dev {row['score']:.4f}"
+            sys.stderr.write(
+                f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
+                f"{score}, {row['seconds']:.1f} s\n"
+            )
+        if self.on_epoch is not None:
+            self.on_epoch(row)
+
+    def warn_of_interrupt(self, stacklevel: int) -> None:
+        """Warn the caller of a fit, who is so many frames away."""
+        if self.interrupted:
+            warnings.warn(
+                "learning was interrupted: the best policy so far is kept",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+
+
+def learn_directions(
+    directions: Iterable[bool], learn: Learned, log: Log
+) -> Iterator[Any]:
+    """Learn each side; an interrupt ends the one and leaves out the others.
+
+    `learn` takes whether the side reads from the right.
+    """
+    learned = 0
+    for reverse in directions:
+        try:
+            side = learn(reverse)
+        except KeyboardInterrupt:
+            if not learned:
+                raise
+            log.interrupted = True
+            return
+        # Half a side would spoil the whole one beside it
+        if not (log.interrupted and learned):
+            learned += 1
+            yield side
+        if log.interrupted:
+            return

@@ -1,0 +1,176 @@
+"""How a summarizer learns its policy, and what its file holds: that and a parser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.archives import Arrays
+from argmetric._ground.arguments import shown
+from argmetric.search.summaries.growth import SummaryOptions
+from argmetric.search.summaries.material import Budget, Material
+from argmetric.search.summaries.pieces import Parse
+from argmetric.search.summaries.policies import (
+    ByStates,
+    ByWeights,
+    Lesson,
+    SummaryIteration,
+    fixed_features,
+    learn_dagger,
+    lesson_steps,
+)
+from argmetric.search.summaries.vines import (
+    ByVines,
+    Completions,
+    VineFeatures,
+    VineLesson,
+    learn_vines,
+)
+from argmetric.search.summaries.weights import Linear, Rates, Shares, Weights
+
+RENAMED = {"searn": "dagger"}  # policies by names that they had
+LearnedPolicy = ByWeights | ByStates | ByVines
+_COUNTS = ("clusters", "shares", "references")  # of `Rates`, in files
+
+
+def present_name(policy: str | None) -> str | None:
+    """The name that a policy has now; an old one is warned of."""
+    if not isinstance(policy, str) or policy not in RENAMED:
+        return policy
+    warnings.warn(
+        f"policy={policy!r} is called {RENAMED[policy]!r} now; policy='vine' is SEARN "
+        "as published",
+        FutureWarning,
+        stacklevel=4,
+    )
+    return RENAMED[policy]
+
+
+def learn_policies(
+    name: str,
+    materials: Sequence[Material],
+    shares: Sequence[Shares],
+    weights: Weights,
+    budget: Budget,
+    options: SummaryOptions,
+) -> Iterator[tuple[SummaryIteration, LearnedPolicy]]:
+    """Policies as they are learned, with rows of `history_`; none for "weights"."""
+    pairs = list(zip(materials, shares, strict=True))
+    start = partial(options.start, budget=budget)
+    beam, iterations = options.oracle_beam, options.iterations
+    if name == "dagger":
+        lessons = [
+            Lesson(one, lesson_steps(one, own, weights), fixed_features(one))
+            for one, own in pairs
+        ]
+        yield from learn_dagger(
+            lessons, weights, start, iterations=iterations, beam=beam
+        )
+    elif name == "vine":
+        vines = [
+            VineLesson(
+                one,
+                lesson_steps(one, own, weights),
+                VineFeatures(one, weights, own),
+                Completions(one, budget, beam),
+            )
+            for one, own in pairs
+        ]
+        yield from learn_vines(
+            vines,
+            weights,
+            start,
+            iterations=iterations,
+            beta=options.beta,
+            seed=options.random_state,
+        )
+
+
+def pack_policy(policy: LearnedPolicy) -> Arrays:
+    """What a learned policy knows, as arrays."""
+    weights = policy.weights
+    linear = {"tokens": weights.of_tokens, "pairs": weights.of_pairs}
+    arrays: Arrays = {}
+    if isinstance(policy, ByStates):
+        linear["pieces"] = policy.linear
+    if isinstance(policy, ByVines):
+        linear |= {f"learned{i}": one for i, one in enumerate(policy.learned)}
+        arrays["mixture"] = policy.shares
+    rates = weights.rates
+    names = "\n".join(rates.names.tolist()).encode()
+    arrays["names"] = np.frombuffer(names, dtype=np.uint8)
+    arrays |= {key: getattr(rates, key) for key in _COUNTS}
+    for key, one in linear.items():
+        values = [np.atleast_1d(getattr(one, field.name)) for field in fields(one)]
+        arrays[key] = np.concatenate(values)
+    return arrays
+
+
+def unpack_policy(
+    kind: str, n_clusters: int, arrays: Arrays, seed: int
+) -> LearnedPolicy:
+    names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
+    counts = {key: arrays[key] for key in _COUNTS}
+    if any(len(one) != len(names) for one in counts.values()):
+        raise ValueError("names and counts differ")
+    rates = Rates(names, n_clusters=n_clusters, **counts)
+    weights = Weights(rates, _linear(arrays["tokens"]), _linear(arrays["pairs"]))
+    if kind == "vine":
+        shares = arrays["mixture"]
+        learned = [_linear(arrays[f"learned{i}"]) for i in range(len(shares))]
+        return ByVines(weights, tuple(learned), shares, seed)
+    if kind == "dagger":
+        return ByStates(weights, _linear(arrays["pieces"]))
+    return ByWeights(weights)
+
+
+def _linear(values: Any) -> Linear:
+    means, scales, weights = values[:-1].reshape(3, -1)
+    return Linear(means, scales, weights, float(values[-1]))
+
+
+def parse_of(parser: Any) -> Parse | None:
+    """How a parser, or the one at a path, makes trees; None without one."""
+    if parser is None:
+        return None
+    if isinstance(parser, str | os.PathLike):
+        from argmetric.search.parser import Parser
+
+        return Parser.load(parser).parse
+    if not hasattr(parser, "parse"):
+        raise TypeError(
+            f"parser must be a fitted Parser or a path, not {shown(parser)}"
+        )
+    parse: Parse = parser.parse
+    return parse
+
+
+def parser_file(parser: Any) -> bytes:
+    """The file of a parser, or of the one at a path."""
+    if isinstance(parser, str | os.PathLike):
+        return Path(parser).read_bytes()
+    if not hasattr(parser, "save"):
+        raise ValueError(
+            "the parser cannot be saved: pass a Parser, or set parser=None before save"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "parser"
+        parser.save(file)
+        return file.read_bytes()
+
+
+def read_parser(data: bytes) -> Any:
+    from argmetric.search.parser import Parser
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "parser"
+        file.write_bytes(data)
+        return Parser.load(file)

@@ -1,0 +1,238 @@
+"""ROUGE recall: the share of a reference's n-grams that a summary has."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.arguments import check_items, check_texts, shown
+from argmetric._ground.display import INTERVAL, Field, Result, only_shown
+from argmetric._ground.pictures import drawing
+from argmetric._ground.types import AnyArray, Floats
+from argmetric.search.summaries.summary import Summary
+
+COVERAGE = 0.95
+CONVENTION = (
+    "recall is averaged over the references of a cluster, then over clusters; with the "
+    "best reference, it is that of the reference where it is highest"
+)
+_TOKEN = re.compile("[a-z0-9]+")
+_DRAWS = 10_000
+_BLOCK = 2**21  # clusters of samples that are held at once
+_FIELDS = ("rouge_1", "rouge_2", "rouge_1_best", "rouge_2_best")
+
+
+def tokens(text: str) -> list[str]:
+    """What ROUGE counts: runs of a-z and 0-9 in lower case, no stemming.
+
+    Examples
+    --------
+    >>> tokens("Don't touch my café!")
+    ['don', 't', 'touch', 'my', 'caf']
+    """
+    return _TOKEN.findall(text.lower())
+
+
+def rouge_recall(
+    text: str, references: Sequence[str], n: int = 2
+) -> tuple[float, float]:
+    """Mean and maximum over the references, one or more, of ROUGE-n recall.
+
+    Of a reference without n-grams, recall is 0.
+    """
+    own = _ngrams(tokens(text), n)
+    each = [_ngrams(tokens(reference), n) for reference in references]
+    recalls = [(own & other).total() / max(other.total(), 1) for other in each]
+    return float(np.mean(recalls)), max(recalls)
+
+
+def _ngrams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[i:] for i in range(n)), strict=False))
+
+
+def read_references(
+    references: Any, clusters: Sequence[str], of: str = "clusters"
+) -> list[list[str]]:
+    """The references of each cluster; none is missing, none is without a token.
+
+    Text in the place of a list is the only reference. Messages name the clusters, and
+    what there is one `of` for each cluster.
+    """
+    wanted = "a list of lists of text, one list for each cluster"
+    items = check_items(references, "references", wanted)
+    if len(items) != len(clusters):
+        raise ValueError(
+            f"references of {len(items)} clusters for {len(clusters)} {of}: pass "
+            f"{wanted}"
+        )
+    return list(map(_references, items, clusters))
+
+
+def _references(given: Any, cluster: str) -> list[str]:
+    name = f"references of {cluster}"
+    texts = [given] if isinstance(given, str) else check_texts(given, name)
+    if not texts:
+        raise ValueError(f"{cluster} has no reference: leave it out, or write one")
+    for i, text in enumerate(texts):
+        if not tokens(text):
+            raise ValueError(
+                f"{cluster}: reference {i} is empty: {shown(text)} has no letter of "
+                "a-z and no digit"
+            )
+    return texts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SummaryScores(Result):
+    """ROUGE recall of summaries, by cluster.
+
+    Recall is averaged over the references of a cluster, then over clusters. The recall
+    with the best reference is given too. Tokens are runs of a-z and 0-9 in lower case,
+    without stemming.
+
+    Attributes
+    ----------
+    names : list of str
+        What the clusters are called.
+    by_cluster : structured ndarray
+        One row for each cluster: rouge_1, rouge_2 (means over its references),
+        rouge_1_best, rouge_2_best (maxima over them), words (of the summary).
+    """
+
+    names: list[str]
+    by_cluster: AnyArray
+
+    @property
+    def rouge_1(self) -> float:
+        """Mean ROUGE-1 recall."""
+        return float(self.by_cluster["rouge_1"].mean())
+
+    @property
+    def rouge_2(self) -> float:
+        """Mean ROUGE-2 recall."""
+        return float(self.by_cluster["rouge_2"].mean())
+
+    @property
+    def words(self) -> float:
+        """Mean number of words of a summary: recall rewards long ones."""
+        return float(self.by_cluster["words"].mean())
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """95 % intervals of the means, from 10,000 bootstrap samples of clusters."""
+        values = np.stack([self.by_cluster[name] for name in _FIELDS], axis=1)
+        low, high = _bootstrap(values)
+        bounds = zip(low.tolist(), high.tolist(), strict=True)
+        return dict(zip(_FIELDS, bounds, strict=True))
+
+    def _title(self) -> str:
+        n = len(self.names)
+        return f"SummaryScores of {n:,} cluster{'s' * (n != 1)}"
+
+    def fields(self) -> list[Field]:
+        rows = zip(self.names, self.by_cluster.tolist(), strict=True)
+        keys, words = (
+            ("name", *(self.by_cluster.dtype.names or ())),
+            self.by_cluster["words"],
+        )
+        clusters = [dict(zip(keys, (name, *row), strict=True)) for name, row in rows]
+        used = f"{self.words:.1f} on average, {words.min()} to {words.max()}"
+        return [
+            *only_shown([self._recall("rouge_2")[1:]]),
+            Field("rouge_1", *self._recall("rouge_1")),
+            Field("rouge_2", self._recall("rouge_2")[0]),
+            Field("coverage", COVERAGE),
+            Field("words", self.words, "words", used),
+            Field("convention", CONVENTION),
+            Field("clusters", clusters),
+        ]
+
+    def _recall(self, name: str) -> Any:
+        """Mean, interval and mean with the best reference; words and text of them."""
+        mean, interval = getattr(self, name), self.intervals[name]
+        best = float(self.by_cluster[f"{name}_best"].mean())
+        text = f"{mean:.4f}, 95 % interval {INTERVAL.format(interval)}"
+        return (
+            {"mean": mean, "interval": interval, "best": best},
+            f"{name.upper().replace('_', '-')} recall",
+            f"{text}; with the best reference {best:.4f}",
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        return (CONVENTION,)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how ROUGE-2 recall is spread over clusters.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        with drawing(ax, xlabel="ROUGE-2 recall", ylabel="clusters") as ax:
+            ax.hist(self.by_cluster["rouge_2"], bins=20, color="C0")
+            interval = self.intervals["rouge_2"]
+            ax.axvspan(*interval, color="C1", alpha=0.25, label="95 % of the mean")
+            ax.axvline(self.rouge_2, color="C3", label=f"mean {self.rouge_2:.4f}")
+        return ax
+
+
+def score_summaries(summaries: Any, references: Any) -> SummaryScores:
+    """ROUGE-1 and ROUGE-2 recall of summaries.
+
+    Parameters
+    ----------
+    summaries : list of Summary or str
+        A summary for each cluster.
+    references : list of lists of str
+        The references of each cluster.
+
+    Returns
+    -------
+    SummaryScores
+
+    Examples
+    --------
+    >>> from argmetric.search import score_summaries
+    >>> scores = score_summaries(
+    ...     ["the cat sat on a mat"], [["the cat sat", "a cat on a mat"]]
+    ... )
+    >>> round(scores.rouge_2, 4)  # 2 of 2 bigrams, and 2 of 4
+    0.75
+    """
+    items = check_items(summaries, "summaries", "a list of summaries")
+    if not items:
+        raise ValueError("summaries is empty: there is nothing to score")
+    texts, names = [], []
+    for i, item in enumerate(items):
+        if not isinstance(item, str | Summary):
+            raise TypeError(f"summary {i} must be text or a Summary, not {shown(item)}")
+        texts.append(item if isinstance(item, str) else item.text)
+        names.append(f"cluster {i}" if isinstance(item, str) else item.cluster.name)
+    known = read_references(references, names, "summaries")
+    found = np.empty(len(texts), [(f, np.float64) for f in _FIELDS] + [("words", "i8")])
+    for n in (1, 2):
+        pairs = [rouge_recall(*pair, n) for pair in zip(texts, known, strict=True)]
+        found[f"rouge_{n}"], found[f"rouge_{n}_best"] = np.transpose(pairs)
+    found["words"] = [len(text.split()) for text in texts]
+    return SummaryScores(names, found)
+
+
+def _bootstrap(values: Floats) -> tuple[Floats, Floats]:
+    """Ends of the central interval of the mean of each column."""
+    n = len(values)
+    rng = np.random.default_rng(0)
+    step = max(1, _BLOCK // n)
+    means = [
+        values[rng.integers(n, size=(min(step, _DRAWS - first), n))].mean(axis=1)
+        for first in range(0, _DRAWS, step)
+    ]
+    tail = (1.0 - COVERAGE) / 2.0
+    low, high = np.quantile(np.concatenate(means), [tail, 1.0 - tail], axis=0)
+    return low, high

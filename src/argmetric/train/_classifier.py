@@ -1,0 +1,354 @@
+"""MetricClassifier: any classifier, with calibrated scores and a tuned rule."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from argmetric._calibrate.fit import Method
+from argmetric._ground.arguments import check_jobs, check_label, check_seed, shown
+from argmetric._ground.features import check_features
+from argmetric._ground.likely_slips import warn_of_common_class
+from argmetric._ground.responses import response_method, scores_of
+from argmetric._ground.types import AnyArray, Floats
+from argmetric.metrics import MetricLike
+from argmetric.train._estimator_rows import BatchDecisions
+from argmetric.train._fitting import (
+    base_estimator,
+    calibrate_and_tune,
+    check_settings,
+    pose,
+    routed,
+)
+from argmetric.train._folds import distance, out_of_fold, score_all, split_rows
+
+
+def _has_probabilities(classifier: MetricClassifier) -> bool:
+    if classifier.calibration is not None:
+        return True
+    unfitted = base_estimator(classifier.estimator)
+    return hasattr(getattr(classifier, "estimator_", unfitted), "predict_proba")
+
+
+class MetricClassifier(
+    BatchDecisions,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Wrap a classifier and tune its threshold for a metric.
+
+    `fit` computes out-of-fold scores, finds the threshold with the best metric on them,
+    fits a calibration map, and fits the classifier on all rows. `predict` applies the
+    threshold row by row; `decide` chooses the best labels for a whole batch, and
+    `forecast` forecasts their score, both with calibrated probabilities.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any scikit-learn classifier with `predict_proba` or `decision_function`; by
+        default ``LogisticRegression(max_iter=1000)``. Wrapped in scikit-learn's
+        `FrozenEstimator` it is neither refitted nor cross-validated: the rows given to
+        `fit` are then the reference that it is calibrated and tuned on.
+    metric : str, Metric or callable, default="f1"
+        A name, an instance, or a function of (tp, k, t, n). With more than two classes
+        its mean over the classes, or the multi-class "mcc".
+    calibration : str or None, default="spline"
+        How scores become probabilities: a method of `calibrate`. With more than two
+        classes it is "temperature"; `decide` and `forecast` then use the matrix of
+        `calibrate`, unless you ask for "temperature". None leaves the estimator's
+        scores as they are.
+    route : {"tune", "decide", "half", "auto"}, default="tune"
+        Where the threshold comes from. "tune": the best on the labels. "decide": the
+        best in expectation by the calibrated probabilities. "half": 0.5, like the
+        estimator itself. "auto": the route that `calibration_check` advises on the
+        out-of-fold scores; see `route_`.
+    cv : int, splitter or iterable of splits, default=5
+        Folds of the out-of-fold scores. A number means stratified folds. They keep
+        groups whole if `fit` gets groups, and are fewer if the rarest class has fewer
+        rows.
+    choice : {"best", "one_se"}, default="best"
+        The best threshold, or the one with the fewest positives within one standard
+        error of it, which costs 0.4 to 1.6 points on unseen rows: see `tune`.
+    min_precision, min_recall : float, optional
+        Minimum precision and recall on the out-of-fold scores.
+    max_positives : int or float, optional
+        Largest number or share of rows predicted positive on the out-of-fold scores.
+    confidence : float, optional
+        The minimums and the budget hold for new rows with this probability: see `tune`;
+        `rule_.guarantee` has the promise. Its proof is for the scores of one model
+        that these rows did not train: it is exact for a fitted (frozen) estimator, and
+        an approximation for out-of-fold scores, whose models are fitted on fewer rows.
+    average : {"groups", "pooled", "macro"}, optional
+        Tune for the mean of the metric over the groups given to `fit`, or for all rows
+        pooled, which is the default. Either way rows of a group stay in one fold.
+        "macro", the mean over the classes, is the only one for more than two classes.
+    pos_label : int, float, bool or str, optional
+        The positive one of two classes; by default the last in sorted order, as in
+        scikit-learn: 1 of {0, 1}, True, "spam" of {"ham", "spam"}.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    n_jobs : int, optional
+        Folds fitted at a time.
+    random_state : int, RandomState or None, default=None
+        Seed of the bootstrap behind the intervals of `rule_`, and of the restarts with
+        more than two classes. With two classes the threshold does not depend on it.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier fitted on all rows.
+    calibrator_ : Calibrator or None
+        The map from its scores to probabilities.
+    rule_ : Rule or MultiClassRule
+        The frozen rule on the estimator's own scores (with more than two classes, on
+        the calibrated probabilities), with the score to expect, its interval and the
+        optimism of tuning.
+    route_ : str
+        Where its threshold came from: "tune", "decide" or "half".
+    check_ : CalibrationCheck or None
+        With ``route="auto"``, how all routes did out of fold.
+    best_threshold_ : float
+        Threshold of `rule_`; two classes only.
+    best_score_ : float
+        The metric reached on the out-of-fold scores.
+    classes_ : ndarray
+        The classes, sorted.
+    n_features_in_, feature_names_in_
+        As the fitted classifier has them.
+
+    See Also
+    --------
+    argmetric.tune : The same rule from scores alone.
+    argmetric.optimal_scorer : Choose a model by the best score over thresholds.
+
+    Notes
+    -----
+    `decision_function` is the log-odds of the estimator's probability minus those of
+    the threshold, so its sign is the decision and meta-estimators that look at the
+    sign, such as OneVsRestClassifier, keep the rule. `predict_proba` is calibrated: a
+    row may be predicted positive at a probability below one half. `score` is the
+    accuracy, as in every scikit-learn classifier; pass ``scoring=`` for another score.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(1_000, weights=[0.9], flip_y=0.1, random_state=0)
+    >>> model = am.MetricClassifier(metric="f1", random_state=0).fit(X, y)
+    >>> bool(model.best_threshold_ < 0.5)
+    True
+    >>> bool(((model.decision_function(X) > 0) == model.predict(X)).all())
+    True
+    """
+
+    # Splitters ask for groups by default, and so does what hands groups to one.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        metric: MetricLike = "f1",
+        *,
+        calibration: Method | None = "spline",
+        route: Literal["tune", "decide", "half", "auto"] = "tune",
+        cv: Any = 5,
+        choice: Literal["best", "one_se"] = "best",
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        max_positives: int | float | None = None,
+        confidence: float | None = None,
+        average: Literal["groups", "pooled", "macro"] | None = None,
+        pos_label: Any = None,
+        zero_division: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.calibration = calibration
+        self.route = route
+        self.cv = cv
+        self.choice = choice
+        self.min_precision = min_precision
+        self.min_recall = min_recall
+        self.max_positives = max_positives
+        self.confidence = confidence
+        self.average = average
+        self.pos_label = pos_label
+        self.zero_division = zero_division
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        **params: Any,
+    ) -> Self:
+        """Tune and calibrate on out-of-fold scores, then fit on all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows; whatever the estimator takes.
+        y : array-like of shape (n_samples,)
+                Labels of two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the estimator, the calibration and the rule.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row, for the splitter; see `average`.
+        **params
+            Further parameters of the estimator's `fit`.
+
+        Returns
+        -------
+        self
+        """
+        metric = check_settings(self)
+        check_jobs(self.n_jobs)
+        check_seed(self.random_state, high=2**32 - 1)
+        check_label(self.pos_label)
+        estimator = base_estimator(self.estimator)
+        if not hasattr(estimator, "fit"):
+            raise TypeError(f"estimator must be a classifier, not {shown(estimator)}")
+        frozen = isinstance(estimator, FrozenEstimator)
+        if frozen:
+            check_is_fitted(estimator)
+        known = estimator.classes_ if frozen else None
+        problem = pose(self, X, y, sample_weight, groups, known)
+        if self.pos_label is None and problem.positive is not None:
+            warn_of_common_class(problem.classes, problem.positive, problem.y)
+        fit_params, split_params = routed(self, estimator, problem, params)
+        if frozen:
+            held_out = score_all(estimator, problem)
+        else:
+            splits = split_rows(self.cv, problem, split_params)
+            held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
+        fitted = calibrate_and_tune(self, metric, problem, held_out)
+        if not frozen:
+            estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
+        self.estimator_ = estimator
+        self.calibrator_ = fitted.calibrator
+        self.rule_ = rule = fitted.rule
+        self.route_, self.check_ = fitted.route, fitted.check
+        self.classes_ = problem.classes
+        self.best_score_ = rule.score
+        self._positive, self._batch_map = problem.positive, fitted.batch_map
+        if problem.positive is not None:
+            self.best_threshold_ = rule.threshold
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict the class of each row with the tuned rule.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self._positive is None:
+            number = self.rule_.predicts(self._probabilities(X))
+        else:
+            scores, _ = self._scores(X)
+            chosen = self.rule_.applies(scores)
+            number = np.where(chosen, self._positive, 1 - self._positive)
+        return np.asarray(self.classes_[number])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities, one column per class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        p = self._probabilities(X)
+        if self._positive is None:
+            return p
+        return np.column_stack((1.0 - p, p) if self._positive == 1 else (p, 1.0 - p))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the signed distance of each row from the threshold.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: > 0 exactly where `predict` gives the second one. More: the
+            weighted probabilities, of which `predict` takes the largest.
+        """
+        check_is_fitted(self)
+        if self._positive is None:
+            return np.asarray(self.rule_.weights * self._probabilities(X))
+        scores, logits = self._scores(X)
+        return distance(
+            scores,
+            self.rule_.threshold,
+            self.rule_.applies(scores),
+            probabilities=not logits,
+            positive=self._positive,
+        )
+
+    def get_metadata_routing(self) -> Any:
+        """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=base_estimator(self.estimator), method_mapping=to_fit)
+            .add(splitter=self.cv, method_mapping=to_split)
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(base_estimator(self.estimator))
+        tags.input_tags = base.input_tags
+        if base.classifier_tags is not None:
+            # Weights of classes act on probabilities, not on margins.
+            several = base.classifier_tags.multi_class and _has_probabilities(self)
+            tags.classifier_tags.multi_class = several
+            tags.classifier_tags.poor_score = base.classifier_tags.poor_score
+        return tags
+
+    def _scores(self, X: Any) -> tuple[Floats, bool]:
+        """Scores of the positive class, or of all, and whether they are margins."""
+        check_is_fitted(self)
+        check_features(X)
+        method = response_method(self.estimator_)
+        scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
+        return scores, method == "decision_function"
+
+    def _probabilities(self, X: Any) -> Floats:
+        """Calibrated probabilities of the positive class, or of all."""
+        scores, logits = self._scores(X)
+        if self.calibrator_ is None:
+            return scores
+        return np.asarray(self.calibrator_.apply(scores, logits=logits))

@@ -1,0 +1,341 @@
+"""Out-of-fold scores calibrated by maps that have not seen their labels either."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from argmetric._calibrate.calibrate import DEFAULT, choose_method
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import METHODS, Method, fit_map
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._ground.arguments import shown
+from argmetric._ground.groups import check_groups
+from argmetric._ground.responses import class_number
+from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.validation import Probabilities, check_choice, check_scores
+from argmetric._verbs.check import CalibrationCheck, calibration_check
+from argmetric._verbs.decide import decide
+from argmetric._verbs.tune import tune
+from argmetric.classes import (
+    check_class_probabilities,
+    fit_class_matrix,
+    fit_class_temperature,
+)
+from argmetric.classes import tune as tune_classes
+from argmetric.metrics import Metric, get_metric
+from argmetric.train._estimator_rows import check_rows, check_weights, code_classes
+from argmetric.train._folds import HeldOut, Problem
+
+if TYPE_CHECKING:
+    from argmetric.train._classifier import MetricClassifier
+
+# Rows of a reference that a row counts for in a forecast if the model learns from it
+# too: its out-of-fold score is that of another model. Chosen on half of the sets of
+# benchmarks/trust.py classifier.
+ROWS_LEARNED_FROM = 0.5
+
+
+def calibrate_held_out(
+    problem: Problem, held_out: HeldOut, method: Method
+) -> Calibrator:
+    """The map fitted on all held-out scores.
+
+    If the scores rank backwards, it is the best one that never decreases. `calibrate`
+    refuses such scores, because they may belong to the other class. Here they are the
+    estimator's own, and on noise half of all scores rank backwards.
+    """
+    scores, weights = held_out.scores, problem.part(held_out.rows)["sample_weight"]
+    check_scores(scores, held_out.method, logits=held_out.margins)
+    codes = problem.codes[held_out.rows]
+    if problem.positive is None:
+        scores = check_class_probabilities(scores, logits=held_out.margins)
+        return fit_class_temperature(
+            codes, scores, weights, logits=held_out.margins, strict=False
+        )
+    y = codes == problem.positive
+    if weights is not None:
+        part = weights > 0.0
+        y, scores, weights = y[part], scores[part], weights[part]
+    reference = Reference(scores, y, weights, held_out.margins)
+    calibrator = fit_map(reference, choose_method(reference, method), strict=False)
+    low, high = calibrator.apply([0.0, 1.0])
+    if low == high:
+        warnings.warn(
+            "the out-of-fold scores tell nothing about y: every row gets the same "
+            f"probability, {calibrator.prevalence:.3g}",
+            UserWarning,
+            stacklevel=4,
+        )
+    if held_out.refitted and calibrator.counts is not None:
+        share = np.array([[1.0], [ROWS_LEARNED_FROM], [ROWS_LEARNED_FROM]])
+        calibrator = replace(calibrator, counts=calibrator.counts * share)
+    return calibrator
+
+
+ROUTES = ("tune", "decide", "half", "auto")
+LIMITS = ("min_precision", "min_recall", "max_positives", "confidence")
+
+
+def check_settings(classifier: MetricClassifier) -> Metric:
+    """Refuse unknown option values, and return the metric as an object."""
+    if classifier.calibration is not None:
+        check_choice(classifier.calibration, "calibration", METHODS)
+    check_choice(classifier.choice, "choice", ("best", "one_se"))
+    check_choice(classifier.route, "route", ROUTES)
+    if classifier.route == "auto" and classifier.average == "groups":
+        raise ValueError(
+            "route='auto' compares decisions group by group, which predict does not "
+            "make: pass route='tune' or 'decide' with average='groups'"
+        )
+    given = [name for name in LIMITS if getattr(classifier, name) is not None]
+    given += ["choice"] * (classifier.choice != "best")
+    if classifier.route != "tune" and given:  # there is no tuned threshold
+        raise ValueError(
+            f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
+        )
+    if classifier.average is not None:
+        check_choice(classifier.average, "average", ("groups", "pooled", "macro"))
+    return get_metric(classifier.metric, zero_division=classifier.zero_division)
+
+
+def base_estimator(estimator: Any) -> Any:
+    """The estimator, or the default if it is None."""
+    if estimator is not None:
+        return estimator
+    default = LogisticRegression(max_iter=1000)
+    if get_config()["enable_metadata_routing"]:
+        default.set_fit_request(sample_weight=True)
+    return default
+
+
+def pose(
+    classifier: MetricClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    known_classes: AnyArray | None,
+) -> Problem:
+    """Check the rows once."""
+    X, y = check_rows(X, y, type(classifier).__name__)
+    classes, codes = code_classes(y, known_classes)
+    weights = check_weights(sample_weight, codes, classes)
+    if groups is not None:
+        groups = check_groups(groups, y.size, "y")
+    elif classifier.average not in (None, "macro"):
+        raise ValueError(
+            f"average={shown(classifier.average)} needs groups: fit(X, y, groups=...)"
+        )
+    positive = class_number(classes, classifier.pos_label)
+    if positive is None:
+        known = {
+            "choice": ("best",),
+            "route": ("tune", "auto"),
+            "calibration": (None, DEFAULT, "auto", "temperature"),
+        }
+        for name in (*LIMITS, "average", *known):
+            value = getattr(classifier, name)
+            if value in known.get(name, (None, "macro")):
+                continue
+            what = f"{name}={value!r}" if name in known else name
+            instead = ": use 'temperature'" if name == "calibration" else ""
+            two = f"{what} is for two classes, but y has {classes.size}"
+            raise ValueError(two + instead)
+    elif classifier.average == "macro":
+        raise ValueError("average='macro' is for more than two classes, but y has 2")
+    return Problem(X, y, classes, codes, positive, weights, groups)
+
+
+def routed(
+    classifier: MetricClassifier,
+    estimator: Any,
+    problem: Problem,
+    params: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters for the estimator's `fit`, and those for the splitter's `split`."""
+    own = {"sample_weight": problem.weights, "groups": problem.groups}
+    given = {name: value for name, value in own.items() if value is not None}
+    if get_config()["enable_metadata_routing"]:
+        shares = process_routing(classifier, "fit", **given, **params)
+        return dict(shares.estimator.fit), dict(shares.splitter.split)
+    fit_params = dict(params)
+    if problem.weights is not None:
+        if has_fit_parameter(estimator, "sample_weight"):
+            fit_params["sample_weight"] = problem.weights
+        elif not isinstance(estimator, FrozenEstimator):
+            warnings.warn(
+                f"{type(estimator).__name__}.fit takes no sample_weight: the weights "
+                "act on calibration and threshold only. Name the step that takes them, "
+                "as in fit(..., step__sample_weight=w), or enable metadata routing",
+                UserWarning,
+                stacklevel=3,
+            )
+    split_params = {} if problem.groups is None else {"groups": problem.groups}
+    return fit_params, split_params
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the held-out scores give: the map, the rule, and the reason for the rule."""
+
+    calibrator: Calibrator | None
+    rule: Any
+    route: str
+    check: CalibrationCheck | None
+    batch_map: Calibrator | None = None  # of several classes, to decide and forecast
+
+
+def calibrate_and_tune(
+    classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
+) -> Fitted:
+    """Fit the map, and tune the rule on the scores as the estimator gives them.
+
+    The rule is not tuned on mapped scores: the maps of different folds have steps in
+    different places, and a threshold may fall between them.
+    """
+    seed = int(check_random_state(classifier.random_state).randint(2**31 - 1))
+    if problem.positive is None:
+        return _fit_classes(classifier, metric, problem, held_out, seed)
+    calibrator = None
+    if classifier.calibration is not None:
+        calibrator = calibrate_held_out(problem, held_out, classifier.calibration)
+    rows = problem.part(held_out.rows)
+    options: dict[str, Any] = {"random_state": seed, "choice": classifier.choice}
+    options["pos_label"] = problem.classes.tolist()[problem.positive]
+    options |= {name: getattr(classifier, name) for name in LIMITS}
+    if problem.groups is not None:
+        rows["average"] = classifier.average or "pooled"
+    y = problem.y[held_out.rows]
+    rule: Any = tune(y, held_out.checked, metric, **options, **rows)
+    if held_out.margins:
+        rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
+    route: str = classifier.route
+    check = None
+    if route in ("decide", "auto") and calibrator is None and held_out.margins:
+        raise ValueError(
+            f"route={route!r} needs probabilities, and the estimator has margins only: "
+            "set a calibration"
+        )
+    if route == "auto":
+        method: Any = "identity" if calibrator is None else calibrator.method
+        check = calibration_check(
+            y == problem.classes[problem.positive],
+            held_out.checked,
+            metric,
+            **rows,
+            method=method,
+            random_state=seed,
+            logits=held_out.margins,
+        )
+        route = check.route
+    if route in ("decide", "recalibrate"):
+        # Measured, "decide" is with the scores as they stand, which did better.
+        used = None if check is not None and route == "decide" else calibrator
+        rule = _decided_rule(rule, used, metric, held_out, rows)
+        route = "decide"
+    elif route == "half":
+        half = 0.0 if held_out.margins else 0.5
+        why = "the cut at 0.5, as the estimator itself"
+        rule = _at_threshold(rule, half, held_out.scores, why)
+    return Fitted(calibrator, rule, route, check)
+
+
+def _decided_rule(
+    rule: Any,
+    calibrator: Calibrator | None,
+    metric: Metric,
+    held_out: HeldOut,
+    rows: dict[str, Any],
+) -> Any:
+    """The best single cut in expectation, on the scores as the estimator gives them."""
+    found = decide(
+        held_out.checked,
+        metric,
+        groups=rows["groups"],
+        average=rows.get("average"),
+        calibrator=calibrator,
+        logits=held_out.margins,
+    )
+    mapped = held_out.scores
+    if calibrator is not None:
+        mapped = calibrated_scores(calibrator, mapped, logits=held_out.margins)
+    chosen = mapped >= found.best_cut.threshold
+    inside = held_out.scores[chosen].min(initial=math.inf)
+    outside = held_out.scores[~chosen].max(initial=-math.inf)
+    if math.isinf(inside) or math.isinf(outside):
+        cut = inside if math.isinf(inside) else -math.inf
+    else:
+        cut = (inside + outside) / 2
+    kind = "calibrated probabilities" if calibrator is not None else "scores"
+    why = f"the cut that the {kind} promise most for"
+    return _at_threshold(rule, cut, held_out.scores, why)
+
+
+def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
+    """The rule of another threshold, scored on the same rows."""
+    cut = int(np.searchsorted(-rule.thresholds, -threshold, side="right")) - 1
+    return replace(
+        rule,
+        threshold=threshold,
+        score=float(rule.scores[max(cut, 0)]),
+        positive_rate=float((scores >= threshold).mean()),
+        score_interval=None,
+        threshold_interval=None,
+        plateau=None,
+        optimism=math.nan,
+        out_of_fold_score=math.nan,
+        notes=(why,),
+    )
+
+
+def _fit_classes(
+    classifier: MetricClassifier,
+    metric: Metric,
+    problem: Problem,
+    held_out: HeldOut,
+    seed: int,
+) -> Fitted:
+    """One temperature, and weights of the classes on the probabilities it gives.
+
+    `decide` works with expectations, which need a more flexible map: a matrix, unless
+    the user asked for "temperature".
+    """
+    calibrator, scores = None, held_out.scores
+    batch_map: Calibrator | None = None
+    weight = problem.part(held_out.rows)["sample_weight"]
+    if classifier.calibration is not None:
+        calibrator = calibrate_held_out(problem, held_out, "temperature")
+        batch_map = calibrator
+        if classifier.calibration != "temperature":
+            batch_map = fit_class_matrix(
+                problem.codes[held_out.rows],
+                check_class_probabilities(scores, logits=held_out.margins),
+                weight,
+                logits=held_out.margins,
+                classes=tuple(problem.classes.tolist()),
+                strict=False,
+            )
+        scores = calibrator.apply(scores, logits=held_out.margins)
+    elif held_out.margins:
+        raise ValueError(
+            "Only binary classification is supported for margins that are not "
+            "calibrated, as the rule of several classes weighs probabilities: use "
+            "calibration='temperature'"
+        )
+    y = problem.y[held_out.rows]
+    checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
+    how = {"sample_weight": weight, "random_state": seed}
+    rule = tune_classes(y, checked, metric, **how)
+    return Fitted(calibrator, rule, "tune", None, batch_map)

@@ -1,0 +1,392 @@
+"""The kernels of tagging and parsing equal enumeration and plain Python twins."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argmetric.search.kernels import parsing, parsing_trees, tagging_features
+from argmetric.search.learning import Recipe
+from argmetric.search.parsing import _model as _relations
+from argmetric.search.parsing.text import read_templates as tree_templates
+from argmetric.search.parsing.text import read_text
+from argmetric.search.tagging._model import TaggerPolicy, beam, greedy, score_candidates
+from argmetric.search.tagging._training import make_learning
+from argmetric.search.tagging.labels import Tier, make_choices
+from argmetric.search.tagging.templates import Extractor, read_templates
+from twins import parsing as tree_twin
+from twins import tagging as twin
+
+LABELS = ("B-X", "B-Y", "I-X", "I-Y", "O")
+TABLE = """
+bias
+w[0]
+suffix2[0]|w[-1]
+pos[1]
+t[-1]
+t[-2]|t[-1]
+t[-1]|w[0]
+t[-1]|suffix2[0]
+"""
+JOINT = {"tag": "w[0]\nt[-1]\nchunk[-1]|w[0]", "chunk": "w[0]\nw[1]\ntag[0]\nt[-1]"}
+TAGS = ("D", "N", "V")
+
+
+def words(rng, n):
+    vocabulary = ["a", "be", "cat", "does", "eaten"]
+    pos = ["P", "QQ", "R"]
+    return [list(rng.choice(vocabulary, n)), list(rng.choice(pos, n))]
+
+
+def problem(seed, lengths=(3, 0, 1, 4), *, joint=False, bits=8):
+    """Rows, choices and random weights of a small text."""
+    rng = np.random.default_rng(seed)
+    sentences = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    names = ("tag", "chunk") if joint else ("t",)
+    tiers = [Tier("t", LABELS, True)]
+    tables = [read_templates(TABLE)]
+    if joint:
+        tiers = [Tier("tag", TAGS, False), Tier("chunk", LABELS, True)]
+        tables = [read_templates(JOINT[name], names) for name in names]
+    extractor = Extractor(tables, bits)
+    columns = words(rng, int(sentences[-1]))
+    attributes = extractor.attributes(columns, int(sentences[-1]))
+    choices = make_choices(tiers, tables, hash_bits=bits)
+    weights = rng.normal(size=int(choices.starts[-1])).astype(np.float32)
+    return (
+        extractor.rows(attributes, sentences),
+        choices,
+        weights,
+        attributes,
+        extractor,
+    )
+
+
+def split(labels, sentences):
+    return [labels[a:b].tolist() for a, b in itertools.pairwise(sentences)]
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_features_are_hashed_like_the_twin(joint):
+    rows, _, _, attributes, extractor = problem(1, joint=joint)
+    n_tiers = 2 if joint else 1
+    tokens = rows.sentences // n_tiers
+    for begin, end in itertools.pairwise(tokens.tolist()):
+        for token, tier in itertools.product(range(begin, end), range(n_tiers)):
+            place = token * n_tiers + tier
+            arguments = attributes, begin, end, token
+            hashes = twin.template_hashes(*arguments, extractor._static, tier)
+            expected = [twin.mix(h) >> 56 for h in hashes if h]
+            own = rows.indices[rows.indptr[place] : rows.indptr[place + 1]]
+            assert own.tolist() == expected
+            halves = twin.template_hashes(*arguments, extractor._history, tier)
+            assert rows.halves[place, : len(halves)].tolist() == halves
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_searches_equal_the_twin(seed, joint):
+    rows, choices, weights, *_ = problem(seed, joint=joint)
+    policy = TaggerPolicy(choices, weights)
+    own = split(greedy(policy, rows), rows.sentences)
+    assert own == twin.greedy(rows, choices, weights)
+    for width, kind in itertools.product((1, 2, 5), ("log", "raw")):
+        lists = beam(policy, rows, width, width, kind)
+        expected = twin.beam(rows, choices, weights, width, log_scale=kind == "log")
+        for s, found in enumerate(expected):
+            begin, end = rows.sentences[s], rows.sentences[s + 1]
+            for r, (labels, total) in enumerate(found):
+                assert lists.labels[r, begin:end].tolist() == labels
+                assert lists.totals[s, r] == pytest.approx(total, rel=1e-5, abs=1e-5)
+            assert np.isneginf(lists.totals[s, len(found) :]).all()
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
+    rows, choices, weights, *_ = problem(seed, (5, 2, 0, 9), joint=joint)
+    if coarse:  # many ties
+        weights = np.round(weights * 2)
+    policy = TaggerPolicy(choices, weights)
+    labels = greedy(policy, rows)
+    for kind in ("log", "raw"):
+        np.testing.assert_array_equal(beam(policy, rows, 1, 1, kind).labels[0], labels)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
+    lengths = (2,) if joint else (3,)
+    rows, choices, weights, *_ = problem(7, lengths, joint=joint)
+    policy = TaggerPolicy(choices, weights)
+    lists = beam(policy, rows, 1000, 200)
+    legal = int(np.isfinite(lists.totals).sum())
+    assert np.exp(lists.totals[0, :legal]).sum() == pytest.approx(1, abs=1e-6)
+    assert (np.diff(lists.totals[0, :legal]) <= 0).all()
+    known = np.isneginf(lists.totals)
+    forced = score_candidates(
+        policy, rows, lists.static, lists.labels, np.zeros_like(lists.totals), known
+    )
+    np.testing.assert_array_equal(forced[0, :legal], lists.totals[0, :legal])
+    for r in range(legal):
+        labels = lists.labels[r].tolist()
+        expected = twin.log_probability(rows, choices, weights, 0, labels)
+        assert lists.totals[0, r] == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_illegal_sequences_have_no_probability():
+    rows, choices, weights, *_ = problem(3, (2,))
+    policy = TaggerPolicy(choices, weights)
+    lists = beam(policy, rows, 2, 2)
+    inside = np.array([[2, 2], [0, 3]])  # I-X I-X, and B-X I-Y
+    scores = score_candidates(
+        policy, rows, lists.static, inside, np.zeros((1, 2)), np.zeros((1, 2), bool)
+    )
+    assert np.isneginf(scores).all()
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("roll_in", ["gold", "own"])
+def test_learning_equals_the_twin(roll_in, joint):
+    rows, choices, _, *_ = problem(5, (3, 0, 4), joint=joint)
+    rng = np.random.default_rng(11)
+    gold = []
+    for i in range(int(rows.sentences[-1])):
+        tier = i % len(choices.n_labels)
+        gold.append(int(rng.integers(choices.n_labels[tier])))
+    gold = np.array(gold)
+    if not joint:
+        gold = np.array([0, 2, 4, 1, 3, 3, 0])
+    else:
+        gold[1::2] = [0, 2, 4, 1, 3, 3, 0]
+    recipe = Recipe(roll_in, 3, 0.1, 0.0)
+    learning = make_learning(choices, recipe, rows, gold, 2)
+    plain = [learning.weights.astype(float), learning.squares.astype(float)]
+    plain.append(learning.sums.astype(float))
+    when = 0.0
+    share = 1.0 if roll_in == "gold" else 0.0
+    order = np.random.default_rng(2)
+    for epoch in range(3):
+        learning.run_epoch()
+        growth = 0.0 if epoch == 0 else 1 / len(gold) / 2
+        plan = twin.Settings(0.1, share, growth)
+        when = twin.train(
+            rows, choices, plan, gold, order.permutation(np.arange(3)), *plain, when
+        )
+    np.testing.assert_allclose(learning.weights, plain[0], rtol=2e-4, atol=2e-5)
+    assert learning.time == pytest.approx(when) == pytest.approx(1)
+    average = plain[0] - plain[2] / when
+    np.testing.assert_allclose(learning.average(), average, rtol=2e-4, atol=2e-5)
+    assert np.any(learning.average() != learning.weights)
+
+
+@given(st.data())
+def test_memory_equals_the_twin(data):
+    lengths = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6))
+    n = sum(lengths)
+    vocabulary = st.integers(0, 2)
+    words = np.array(data.draw(st.lists(vocabulary, min_size=n, max_size=n)), np.int64)
+    labels = np.array(data.draw(st.lists(vocabulary, min_size=n, max_size=n)), np.int64)
+    window, past = data.draw(st.integers(0, 8)), data.draw(st.booleans())
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    memory = np.zeros(n, np.uint32)
+    order = np.argsort(words, kind="stable")
+    tagging_features.remembered(words, order, owners, labels, 3, window, past, memory)
+    expected = twin.remembered(words, owners, labels, 3, window, past)
+    assert memory.tolist() == expected
+
+
+# -- trees -------------------------------------------------------------------------
+
+TREE_TABLE = """
+bias
+s0.w
+b0.p
+s0.w|b0.p
+s1.p|s0.p
+s0.lc.p|s0.rc.w
+s1.rc2.p|b0.lc2.w
+s0.rc.lc.p|b1.w
+s2.w
+"""
+TREE_BITS = 7
+
+trees_of = cache(tree_twin.projective_trees)
+
+
+@st.composite
+def states(draw):
+    """A projective tree of at most five words, and a state that can be reached."""
+    n = draw(st.integers(1, 5))
+    gold = draw(st.sampled_from(trees_of(n)))
+    state = tree_twin.State(n)
+    for _ in range(draw(st.integers(0, 2 * n - 1))):
+        state = state.after(draw(st.sampled_from(state.legal())))
+    return gold, state
+
+
+@given(states())
+@settings(max_examples=300, deadline=None)
+def test_costs_equal_enumeration_of_all_completions(case):
+    gold, state = case
+    allowed, found = np.empty(3, np.bool_), np.empty(3, np.int64)
+    parsing.legal_steps(state.as_array(), state.n, allowed)
+    parsing.step_costs(state.as_array(), state.n, np.array(gold), found)
+    assert np.flatnonzero(allowed).tolist() == state.legal()
+    expected = tree_twin.costs(state, gold)
+    assert {a: found[a] for a in state.legal()} == expected
+    assert min(expected.values()) == 0
+
+
+def tree_problem(seed, lengths=(4, 0, 1, 3)):
+    """Codes of a small text with a ROOT for each sentence, scheme and weights."""
+    rng = np.random.default_rng(seed)
+    scheme = tree_templates(TREE_TABLE, TREE_BITS).scheme
+    starts = np.cumsum([0, *(n + 1 for n in lengths)])
+    codes = rng.integers(3, 7, (int(starts[-1]), 2)).astype(np.uint64)
+    weights = rng.normal(size=3 << TREE_BITS).astype(np.float32)
+    return codes, starts, scheme, weights
+
+
+def heads_of(found, n):
+    return [-1, *(found[v] for v in range(1, n + 1))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_parses_equal_the_twin(seed):
+    codes, starts, scheme, weights = tree_problem(seed)
+    heads = np.empty(int(starts[-1]), np.int64)
+    parsing.parse_greedily((codes, starts), scheme, weights, heads)
+    built = []
+    for a, b in itertools.pairwise(starts.tolist()):
+        found = tree_twin.greedy(codes[a:b], b - a - 1, scheme, weights)
+        built += heads_of(found, b - a - 1)
+    assert heads.tolist() == built
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("width", [1, 3, 50])
+def test_beam_parses_and_votes_equal_the_twin(width, mirrored):
+    codes, starts, scheme, weights = tree_problem(width)
+    heads = np.empty(int(starts[-1]), np.int64)
+    matrices = np.cumsum([0, *np.diff(starts) ** 2])
+    votes = np.zeros(int(matrices[-1]))
+    parsing.parse_beams(
+        (codes, starts), scheme, weights, width, mirrored, heads, votes, matrices
+    )
+    for s, (a, b) in enumerate(itertools.pairwise(starts.tolist())):
+        n = b - a - 1
+        best, expected = tree_twin.beam(codes[a:b], n, scheme, weights, width)
+        assert heads[a:b].tolist() == heads_of(best, n)
+        if mirrored:
+            back = [0, *range(n, 0, -1)]
+            expected = expected[np.ix_(back, back)]
+        own = votes[matrices[s] : matrices[s + 1]].reshape(n + 1, n + 1)
+        np.testing.assert_allclose(own, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(("share", "dropout"), [(1.0, 0.0), (0.5, 0.3), (0.0, 0.3)])
+def test_learning_of_trees_equals_the_twin(share, dropout):
+    codes, starts, scheme, _ = tree_problem(1)
+    golds = [[-1, 2, 0, 4, 2], [-1], [-1, 0], [-1, 3, 1, 0]]
+    options = 0.1, dropout, share, 0.01
+    size = 3 << TREE_BITS
+
+    def fresh():
+        zeros = [np.zeros(size, np.float32) for _ in range(2)]
+        return zeros[0], np.full(size, 0.01, np.float32), zeros[1]
+
+    own, expected = fresh(), fresh()
+    order = np.array([3, 0, 1, 2, 0, 3])
+    wrong, when = parsing.learn_trees(
+        (codes, starts),
+        scheme,
+        options,
+        np.array(list(itertools.chain(*golds))),
+        order,
+        own,
+        0.0,
+        np.array([5], np.uint64),
+    )
+    sentences = [(codes[starts[s] : starts[s + 1]], golds[s]) for s in order]
+    assert (wrong, when) == tree_twin.learn(sentences, scheme, options, expected, 5)
+    assert np.count_nonzero(own[0]) > 20
+    for mine, other in zip(own, expected, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_best_trees_equal_enumeration(n):
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        scores = rng.normal(size=(n + 1, n + 1))
+        totals = {
+            tuple(tree): sum(scores[tree[v], v] for v in range(1, n + 1))
+            for tree in trees_of(n)
+        }
+        # An empty sentence before it
+        starts, matrices = np.array([0, 1, n + 2]), np.array([0, 1, 1 + (n + 1) ** 2])
+        flat = np.concatenate([[0.0], scores.ravel()])
+        heads = np.empty(n + 2, np.int64)
+        parsing_trees.best_trees(starts, flat, matrices, heads)
+        assert tuple(heads[1:].tolist()) == max(totals, key=totals.get)
+
+
+def test_nearest_trees_keep_as_many_arcs_as_can_be():
+    n = 5
+    starts, matrices = np.array([0, n + 1]), np.array([0, (n + 1) ** 2])
+    rng = np.random.default_rng(0)
+    crossing = [
+        [-1, *heads]
+        for heads in itertools.product(range(n + 1), repeat=n)
+        if heads.count(0) == 1 and tree_twin.is_tree([-1, *heads])
+    ]
+    crossing = [tree for tree in crossing if tree_twin.crosses(tree)]
+    for tree in [crossing[i] for i in rng.integers(0, len(crossing), 50)]:
+        scores, nearest = np.empty((n + 1) ** 2), np.empty(n + 1, np.int64)
+        parsing_trees.nearness(starts, np.array(tree), matrices, scores)
+        parsing_trees.best_trees(starts, scores, matrices, nearest)
+        assert nearest.tolist() in trees_of(n)
+        most = max(sum(map(int.__eq__, tree, other)) for other in trees_of(n))
+        assert sum(map(int.__eq__, tree, nearest.tolist())) == most
+
+
+@st.composite
+def forests(draw):
+    """Sentences with any heads that make a tree."""
+    trees = []
+    for n in draw(st.lists(st.integers(0, 6), min_size=1, max_size=3)):
+        order = draw(st.permutations(range(1, n + 1)))
+        heads = [0] * n
+        for i, word in enumerate(order[1:], start=1):
+            heads[word - 1] = draw(st.sampled_from(order[:i]))
+        trees.append(heads)
+    return trees
+
+
+@given(forests())
+@settings(max_examples=100, deadline=None)
+def test_nodes_of_arcs_equal_their_definition(trees):
+    text = read_text([([f"w{i}" for i in t], ["X"] * len(t)) for t in trees], tagged=1)
+    flat = np.concatenate([[-1, *heads] for heads in trees]).astype(np.int64)
+    found = _relations._nodes(text, flat)
+    expected = {name: [] for name in found}
+    for start, heads in zip(text.starts.tolist(), trees, strict=False):
+        for c, h in enumerate(heads, start=1):
+            children = [i for i, head in enumerate(heads, start=1) if head == c]
+            siblings = [i for i, head in enumerate(heads, start=1) if head == h]
+            rows = {
+                "c": c,
+                "h": h,
+                "g": heads[h - 1] if h else None,
+                "lc": min((i for i in children if i < c), default=None),
+                "rc": max((i for i in children if i > c), default=None),
+                "s": max((i for i in siblings if h < i < c), default=None)
+                if h < c
+                else min((i for i in siblings if c < i < h), default=None),
+            }
+            for name, node in rows.items():
+                expected[name].append(-1 if node is None else start + node)
+    assert {name: rows.tolist() for name, rows in found.items()} == expected
