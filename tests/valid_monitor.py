@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argmetric as am
 from valid_calls import Call, P, Y, drawn, of
+from valid_classes import CLASS_P, CLASS_Y
 from valid_methods import SAVED, loaded
 from valid_structures import A_FILE
 
 MONITORING = am.monitor(P * 3, 0.5, reference=(Y * 9, P * 9), every=9)
 PLAN = MONITORING.to_label(3)
+CLASS_REFERENCE = CLASS_Y.tolist() * 9, CLASS_P.tolist() * 9
+CLASS_MONITORING = am.classes.monitor(
+    CLASS_P.tolist() * 3, reference=CLASS_REFERENCE, classes=list("abc"), every=12
+)
 OF_MONITOR: dict[str, Call] = {
     "argmetric.undo_sampling": of(
         am.undo_sampling, p=P, rate=0.1, inverse=False, logits=False
@@ -27,6 +32,29 @@ OF_MONITOR: dict[str, Call] = {
             "logits": False,
         },
         {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
+    ),
+    "argmetric.classes.monitor": Call(
+        am.classes.monitor,
+        {
+            **{"p": CLASS_P, "labels": list("acbb"), "metric": "f1", "every": 4},
+            **{"reference": CLASS_REFERENCE, "classes": list("abc"), "shift": "auto"},
+            **{"average": "macro", "zero_division": 0.0, "coverage": 0.9},
+            **{"false_alarms": 0.05, "logits": False, "known": ["a", *[None] * 3]},
+        },
+        {"p": r"\bp\b|scores", "reference": r"reference|\b[py]\b", "labels": "label"},
+    ),
+    "ClassMonitoring.add": of(
+        CLASS_MONITORING.add, p=CLASS_P, known=["a", *[None] * 3]
+    ),
+    "ClassMonitoring.to_frame": of(CLASS_MONITORING.to_frame, backend="pandas"),
+    "ClassMonitoring.from_dict": Call(
+        am.classes.ClassMonitoring.from_dict,
+        {"values": CLASS_MONITORING.to_dict()},
+        {"values": "saved|this monitoring"},
+    ),
+    "ClassMonitoring.save": Call(CLASS_MONITORING.save, SAVED, A_FILE),
+    "ClassMonitoring.load": Call(
+        loaded(am.classes.ClassMonitoring, lambda: CLASS_MONITORING), SAVED, A_FILE
     ),
     "Monitoring.add": of(
         MONITORING.add, p=P, time=None, known=[1, *[None] * 5], pos_label=1

@@ -123,7 +123,7 @@ def test_shares_are_those_that_adjust_prior_finds_beside_a_large_reference():
     _, new = drawn(8, 800, (1, 3, 1, 2))
     (one,) = monitor(new, reference=(y, p), shift="prior").periods
     found = am.classes.calibrate(y, p, classes=range(4))
-    usual = am.adjust_prior(
+    usual = am.classes.adjust_prior(
         found.apply(new), reference_prevalence=found.shares, classes=range(4)
     )
     np.testing.assert_allclose(one.shares, usual.shares, atol=0.02)

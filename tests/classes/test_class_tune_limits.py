@@ -180,13 +180,3 @@ def test_limits_that_cannot_be_kept_say_which_class_and_how_far(options, message
     y, p = sample(200)
     with pytest.raises(ValueError, match=message):
         am.classes.tune(y, p, **options, **QUICK)
-
-
-@pytest.mark.parametrize(
-    "options", [{"max_per_class": 3}, {"min_recall": [0.5, 0.5]}, {"cost": np.eye(2)}]
-)
-def test_limits_by_class_need_classes(options):
-    y, p = sample(50)
-    for labels, scores in ((y == 1, p[:, 1]), (None, p[:, 1]), (np.eye(3)[y], p)):
-        with pytest.raises(ValueError, match="one label per row and several classes"):
-            am.classes.tune(labels, scores, **options)

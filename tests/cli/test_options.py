@@ -33,10 +33,8 @@ UNGIVEN = {
     "decide": {
         "cost": "a matrix of costs is no option",
         "max_cost": "the same",
-        "max_per_class": "one number for each class is no option",
         "method": "the papers' algorithms are for Python",
         "check": "checks of what was read already",
-        "certificate": "a bound that takes long, for Python",
     },
     "forecast": {"cost": "a matrix of costs is no option"},
     "evaluate": {
@@ -47,6 +45,7 @@ UNGIVEN = {
         "calibrator": "a threshold on the scores is the same",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
+        "unlabelled": "decide --reference --confidence takes its rows for it",
     },
     "calibrate": {},
 }

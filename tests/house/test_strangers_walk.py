@@ -77,10 +77,10 @@ def test_a_metric_is_added_in_one_file(package):
 def test_an_option_of_a_command_is_added_in_two_files(package):
     folder, run = package
     table, command = (folder / file for file in ROWS["an option of a command"])
-    text = table.read_text(encoding="utf-8")
-    assert text.count('    "json": (Json, False),\n') == 1
-    new = '    "loud": _option(bool, OUTPUT, "Say it loud."),\n    "json": (Json, False),\n'
-    table.write_text(text.replace('    "json": (Json, False),\n', new))
+    text, last = table.read_text(encoding="utf-8"), '    "json": (Json, False),\n'
+    assert text.count(last) == 1
+    new = '    "loud": _option(bool, OUTPUT, "Say it loud."),\n'
+    table.write_text(text.replace(last, new + last))
     text = command.read_text(encoding="utf-8")
     assert text.count("seed output report json") == 1
     text = text.replace("seed output report json", "seed output report loud json")

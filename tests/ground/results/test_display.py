@@ -212,7 +212,7 @@ def test_results_write_their_fields_and_nothing_else():
     }
     assert own == {
         "FunctionMap.to_dict",
-        "Monitoring._lines",
+        *("ClassMonitoring._lines", "Monitoring._lines"),
         *("Summary.__repr__", "Summary._repr_html_"),
         *("TaskReport.__repr__", "UtilityDistribution.__repr__"),
     }
@@ -278,6 +278,7 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
         *("Chunk", "Sentence", "Span"),
         *("Independent", "MarkovChain", "LinearChainCRF", "CrfsuiteModel"),
         *("MetricObjective", "MetricSurfaceDisplay", "StreamDisplay"),
+        "NotCertifiedError",
     }
 
 
@@ -291,7 +292,7 @@ def test_every_result_is_drawn():
         if isinstance(kind, type) and issubclass(kind, Result)
     }
     undrawn = {name for name, kind in kinds.items() if not hasattr(kind, "plot")}
-    assert undrawn == {"TaskReport"}
+    assert undrawn == {"Guarantee", "TaskReport"}
     assert len(kinds) > 15
     for name in {*kinds, "RuleRun"} - undrawn:
         drawn = inspect.signature(found[name].plot).parameters

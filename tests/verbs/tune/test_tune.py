@@ -263,7 +263,7 @@ def test_limits_that_clash_say_what_can_be_had():
         tune(y, p, min_recall=0.9, min_precision=0.8)
     assert "min_precision=0.8 and min_recall=0.9" in str(error.value)
     assert "best recall that min_precision=0.8 can have is 0.5" in str(error.value)
-    assert "best precision at recall 0.9 or more is 0.6667" in str(error.value)
+    assert "best precision that min_recall=0.9 can have is 0.6667" in str(error.value)
     with pytest.raises(ValueError, match=r"max_positives=1 can have is 0\.5"):
         tune(y, p, min_recall=0.9, max_positives=1)
 

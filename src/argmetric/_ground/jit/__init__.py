@@ -36,8 +36,8 @@ _PATIENCE = 2.0  # seconds of compiling after which a line says why it takes so 
 def kernel(function: Function) -> Function:
     """Compile serially, without the GIL, with a disk cache where one can be written.
 
-    A kernel may call kernels of its own folder and of this one: a change in any of these
-    files makes cached code old. No explicit signatures (frames hand out read-only
+    A kernel may call kernels of its own folder and of this one: a change in any of
+    these files makes cached code old. No explicit signatures (frames hand out read-only
     arrays), no prange (threads stand outside). Of fastmath only the fusing of a product
     and a sum into one rounding: it never reorders.
     """

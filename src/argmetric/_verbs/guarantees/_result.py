@@ -142,7 +142,7 @@ class Guarantee(Result):
         return [*found, *only_shown(counts)]
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Guarantee:
+    def _from_plain(cls, values: dict[str, Any]) -> Guarantee:
         """What `to_dict` gave."""
         known = {name: values[name] for name in cls.__dataclass_fields__}
         known["promises"] = tuple(Promise(**one) for one in known["promises"])

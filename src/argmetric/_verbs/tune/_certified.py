@@ -19,6 +19,7 @@ from argmetric._verbs.tune._rule import Rule
 from argmetric.metrics import Metric
 
 FEWEST_ROWS = 5
+DIGITS = 6  # of scores that count as rounded
 REPEATED = 0.1  # share of rows with the score of an earlier one that is told of
 
 
@@ -128,7 +129,12 @@ def _as_shares(limits: RuleLimits, n: int) -> dict[str, float]:
 
 
 def _warn_of_repeated(scores: Floats) -> None:
-    """Rows that occur several times prove less than they seem to."""
+    """Rows that occur several times prove less than they seem to.
+
+    Scores that were rounded are equal for another reason.
+    """
+    if np.array_equal(scores, np.round(scores, DIGITS)):
+        return
     _, counts = np.unique(scores, return_counts=True)
     often = math.gcd(*counts.tolist()) if counts.size > 1 else 1
     share = 1.0 - counts.size / scores.size

@@ -418,7 +418,7 @@ class Rule(SavedRule):
         known["metric"] = metric_from_dict(known["metric"])
         known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
         if values.get("guarantee") is not None:
-            known["guarantee"] = Guarantee.from_dict(values["guarantee"])
+            known["guarantee"] = Guarantee._from_plain(values["guarantee"])
         if values["format"] > 1:
             known["_kept"] = _files.loaded_reference(values["reference"])
         return cls(**known)

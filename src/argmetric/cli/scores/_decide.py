@@ -69,6 +69,7 @@ def decide(o: Given) -> int:
     rows, rule = _read(o, source)
     limits, decision = o.only(*LIMITS.split()), None
     limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
+    limits |= {"confidence": o.confidence} if o.confidence else {}
     if rows.way == "classes":  # the others are refused
         limits = {"min_recall": o.min_recall}
     names = rows.named(o.new_decisions)
@@ -76,7 +77,6 @@ def decide(o: Given) -> int:
     with progress(f"deciding {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         if rule is None:
-            limits |= {"confidence": o.confidence} if o.confidence else {}
             decision = rows.decide(**limits, prior=o.prior, n_jobs=o.jobs)
             labels = chosen = decision.labels
         else:

@@ -49,7 +49,7 @@ _METRICS = opt.table(
 @command(
     f"score logits {layout.COLUMNS} {layout.READING} weight no_label metric "
     "zero_division cost_fp cost_fn average choice max_positives min_precision "
-    "min_recall min_specificity min_npv confidence for_rows "
+    "min_recall min_specificity min_npv confidence for_rows prior "
     f"coverage seed output report json {pieces.RUNNING}",
     changed=_METRICS,
 )
@@ -79,6 +79,8 @@ def tune(o: Given) -> int:
         Keep the precision on these rows at or above this.
     min_recall
         Keep the recall on these rows at or above this.
+    prior
+        With --confidence: the share of positives among new rows, where it moves.
     output
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
@@ -99,7 +101,7 @@ def tune(o: Given) -> int:
         require(path)
     how = {
         **o.only("min_precision", "min_recall", "max_positives", "coverage"),
-        **o.only("min_specificity", "min_npv", "confidence", "for_rows"),
+        **o.only("min_specificity", "min_npv", "confidence", "for_rows", "prior"),
         "choice": "best" if o.choice == "best" else "one_se",
         "random_state": o.seed,
         "cost": cost,

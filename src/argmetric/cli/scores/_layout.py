@@ -122,6 +122,8 @@ class Rows:
 
     def decide(self, **options: Any) -> Any:
         """Return the decision with the highest expected score."""
+        if self.way == "classes":
+            options.pop("n_jobs", None)  # refused where it is given
         return self.call("decide", self.checked, self.metric, **options)
 
     def forecast(self, labels: Any, coverage: float, **options: Any) -> Any:

@@ -118,3 +118,13 @@ def sniff(head: bytes) -> Format | None:
         return "jsonl"
     first_line = text.splitlines()[0]
     return "tsv" if b"\t" in first_line and b"," not in first_line else "csv"
+
+
+# Columns that are taken without being named
+SCORE_NAMES = (
+    "score", "scores", "prob", "probs", "proba", "probability", "probabilities", "p",
+    "y_score", "y_prob", "y_proba", "pred_prob", "pred_proba", "predicted_probability",
+)  # fmt: skip
+LOGIT_NAMES = ("logit", "logits", "log_odds")
+LABEL_NAMES = ("label", "labels", "y", "y_true", "target")
+DECISION_NAMES = ("decision", "prediction", "predicted", "pred", "y_pred")

@@ -88,14 +88,6 @@ def _with_key(lines: Any, name: str, values: Any) -> Any:
     )
 
 
-SCORE_NAMES = (
-    "score", "scores", "prob", "probs", "proba", "probability", "probabilities", "p",
-    "y_score", "y_prob", "y_proba", "pred_prob", "pred_proba", "predicted_probability",
-)  # fmt: skip
-LOGIT_NAMES = ("logit", "logits", "log_odds")
-LABEL_NAMES = ("label", "labels", "y", "y_true", "target")
-DECISION_NAMES = ("decision", "prediction", "predicted", "pred", "y_pred")
-
 _SHOWN_COLUMNS = 12
 
 

@@ -14,8 +14,7 @@ import pyarrow.json as pj
 
 from argmetric._ground.saving import is_too_deep, parsed
 from argmetric.scale.files._arrow import flat, integer_array, mask_to_numpy, to_numpy
-from argmetric.scale.files._formats import UTF8_MARK, DataError, marked
-from argmetric.scale.files._table import LABEL_NAMES
+from argmetric.scale.files._formats import LABEL_NAMES, UTF8_MARK, DataError, marked
 from argmetric.scale.files.blocks._base import BadRowError, RowFormat, RowLayout, shown
 from argmetric.scale.files.blocks._columns import (
     HASHED,
