@@ -25,10 +25,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_boosting": ("MetricObjective", "metric_objective"),
         "_classifier": ("MetricClassifier",),
         "_logistic": ("MetricLogisticRegression",),
-        "_scorer": ("OptimalScorer", "optimal_scorer"),
+        "_scorer": ("optimal_scorer",),
         "_surface": ("MetricSurfaceDisplay",),
     },
     for_other_rooms={
         "_rows": ("TrainingRows", "read_labels"),
+        "_scorer": ("OptimalScorer",),
     },
 )
