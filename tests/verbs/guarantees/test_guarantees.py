@@ -178,6 +178,20 @@ def test_two_limits_share_the_risk_and_must_meet():
         certified(y, p, min_precision=0.9, min_recall=0.9, confidence=0.9)
 
 
+def test_precision_and_npv_meet():
+    y, p = labelled(2000, 2)
+    limits = {"min_precision": 0.6, "min_npv": 0.8}
+    both = certified(y, p, confidence=0.9, **limits)
+    alone = [
+        certified(y, p, confidence=0.95, **{name: bound}).promises[0]
+        for name, bound in limits.items()
+    ]
+    assert both.promises == tuple(alone)
+    low, high = both.certified_range
+    assert low <= both.threshold <= high
+    assert (p < alone[1].high).sum() == alone[1].k
+
+
 def test_the_best_certified_cut_is_taken():
     y, p = labelled(1000, 3)
     rule = am.tune(y, p, "f1", min_precision=0.7, confidence=0.95, **QUICK)
@@ -295,7 +309,7 @@ def test_nothing_is_promised_without_a_proof():
         ({"confidence": 0.9, "sample_weight": np.ones(60)}, "has no guarantee"),
         ({"confidence": 0.9, "unlabelled": [0.2, 2.0]}, "unlabelled is 2"),
         ({"confidence": 0.9, "metric": "mcc"}, "F-beta and Jaccard"),
-        ({"confidence": 0.9, "for_rows": 10}, "holds for the population"),
+        ({"confidence": 0.9, "for_rows": 10}, "for_rows and prior go with a limit"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(options, words):

@@ -50,7 +50,7 @@ def certified_limits(
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)
     found = certify(
         labelled,
-        limits or {"min_score": 0.0},
+        limits,
         metric,
         confidence=confidence,
         prior=prior,

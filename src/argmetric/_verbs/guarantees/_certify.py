@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from argmetric._verbs.guarantees._result import (
     NOT_FITTED,
     ONE_CROSSING,
     SAME_POPULATION,
-    WORDS,
     Guarantee,
     NotCertifiedError,
     Promise,
@@ -31,7 +30,6 @@ from argmetric._verbs.guarantees._result import (
 )
 from argmetric.metrics import FBeta, Jaccard, Metric
 
-PROMISES = (*WORDS, "min_score")
 CHAINS = ("min_precision", "min_npv")
 AIMED_POWER = 0.8  # of a plan for how many labels are needed
 MOST_PLANNED = 20_000  # selected rows that a plan looks at
@@ -59,33 +57,36 @@ def certify(
     """The threshold of best score on these rows among those that keep all limits.
 
     Each of m limits is tested at (1 - confidence) / m; of a promise for the next rows
-    one half of that goes to the rows, and one to the population.
+    one half of that goes to the rows, and one to the population. Without limits the
+    metric itself is promised.
     """
-    delta = round(1.0 - confidence, 12) / len(limits)
-    share = float(rows.positive.mean())
-    promises, points = [], []
-    for name, bound in limits.items():
-        level = delta if for_rows is None else delta / 2.0
-        tested = _moved(name, bound, share, prior)
-        if for_rows is not None:
-            tested = _for_rows(name, tested, for_rows, level)
-        promise, certified = _certified(rows, name, tested, level, metric)
-        promises.append(replace(promise, bound=bound or promise.bound))
-        if certified is not None:
-            points.append(certified)
-    low = max(one.low for one in promises)
-    high = min(one.high for one in promises)
-    candidates = np.unique(rows.scores)
-    for certified in points:
-        candidates = (
-            np.intersect1d(candidates, certified) if len(points) > 1 else certified
-        )
-    inside = np.append(candidates, [low, high] if not points else [])
-    inside = inside[(inside >= low) & (inside <= high) & np.isfinite(inside)]
-    if not inside.size:
-        raise _no_meeting(promises, confidence)
-    threshold = _best(rows, metric, inside)
+    delta = round(1.0 - confidence, 12) / max(len(limits), 1)
+    if for_rows is not None:
+        delta /= 2.0
+    share, promises = float(rows.positive.mean()), []
     assumed = [SAME_POPULATION.format(n=rows.scores.size), NOT_FITTED]
+    if limits:
+        thresholds = np.unique(rows.scores)
+        thresholds = np.append(thresholds, np.nextafter(thresholds[-1], math.inf))
+        kept = np.ones(thresholds.size, dtype=bool)
+        for name, bound in limits.items():
+            tested = _moved(name, bound, share, prior)
+            if for_rows is not None:
+                tested = _for_rows(name, tested, for_rows, delta)
+            low, high, counts = _range(rows, thresholds, name, tested, delta)
+            promises.append(Promise(name, bound, tested, *counts, low, high))
+            kept &= (thresholds >= low) & (thresholds <= high)
+        if not kept.any():
+            raise _no_meeting(promises, confidence)
+        threshold = _best(rows, metric, thresholds[kept])
+    elif for_rows is None and prior is None:
+        promises.append(_highest_score(rows, metric, delta))
+        threshold = promises[0].low
+    else:
+        raise ValueError(
+            "for_rows and prior go with a limit such as min_precision: a promise of "
+            f"{metric.name} holds for the population that these rows come from"
+        )
     if any(name in CHAINS for name in limits) and rows.unlabelled is None:
         assumed.append(ONE_CROSSING)
     if prior is not None:
@@ -110,11 +111,7 @@ def _moved(name: str, bound: float, share: float, prior: float | None) -> float:
     Of selected rows the odds move with those of the share:
     odds(floor) = odds(bound) odds(share) / odds(prior); of other rows the reverse.
     """
-    if prior is None or name in (
-        "min_recall",
-        "min_specificity",
-        "max_false_positive_rate",
-    ):
+    if prior is None or name in ("min_recall", "min_specificity"):
         return bound
     if name not in CHAINS:
         raise ValueError(f"{name} cannot be promised for another share of positives")
@@ -133,10 +130,6 @@ def _for_rows(name: str, bound: float, rows: int, delta: float) -> float:
     """
     from scipy.special import betaincinv
 
-    if name == "min_score":
-        raise ValueError(
-            "a floor under the metric holds for the population: no for_rows"
-        )
     floor = bound if name.startswith("min") else 1.0 - bound
     need = math.ceil(floor * rows - 1e-9)
     if need == 0:
@@ -145,39 +138,39 @@ def _for_rows(name: str, bound: float, rows: int, delta: float) -> float:
     return found if name.startswith("min") else 1.0 - found
 
 
-def _certified(
-    rows: LabelledRows, name: str, bound: float, delta: float, metric: Metric
-) -> tuple[Promise, Floats | None]:
-    """What one limit proves; the thresholds, where they are no whole range."""
+def _range(
+    rows: LabelledRows, thresholds: Floats, name: str, bound: float, delta: float
+) -> tuple[float, float, tuple[int, int, int]]:
+    """Lowest and highest threshold that one limit proves, and the counts behind it."""
     if name in CHAINS:
-        return _chain(rows, name, bound, delta)
-    if name == "min_score":
-        return _score(rows, bound, delta, metric)
+        return _chain(rows, thresholds, name, bound, delta)
     if name == "min_recall":
         scores, side, missed = rows.scores[rows.positive], 1.0, 1.0 - bound
     else:
-        kept = slice(None) if name == "max_positives" else ~rows.positive
-        scores, side = rows.scores[kept], -1.0
-        missed = 1.0 - bound if name == "min_specificity" else bound
+        of_all = name == "max_positives"
+        scores = rows.scores if of_all else rows.scores[~rows.positive]
+        side, missed = -1.0, bound if of_all else 1.0 - bound
     value, c = tests.least_passed(side * scores, missed, delta)
     if c < 0:
-        fewest = (
-            math.ceil(math.log(delta) / math.log1p(-missed)) if 0 < missed < 1 else None
-        )
-        share = scores.size / rows.scores.size
-        needed = None if fewest is None or not share else math.ceil(fewest / share)
+        needed = None
+        if scores.size and 0.0 < missed < 1.0:
+            fewest = math.log(delta) / math.log1p(-missed)
+            needed = math.ceil(fewest * rows.scores.size / scores.size)
         raise _refused(name, bound, delta, None, needed)
     counts = (scores.size, c, c)
     if side > 0.0:
-        return Promise(name, bound, bound, *counts, -math.inf, value), None
-    low = float(np.nextafter(-value, math.inf))
-    return Promise(name, bound, bound, *counts, low, math.inf), None
+        return -math.inf, value, counts
+    return float(np.nextafter(-value, math.inf)), math.inf, counts
 
 
 def _chain(
-    rows: LabelledRows, name: str, floor: float, delta: float
-) -> tuple[Promise, Floats]:
-    """Precision of the rows selected; of the others, with scores and labels turned."""
+    rows: LabelledRows, thresholds: Floats, name: str, floor: float, delta: float
+) -> tuple[float, float, tuple[int, int, int]]:
+    """Precision of the rows selected; of the others, with scores and labels turned.
+
+    A cut of k rows has the threshold with k rows at or above it; of turned scores, the
+    one with k rows below it.
+    """
     turned = name == "min_npv"
     one = 1.0 if rows.probabilities else 0.0
     scores = one - rows.scores if turned else rows.scores
@@ -189,66 +182,44 @@ def _chain(
         start = int(np.searchsorted(cuts.k, rank))
     else:
         start = tests.climbed_start(cuts, allowed, probabilities=rows.probabilities)
+    below = np.searchsorted(np.sort(rows.scores), thresholds)
+    taken = below if turned else rows.scores.size - below
     passed = tests.passed_chain(cuts, allowed, start)
     if passed is None:
-        nearest = _nearest(cuts, allowed, floor, turned, rows)
-        raise _refused(
-            name,
-            floor,
-            delta,
-            nearest,
-            _labels_needed(scores, floor, delta) if rows.probabilities else None,
-        )
+        chance = tests.binomial_cdf(cuts.errors, cuts.k, 1.0 - floor)
+        i = int(np.argmin(chance))  # the errors that are rarest under the floor
+        nearest = {
+            "threshold": float(thresholds[taken == cuts.k[i]][0]),
+            "k": int(cuts.k[i]),
+            "errors": int(cuts.errors[i]),
+            "allowed": int(allowed[i]),
+        }
+        needed = _labels_needed(scores, floor, delta) if rows.probabilities else None
+        raise _refused(name, floor, delta, nearest, needed)
     first, last = passed
-    thresholds = _thresholds(cuts, slice(first, last + 1), turned, rows)
-    k, errors = int(cuts.k[last]), int(cuts.errors[last])
-    most = int(allowed[last])
-    low, high = float(thresholds.min()), float(thresholds.max())
-    return Promise(name, floor, floor, k, errors, most, low, high), thresholds
+    found = thresholds[(taken >= cuts.k[first]) & (taken <= cuts.k[last])]
+    counts = (int(cuts.k[last]), int(cuts.errors[last]), int(allowed[last]))
+    return float(found.min()), float(found.max()), counts
 
 
-def _thresholds(
-    cuts: tests.Cuts, part: slice, turned: bool, rows: LabelledRows
-) -> Floats:
-    """Thresholds of cuts: the lowest score that is selected, on the scale of scores.
-
-    Of turned scores the rows that a cut takes are those that are not selected: the
-    threshold is the next number above the largest of theirs.
-    """
-    if not turned:
-        return cuts.scores[part]
-    ascending = np.sort(rows.scores)
-    return np.nextafter(ascending[cuts.k[part] - 1], math.inf)
-
-
-def _score(
-    rows: LabelledRows, floor: float, delta: float, metric: Metric
-) -> tuple[Promise, Floats]:
+def _highest_score(rows: LabelledRows, metric: Metric, delta: float) -> Promise:
+    """The highest floor under F-beta or Jaccard = F / (2 - F) that is proven."""
     if not isinstance(metric, FBeta | Jaccard) or not rows.probabilities:
         raise ValueError(
             "a floor under the metric is proven for F-beta and Jaccard of "
-            f"probabilities, not for {metric.name}"
+            f"probabilities, not for {metric.name}: set a limit such as min_precision"
         )
     beta = metric.beta if isinstance(metric, FBeta) else 1.0
-    jaccard = isinstance(metric, Jaccard)
     found = tests.f_chain(rows.scores, rows.positive, beta, delta)
-    passed = [(f / (2.0 - f) if jaccard else f, *rest) for f, *rest in found]
-    kept = [one for one in passed if one[0] >= floor]
-    if not kept:
-        best = passed[-1][0] if passed else 0.0
+    if not found:
         raise NotCertifiedError(
-            f"{metric.name} of {floor:g} is not proven with a confidence of "
-            f"{percent(1.0 - delta)}: {best:.3g} is",
-            {"certified": best},
+            f"no floor under {metric.name} is proven with a confidence of "
+            f"{percent(1.0 - delta)} on these {rows.scores.size:,} rows"
         )
-    if floor == 0.0:  # the highest that is proven, at its own cut
-        kept = kept[-1:]
-        floor = kept[0][0]
-    thresholds = np.array([cut for _, cut, *_ in kept])
-    tp, fp, fn = map(int, kept[-1][2:])
-    counts = (tp + fp + fn, fp + fn, fp + fn)
-    ends = (float(thresholds[0]), float(thresholds[-1]))
-    return Promise("min_score", floor, floor, *counts, *ends), thresholds
+    floor, cut, tp, fp, fn = found[-1]
+    bound = floor / (2.0 - floor) if isinstance(metric, Jaccard) else floor
+    wrong = fp + fn
+    return Promise("min_score", bound, bound, tp + wrong, wrong, wrong, cut, cut)
 
 
 def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
@@ -264,21 +235,6 @@ def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
     if not metric.greater_is_better:
         values = -values
     return float(found[np.flatnonzero(values == values.max())[-1]])
-
-
-def _nearest(
-    cuts: tests.Cuts, allowed: Any, floor: float, turned: bool, rows: LabelledRows
-) -> dict[str, Any]:
-    """The cut whose errors are rarest under the floor."""
-    chance = tests.binomial_cdf(cuts.errors, cuts.k, 1.0 - floor)
-    i = int(np.argmin(chance))
-    threshold = _thresholds(cuts, slice(i, i + 1), turned, rows)[0]
-    return {
-        "threshold": float(threshold),
-        "k": int(cuts.k[i]),
-        "errors": int(cuts.errors[i]),
-        "allowed": int(allowed[i]),
-    }
 
 
 def _labels_needed(scores: Floats, floor: float, delta: float) -> int | None:

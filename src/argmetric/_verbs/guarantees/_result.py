@@ -13,7 +13,6 @@ WORDS = {
     "min_npv": "rows not selected by {cut} are negative",
     "min_recall": "positive rows are selected by {cut}",
     "min_specificity": "negative rows are not selected by {cut}",
-    "max_false_positive_rate": "negative rows are selected by {cut}",
     "max_positives": "rows are selected by {cut}",
 }
 SAME_POPULATION = "new rows come from the same population as these {n:,} rows"

@@ -68,7 +68,7 @@ class Certain:
         for metric in metrics:
             found = certify(
                 rows,
-                limits or {"min_score": 0.0},
+                limits,
                 metric,
                 confidence=self.confidence,
                 for_rows=self.for_rows,
