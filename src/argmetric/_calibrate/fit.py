@@ -195,38 +195,43 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
 
 
 def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    x, y, w = reference.x, reference.y, reference.weights
-    right = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
-    # Without a single error the likelihood has no finite optimum.
-    target = smoothed_targets(reference) if right else y.astype(np.float64)
+    """The T of largest likelihood of expit(x/T), with draws of 1/T from its normal law.
 
-    def falling(b: float) -> float:
-        """The slope of the likelihood by the inverse temperature."""
+    `strict`: refuse where no T fits, instead of the hottest; `draw`: keep the counted
+    cells.
+    """
+    x, y, w = reference.x, reference.y, reference.weights
+    no_errors = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
+    # Without a single error the likelihood has no finite optimum.
+    target = smoothed_targets(reference) if no_errors else y.astype(np.float64)
+
+    def derivative(b: float) -> float:
+        """Of the likelihood by the inverse temperature."""
         return summed(
             lambda part: dot(w[part], x[part] * (target[part] - expit(b * x[part]))),
             x.size,
         )
 
-    if falling(0.0) <= 0:
+    if derivative(0.0) <= 0:
         if strict:
             raise ValueError(
                 "no temperature fits: scores above one half are not positive more than "
                 "half of the time. They are off by a constant, which a temperature "
                 "cannot mend: use method='platt'"
             )
-        slope = 1 / HOTTEST
+        inverse = 1 / HOTTEST
     else:
-        slope = root_of(falling)
+        inverse = root_of(derivative)
 
     def information(part: slice) -> float:
-        p = expit(slope * x[part])
+        p = expit(inverse * x[part])
         return dot(w[part], x[part] ** 2 * p * (1 - p))
 
     found = summed(information, x.size) or np.inf  # it may underflow
-    error = reference.weight_of_a_row / found
-    inverse = drawn(np.array([slope]), np.array([[error]]))
-    draws = 1 / np.clip(inverse, 1 / HOTTEST, 1 / COOLEST)
-    return TemperatureMap(1 / slope, draws=draws, **_within_reach(reference, draw))
+    variance = reference.weight_of_a_row / found
+    drawn_inverses = drawn(np.array([inverse]), np.array([[variance]]))
+    draws = 1 / np.clip(drawn_inverses, 1 / HOTTEST, 1 / COOLEST)
+    return TemperatureMap(1 / inverse, draws=draws, **_within_reach(reference, draw))
 
 
 def root_of(falling: Callable[[float], float]) -> float:

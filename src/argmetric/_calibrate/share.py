@@ -73,7 +73,7 @@ class ScoreTable:
 
     @classmethod
     def of(cls, reference: Reference | ScoreCells, new: Floats) -> ScoreTable:
-        """Cells between quantiles of the positives and of the negatives."""
+        """Count the reference and the `new` scores in its cells; no cell is empty."""
         cells = ScoreCells.of(reference)
         count, above = cells.counted(new)
         both = cells.count + count

@@ -35,7 +35,7 @@ def is_utf8(encoding: str) -> bool:
 def decoded(data: bytes, encoding: str, name: str, otherwise: str) -> str:
     """Text; what cannot be read is told with its line and byte, and what to do."""
     if is_utf8(encoding):
-        refuse_other_encodings(data, name)
+        refuse_utf16_and_zero_bytes(data, name)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -55,12 +55,15 @@ MAX_NESTING = 100
 _STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 
 
-def refuse_other_encodings(
-    data: bytes, name: str, otherwise: str = "iconv -f UTF-16 -t UTF-8 converts it"
+def refuse_utf16_and_zero_bytes(
+    data: bytes, name: str, remedy: str = "iconv -f UTF-16 -t UTF-8 converts it"
 ) -> None:
-    """Refuse UTF-16 and bytes that are no text, where text in UTF-8 is expected."""
+    """Refuse UTF-16, and zero bytes in the first line; other bytes pass.
+
+    `remedy`: what the message advises for UTF-16.
+    """
     if data.startswith(_UTF16_MARKS):
-        raise DataError(f"{name} is UTF-16 text; {otherwise}")
+        raise DataError(f"{name} is UTF-16 text; {remedy}")
     if b"\0" in data[:4]:  # where two letters of UTF-16 would be
         raise DataError(
             f"{name} begins with zero bytes: it is UTF-16, or no text at all"

@@ -193,7 +193,7 @@ class LabellingPlan(Result):
         drawn = np.bincount(self.stratum[there], minlength=count)
         found = np.bincount(self.stratum[there], y_[there], count).astype(np.float64)
         positives = stratum_positives(
-            self._chances, self._weights(), self.sizes, drawn, found
+            self._chances, self._cell_shares(), self.sizes, drawn, found
         )
         is_hit = np.isin(np.arange(count), self._member[1])  # strata of positive labels
         known = self._table[:, POSITIVE].sum(axis=1)
@@ -216,8 +216,8 @@ class LabellingPlan(Result):
             metric=self._metric,
         )
 
-    def _weights(self) -> Floats:
-        """Parts of every stratum in every cell, of both labels together."""
+    def _cell_shares(self) -> Floats:
+        """(strata, cells): share of the unlabelled rows of a stratum in each cell."""
         open_ = self._table[:, UNKNOWN]
         weight = np.zeros((self.sizes.size, open_.shape[1]))
         for member, rows in zip(self._member, open_, strict=True):

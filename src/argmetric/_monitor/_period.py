@@ -194,9 +194,10 @@ class Period(Result):
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Period:
-        """What `values` gave."""
+        """The period with these `values()`; the late ones are taken, not computed."""
         late = [tuple(values[name] for name in names) for names in LATE.values()]
-        given = {x: one for x, one in values.items() if x not in sum(LATE.values(), ())}
+        late_names = {name for names in LATE.values() for name in names}
+        given = {name: x for name, x in values.items() if name not in late_names}
         return cls(**given, later=KnownValues(*late))
 
     def _title(self) -> str:

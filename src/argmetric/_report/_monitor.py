@@ -19,7 +19,7 @@ from argmetric._report._report import Card, PageTable, Report, Section
 if TYPE_CHECKING:
     from argmetric._ground.types import Floats, Integers
 
-Period = dict[str, Any]
+PeriodValues = dict[str, Any]
 
 BINS = 20
 MOST_ROWS = 60  # of the table of periods
@@ -97,23 +97,26 @@ def report_monitoring(found: Monitoring) -> Report:
     )
 
 
-def _kind(one: Period) -> str:
+def _kind(one: PeriodValues) -> str:
     """How a period is drawn: by its verdict, or as one whose labels are all known."""
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
 
 
-def _verdict(one: Period) -> str:
+def _verdict(one: PeriodValues) -> str:
     if one["verdict"] != "fine":
         return str(one["verdict"])
     return BY_LABELS if _kind(one) == "known" else FINE
 
 
-def _dates(one: Period) -> str:
+def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
 
 def _cards(
-    title: str, periods: list[Period], segments: dict[str, Period], coverage: float
+    title: str,
+    periods: list[PeriodValues],
+    segments: dict[str, PeriodValues],
+    coverage: float,
 ) -> Iterator[Card]:
     last, alarms = periods[-1], [one for one in periods if one["alarm"]]
     kind, below = _kind(last), last["interval"]
@@ -135,9 +138,14 @@ def _cards(
 
 
 def _table(
-    caption: str, first: str, title: str, named: list[tuple[str, Period]]
+    caption: str,
+    first_header: str,
+    score_header: str,
+    named: list[tuple[str, PeriodValues]],
 ) -> PageTable:
-    header = (first, "verdict", title, "interval", "share", "rows", "alarm")
+    """A row for each name and period; `actual` comes last where a label is known."""
+    both = first_header, "verdict", score_header
+    header = (*both, "interval", "share", "rows", "alarm")
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
@@ -149,7 +157,7 @@ def _table(
 
 
 def _over_time(
-    periods: list[Period],
+    periods: list[PeriodValues],
     name: str,
     caption: str,
     columns: tuple[str, str, str],
@@ -193,7 +201,7 @@ def _over_time(
 
 
 def _drawn(
-    place: int, one: Period, columns: tuple[str, str, str]
+    place: int, one: PeriodValues, columns: tuple[str, str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """Place, mean and ends of what is drawn: both readings where nobody can say."""
     both = columns[0] == "expected" and _kind(one) == "unknown"
@@ -206,7 +214,7 @@ def _drawn(
 
 
 def _histogram(
-    found: Monitoring, periods: list[Period]
+    found: Monitoring, periods: list[PeriodValues]
 ) -> tuple[dict[str, Any], Figure]:
     """Rows by score: the last period before the reference, and all for a script."""
     watch = found.watch

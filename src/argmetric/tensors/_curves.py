@@ -336,9 +336,9 @@ def affine_curve(rows: Rows, form: AffineForm) -> Tensor:
         hits_t = rows.lift(_inside(rows, factors.hits_t, first, width))
         rest_t = rows.lift(_inside(rows, factors.rest_t, first, width))
 
-    def add(t: int, without: Tensor, chosen: Tensor) -> None:
+    def add_hits(t: int, without: Tensor, chosen: Tensor) -> None:
+        """Add Σ_{i≤k} p_i·P(T without i = t-1)·slope(k, t); `without` has that P."""
         nonlocal weights, out
-        # P(T without i = t - 1), which a hit of item i raises to t
         terms = xp.where(chosen, p * without, 0.0)
         place = t - first
         if separable:
@@ -351,12 +351,12 @@ def affine_curve(rows: Rows, form: AffineForm) -> Tensor:
     for j in range(width):
         without = (law[:, j : j + 1] - p * without) / divisor
         without = xp.where(small, without, 0.0)
-        add(first + j + 1, without, small)
+        add_hits(first + j + 1, without, small)
     without = xp.zeros_like(p)
     for j in range(width - 1, 0, -1):
         without = (law[:, j : j + 1] - q * without) / divisor
         without = xp.where(small, 0.0, without)
-        add(first + j, without, ~small)
+        add_hits(first + j, without, ~small)
     if separable:
 
         def hits_k(k: Floats, n: Floats) -> Floats:

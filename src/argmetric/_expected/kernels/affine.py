@@ -172,7 +172,13 @@ def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, 
 
     powers[g] has the coefficients (degree, node) in p of the weights of T without an
     item; the rows of segment g are the points t, their weights, hits_t, hits_t at t+1,
-    and rest_t. Without `rate` the denominator is 1, as in `affine_curves`.
+    and rest_t. With nodes t_j, their weights v_j and w_ij = Σ_d powers[g, d, j]·p_i^d,
+
+        E_k = Σ_j rest_k·rest_t(t_j)·v_j / (floor_k + rate_k·t_j)
+            + hits_k·Σ_{i≤k} p_i·Σ_j hits_t(u_j)·w_ij / (floor_k + rate_k·u_j),
+        u_j = t_j + 1.
+
+    Without `rate` the denominator is 1, as in `affine_curves`.
     """
     apart = rate.shape[0] == 0
     terms, nodes = powers.shape[1], powers.shape[2]

@@ -132,16 +132,21 @@ def over_root(typing, x, squares):
     return x(x, squares), generate
 
 
-def _arithmetic(python, name):
+def _arithmetic(operation, instruction):
+    """Make an operator of Python, such as `operator.add`, one on lanes (LLVM's `fadd`).
+
+    A float on one side is spread over all lanes; other types are left to numba.
+    """
+
     @intrinsic
     def by_lane(typing, a, b):
         def generate(context, builder, signature, values):
-            return getattr(builder, name)(*values, flags=_FUSED)
+            return getattr(builder, instruction)(*values, flags=_FUSED)
 
         return a(a, b), generate
 
-    @overload(python)
-    def choose(a, b):
+    @overload(operation)
+    def by_types(a, b):
         if isinstance(a, Lanes) and isinstance(b, Lanes):
             return lambda a, b: by_lane(a, b)
         if isinstance(a, Lanes) and isinstance(b, types.Float):

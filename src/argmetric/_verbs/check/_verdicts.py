@@ -31,7 +31,7 @@ HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
     "half": "cut at 0.5",
-    "weights": "take the weights of tune(y, p)",
+    "weights": "take the weights of classes.tune(y, p)",
     "most_probable": "take the most probable class",
 }
 FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
@@ -50,15 +50,16 @@ AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
 
 
 def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
-    """The advice where labels are found by other means than these functions."""
+    """The advice with these phrases in place of those that name functions."""
     how = HOW["recalibrate"]
     words = {
         how: recalibrate,
         how.replace("decide", "forecast"): recalibrate,
         HOW["tune"]: tune,
+        HOW["weights"]: tune,
     }
-    for function, other in words.items():
-        advice = tuple(line.replace(function, other) for line in advice)
+    for phrase, own in words.items():
+        advice = tuple(line.replace(phrase, own) for line in advice)
     return advice
 
 

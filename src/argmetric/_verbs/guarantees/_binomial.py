@@ -55,7 +55,7 @@ def allowed_errors(rows: Any, floor: float, delta: float) -> Integers:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class RankedCuts:
     """Cuts between distinct scores, best rows first: k of them are selected."""
 
     scores: Floats  # of the last row that is selected
@@ -65,19 +65,21 @@ class Cuts:
     right: Booleans  # whether a row is right where it is selected
 
 
-def cuts_of(scores: Floats, right: Booleans) -> Cuts:
+def cuts_of(scores: Floats, right: Booleans) -> RankedCuts:
     order = np.argsort(-scores, kind="stable")
     rows, found = scores[order], right[order]
     last = np.flatnonzero(np.append(rows[1:] != rows[:-1], True))
     errors = np.cumsum(~found, dtype=np.int64)[last]
-    return Cuts(rows[last], last + 1, errors, rows, found)
+    return RankedCuts(rows[last], last + 1, errors, rows, found)
 
 
-def first_rank(scores: Floats, n: int, floor: float, delta: float) -> int:
-    """The number of selected rows that independent scores promise most power for.
+def most_powerful_count(scores: Floats, n: int, floor: float, delta: float) -> int:
+    """How many of n labelled rows to select first: where `scores` promise most power.
 
-    Among m unlabelled probabilities the k largest have the mean precision e_k; of n
-    labelled rows k n / m are as high, and pass with P(Bin(kn/m, 1 - e_k) <= c).
+    The k largest of m unlabelled probabilities have the mean e_k. Of the labelled rows
+    r = k n / m are as high, and pass with
+    P(Bin(r, max(1 - e_k, 1 / (r + 2))) <= allowed_errors(r)). The fewest rows among
+    equals; n + 1 where no number can pass.
     """
     u = np.sort(scores)[::-1]
     k = np.arange(1, u.size + 1)
@@ -91,7 +93,7 @@ def first_rank(scores: Floats, n: int, floor: float, delta: float) -> int:
     return int(rows[np.argmax(power >= power.max() - 1e-9)])
 
 
-def climbed_start(cuts: Cuts, allowed: Integers, *, probabilities: bool) -> int:
+def climbed_start(cuts: RankedCuts, allowed: Integers, *, probabilities: bool) -> int:
     """The cut to begin at, from the rows below it and the number above it alone.
 
     From the lowest score upwards, the precision above a cut is guessed from the next
@@ -119,7 +121,9 @@ def climbed_start(cuts: Cuts, allowed: Integers, *, probabilities: bool) -> int:
     return int(can[0]) if can.size else cuts.k.size
 
 
-def passed_chain(cuts: Cuts, allowed: Integers, start: int) -> tuple[int, int] | None:
+def passed_chain(
+    cuts: RankedCuts, allowed: Integers, start: int
+) -> tuple[int, int] | None:
     """First and last cut that pass, tested downwards from the start; None if none."""
     if start >= cuts.k.size:
         return None

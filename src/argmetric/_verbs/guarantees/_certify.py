@@ -178,7 +178,7 @@ def _chain(
     allowed = tests.allowed_errors(cuts.k, floor, delta)
     if rows.unlabelled is not None and rows.probabilities:
         other = one - rows.unlabelled if turned else rows.unlabelled
-        rank = tests.first_rank(other, scores.size, floor, delta)
+        rank = tests.most_powerful_count(other, scores.size, floor, delta)
         start = int(np.searchsorted(cuts.k, rank))
     else:
         start = tests.climbed_start(cuts, allowed, probabilities=rows.probabilities)

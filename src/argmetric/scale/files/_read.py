@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from argmetric._ground.saving import decoded, is_utf8, refuse_other_encodings
+from argmetric._ground.saving import decoded, is_utf8, refuse_utf16_and_zero_bytes
 from argmetric.scale.files._formats import (
     DELIMITERS,
     FORMATS,
@@ -181,7 +181,7 @@ def _text(
     """Pieces of whole rows in UTF-8, one if `size` is 0, and where they begin."""
     name, head, utf8 = source.name, source.head, is_utf8(encoding)
     if utf8:
-        refuse_other_encodings(head, name, f"pass {marked('encoding', 'utf-16')}")
+        refuse_utf16_and_zero_bytes(head, name, f"pass {marked('encoding', 'utf-16')}")
     else:
         head = decoded(source.all(), encoding, name, OTHER_ENCODING).encode()
     parts: Iterable[bytes]

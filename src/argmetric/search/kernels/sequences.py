@@ -82,7 +82,11 @@ def legal(chunks, history, n_labels, label):
 
 @kernel
 def fill_costs(chunks, gold, token, stop, history, state, after, costs):
-    """Least loss in reach after each label, infinite where illegal; the cheapest."""
+    """Fill `costs` with the least loss in reach after each label; return the cheapest.
+
+    Infinite where illegal; without chunks, less the errors made so far. `after` is
+    scratch.
+    """
     best = -1
     for label in range(costs.shape[0]):
         costs[label] = np.inf

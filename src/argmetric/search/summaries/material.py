@@ -217,19 +217,23 @@ def make_material(
     vine: bool = False,
     query: frozenset[str] | None = None,
 ) -> Material:
-    """Cut a cluster into pieces and count what it says."""
-    known = [tokens_of(reference) for reference in references]
-    grams = number_grams(cluster, known)
+    """Pieces that a search may add, numbered grams, and the tokens of the references.
+
+    Pieces are whole sentences; in the mode "compressed" parts of them, or with `vine`
+    single words. `parse` is asked for sentences without a tree.
+    """
+    reference_tokens = [tokens_of(reference) for reference in references]
+    grams = number_grams(cluster, reference_tokens)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
-    vine, every = vine and needs is not None, np.arange(cluster.n_words + 1)
+    vine, word_bounds = vine and needs is not None, np.arange(cluster.n_words + 1)
     if needs is None:
         sentences = np.arange(cluster.n_sentences)
-        pieces = SummaryPieces(sentences, cluster.sentence_starts, every[:-1])
+        pieces = SummaryPieces(sentences, cluster.sentence_starts, word_bounds[:-1])
     elif vine:  # each word is a node
-        pieces = SummaryPieces(cluster.word_sentences, every, every[:-1])
+        pieces = SummaryPieces(cluster.word_sentences, word_bounds, word_bounds[:-1])
     else:
         pieces = spans_and_needs(cluster, needs)
-    return Material(cluster, pieces, grams, known, needs, vine, query)
+    return Material(cluster, pieces, grams, reference_tokens, needs, vine, query)
 
 
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|s|ly|e|y)\Z")

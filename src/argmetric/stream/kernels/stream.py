@@ -166,7 +166,11 @@ def linear_sparse(
 ):
     """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging.
 
-    Rows of a dense matrix are `whole`: they have all columns in order, zeros too.
+    Rows of a dense matrix are `whole`: they have all columns in order, zeros too. Each
+    row is decided by the rule `s` before it is learned; `rare` is None for the usual
+    rule (see `rules`). Weights of rows are read at i·pace (0: all are 1); without
+    `learn` nothing is changed. Rows of `weights`: w, sums of squares, and the averages
+    (see `learn_averages`). `labels` and `z` are filled with decisions and log-odds.
     """
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from argmetric._ground.saving import refuse_other_encodings
+from argmetric._ground.saving import refuse_utf16_and_zero_bytes
 from argmetric.scale.files._formats import (
     EXTENSIONS,
     UTF8_MARK,
@@ -77,7 +77,7 @@ def open_rows(
             raise DataError(f"{source.name} is empty")
         kind = format or _format(path, head, source.name)
         if kind != "parquet":
-            refuse_other_encodings(head, source.name)
+            refuse_utf16_and_zero_bytes(head, source.name)
         _check_request(kind, request)
         reader = _READERS[kind](source, request)
         if resumed is None:
