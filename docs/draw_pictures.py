@@ -81,6 +81,15 @@ def threshold() -> None:
         am.tune(rng.random(1500) < p, p, "f1").plot(ax)
 
 
+def guarantee() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.25, 0.5, 1000)
+    y = rng.random(1000) < p
+    with picture("guarantee", 5.6) as ax:
+        am.tune(y, p, "precision", min_precision=0.8, confidence=0.95).plot(ax)
+        ax.axhline(0.8, color="C7", linestyle="--")
+
+
 def stream() -> None:
     """A stream whose positives change sides half-way, followed by two learners."""
     rng = np.random.default_rng(0)
@@ -145,7 +154,7 @@ def which() -> None:
 
 
 PICTURES: tuple[Callable[[], None], ...] = (
-    *(decision, which, forecast, reliability, threshold, stream),
+    *(decision, which, forecast, reliability, threshold, guarantee, stream),
 )
 
 if __name__ == "__main__":

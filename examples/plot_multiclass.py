@@ -2,8 +2,8 @@
 Several classes: weights instead of thresholds
 ==============================================
 
-With rare classes the most probable class is not the best answer for macro F1. `tune`
-finds one weight per class.
+With rare classes the most probable class is not the best answer for macro F1.
+`classes.tune` finds one weight per class.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ import argmetric as am
 rng = np.random.default_rng(7)
 P = rng.dirichlet([4.0, 1.0, 0.6], 3000)
 y = (P.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
-rule = am.tune(y[:1500], P[:1500], "f1")
+rule = am.classes.tune(y[:1500], P[:1500], "f1")
 print("weights", np.round(rule.weights, 2))
 
 # %%

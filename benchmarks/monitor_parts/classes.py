@@ -109,8 +109,8 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
         actual = f1_score(y, z, average="macro")
         shares = np.bincount(y, minlength=pool.P.shape[1]) / y.size
         inside = (shares >= one.shares_low) & (shares <= one.shares_high)
-        plain = am.forecast(
-            pool.P[own], z, "f1", one_label=True, calibrator=found.watch.calibrator
+        plain = am.classes.forecast(
+            pool.P[own], z, "f1", calibrator=found.watch.calibrator
         )
         yield pool.about | {
             "kind": kind,

@@ -55,8 +55,8 @@ ROWS = "; rows are counted from 1, without the header"
         ("score\n0.5\nNA\n", [], "s.csv: column 'score', row 2: 'NA' is a missing "
          f"value; fill it in or remove the row{ROWS}"),
         ("p_0,p_1,p_2\n0.1,0.2,0.3\n", [], "s.csv has 3 columns of scores, p_0 to p_2: "
-         "decide, forecast and tune take several labels with --scores 'p_*', decide "
-         "one of several classes with --one-label too; --score COLUMN takes one"),
+         "--scores 'p_*' takes several labels, with --one-label one of several "
+         "classes; --score COLUMN takes one"),
         ("score\n0.5\n", ["out.csv"], "out.csv: no such file; every file named is "
          "read: to write to it, pass -o out.csv"),
         ("score\n0.5\n", ["--rule", "s.csv"], "s.csv is not a rule: it is not JSON; "
@@ -449,7 +449,7 @@ def test_class_names_are_shown_the_way_for_classes(run: Run) -> None:
     Path("c.csv").write_text("y,decision\na,a\nb,b\nc,c\n")
     ended = run("evaluate", "c.csv", "--label", "y")
     assert ended.err.endswith(
-        "labels have two values; make a column with two of them first; argmetric "
-        "decide and evaluate take several classes with --one-label\n"
+        "labels have two values; make a column with two of them first; commands take "
+        "several classes with --one-label\n"
     )
     assert run("evaluate", "c.csv", "--label", "y", "--one-label").code == 0

@@ -157,7 +157,6 @@ REFUSED = """
 2 forecast k.csv ONE --threshold 0.5 -> does not support --threshold
 2 forecast k.csv ONE --known kind -> does not support --known
 2 forecast k.csv ONE --prior 0.2 -> a share of positives, not of classes
-2 tune k.csv ONE --min-recall 0.3 -> does not support --min-recall
 2 tune k.csv ONE --logits --label kind -> takes probabilities
 2 tune k.csv --one-label -> pass them as --scores 'p_*'
 2 calibrate k.csv ONE --map m.json -> does not support --map
@@ -176,7 +175,7 @@ REFUSED = """
 2 decide k.csv --scores p_* --score p_cat -> --score is about one column of scores, not
 2 decide k.csv --scores p_* --label y_cat -> --label names one column: with --scores,
     pass --labels 'y_*' for several labels per row; if each row has one of several
-    classes, decide takes --one-label
+    classes, add --one-label
 2 decide k.csv --scores p_* --average pooled -> --average pooled is for groups; for
     several labels, pass macro, micro or samples
 2 decide k.csv --score p_cat --average macro -> --average macro needs several labels

@@ -12,7 +12,7 @@ import pytest
 import argmetric as am
 from argmetric._expected import plan
 
-ROOMS = [Path(am.__file__).parent / room for room in ("_expected", "_decide")]
+ROOMS = [Path(am.__file__).parent / room for room in ("_expected", "_verbs/decide")]
 
 
 def own(tp, k, t, n):

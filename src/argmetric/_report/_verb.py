@@ -40,8 +40,9 @@ def report(
 
     Parameters
     ----------
-    result : Decision, ClassDecision, Rule, CalibrationCheck or Monitoring
-        What `decide`, `tune`, `calibration_check` or `monitor` gave back.
+    result : Decision, Rule, CalibrationCheck, Monitoring, or one of these of classes
+        What `decide`, `tune`, `calibration_check` or `monitor` gave back, or `decide`,
+        `check` or `monitor` of `argmetric.classes`.
     y : array-like, optional
         True labels of a decision, where they are known by now: the page then holds the
         actual score against the forecast.

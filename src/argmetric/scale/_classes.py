@@ -261,7 +261,7 @@ def evaluate_classes(
     Parameters
     ----------
     metric, average, zero_division
-        See `argmetric.evaluate`.
+        See `argmetric.classes.evaluate`.
     classes : array-like, optional
         All classes, in the order of the table of counts; by default those that occur,
         sorted.

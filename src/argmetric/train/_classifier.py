@@ -63,8 +63,8 @@ class MetricClassifier(
     calibration : str or None, default="spline"
         How scores become probabilities: a method of `calibrate`. With more than two
         classes it is "temperature"; `decide` and `forecast` then use the matrix of
-        `calibrate`, unless you ask for "temperature". None leaves the estimator's
-        scores as they are.
+        `classes.calibrate`, unless you ask for "temperature". None leaves the scores of
+        the estimator as they are.
     route : {"tune", "decide", "half", "auto"}, default="tune"
         Where the threshold comes from. "tune": the best on the labels. "decide": the
         best in expectation by the calibrated probabilities. "half": 0.5, like the
@@ -127,6 +127,7 @@ class MetricClassifier(
     See Also
     --------
     argmetric.tune : The same rule from scores alone.
+    argmetric.classes.tune : The same with more than two classes.
     argmetric.optimal_scorer : Choose a model by the best score over thresholds.
 
     Notes

@@ -188,7 +188,8 @@ class BatchDecisions:
         groups : array-like, optional
             As for `argmetric.forecast`.
         **options
-            Further options of `argmetric.forecast`.
+            Further options of `argmetric.forecast`, or with more than two classes of
+            `argmetric.classes.forecast`.
 
         Returns
         -------

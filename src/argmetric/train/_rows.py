@@ -193,7 +193,7 @@ class TrainingRows:
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
-        """Sums and slopes of the two classes, as in `_kernels.logistic`."""
+        """Sums and slopes of the two classes, as in `kernels.logistic`."""
         from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_pass if self.is_sparse else logistic.dense_pass

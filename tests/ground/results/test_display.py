@@ -199,7 +199,7 @@ def kinds_below(kind):
 
 def test_results_write_their_fields_and_nothing_else():
     """But for tables of periods, text below the lines, laws in one line, functions."""
-    for room in (am, am.scale, search, sequence, stream, am.train):
+    for room in (am, am.classes, am.scale, search, sequence, stream, am.train):
         for name in room.__all__:  # so that all are loaded
             getattr(room, name)
     forms = ("to_dict", "lines", "_lines", "_repr_html_")
@@ -262,7 +262,7 @@ def test_long_values_are_cut_short():
 
 def test_every_result_and_estimator_shows_itself_in_notebooks():
     """All that hold results or learn; metrics, tasks, models and settings do not."""
-    rooms = (am, am.scale, search, sequence, stream, am.train)
+    rooms = (am, am.classes, am.scale, search, sequence, stream, am.train)
     shy = {
         name
         for room in rooms
@@ -284,7 +284,7 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
 
 def test_every_result_is_drawn():
     """All but words: what `check_task` found, and what was refused or proven."""
-    rooms = (am, am.scale, search, sequence, stream, am.train)
+    rooms = (am, am.classes, am.scale, search, sequence, stream, am.train)
     found = {name: getattr(room, name) for room in rooms for name in room.__all__}
     kinds = {
         name: kind
@@ -292,7 +292,7 @@ def test_every_result_is_drawn():
         if isinstance(kind, type) and issubclass(kind, Result)
     }
     undrawn = {name for name, kind in kinds.items() if not hasattr(kind, "plot")}
-    assert undrawn == {"Guarantee", "TaskReport"}
+    assert undrawn == {"ClassPeriod", "Guarantee", "TaskReport"}
     assert len(kinds) > 15
     for name in {*kinds, "RuleRun"} - undrawn:
         drawn = inspect.signature(found[name].plot).parameters

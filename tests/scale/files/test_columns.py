@@ -242,11 +242,11 @@ def test_labels_that_have_not_arrived(values):
          "'ham'"),
         ([0, 1], "2", "never holds '2', which `pos_label` names; it holds 0, 1"),
         (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values; make a "
-         "column with two of them first; argmetric decide and evaluate take several "
-         "classes with `one_label`"),
+         "column with two of them first; commands take several classes with "
+         "`one_label`"),
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
          "2 more values; labels have two values; make a column with two of them first; "
-         "argmetric decide and evaluate take several classes with `one_label`"),
+         "commands take several classes with `one_label`"),
     ],
 )  # fmt: skip
 def test_no_labels(values, pos_label, problem):

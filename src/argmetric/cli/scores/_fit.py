@@ -35,7 +35,7 @@ _METHOD = opt.table(
     method=Method | Literal["matrix"] | None,
 )
 _PLACEHOLDER = "{metric}"
-_CLASS_OPTIONS = ("coverage", "random_state")
+_CLASS_OPTIONS = ("coverage", "min_recall", "random_state")
 _METRICS = opt.table(
     opt.METRIC,
     f"""

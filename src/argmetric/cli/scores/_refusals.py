@@ -23,18 +23,18 @@ wide: score group threshold tune:no_label tune:report
     # --scores names the columns, and the functions take the others for one column
 wide: label
     = {{}} names one column: with --scores, pass --labels 'y_*' for several labels per
-    row; if each row has one of several classes, decide takes --one-label
+    row; if each row has one of several classes, add --one-label
     # each label has a column of its own
 classes: labels
     = {{}} is for several labels per row; with --one-label, --label names the column of
     true classes
     # a row has one label
 classes: pos_label score threshold reference_score overdispersion min_positives
-    max_positives min_precision tune:min_recall no_label cost_fp known tune:group jobs
+    max_positives min_precision no_label cost_fp known tune:group jobs
     min_specificity min_npv confidence
     tune:choice tune:report forecast:report calibrate:weight map
     = --one-label does not support {{}}: leave one out
-    # no class is positive, there is no single cut, or the functions do not take it
+    # no class is positive, there is no single cut, or the command does not pass it on
 rule: decide:metric forecast:metric decide:zero_division forecast:zero_division
     {LIMITS} confidence calibrator
     = --rule brings its own threshold and metric; {{}} has no effect beside it

@@ -162,9 +162,9 @@ def find(
         if len(alike) > 1:  # such as p_0, p_1, p_2
             raise files.DataError(
                 f"{table.source} has {len(alike)} columns of scores, {alike[0]} to "
-                f"{alike[-1]}: decide, forecast and tune take several labels with "
-                f"--scores '{alike[0][: len(stem) + 1]}*', decide one of several "
-                "classes with --one-label too; --score COLUMN takes one"
+                f"{alike[-1]}: --scores '{alike[0][: len(stem) + 1]}*' takes several "
+                "labels, with --one-label one of several classes; --score COLUMN takes "
+                "one"
             )
     how: Any = {"what": role.partition("_")[0], "role": f"{prefix}{role}"}
     return files.find_column(table, name, defaults, taken=used, **how)

@@ -200,8 +200,8 @@ def _place(table: Table, name: str) -> str:
 
 
 _TWO_OF_THEM = (
-    "make a column with two of them first; argmetric decide and evaluate take several "
-    f"classes with {marked('one_label')}"
+    "make a column with two of them first; commands take several classes with "
+    f"{marked('one_label')}"
 )
 
 

@@ -87,7 +87,7 @@ class Templates:
     texts: tuple[str, ...]  # the templates as they were written
     words: tuple[str, ...]  # the attributes of words that they read
     tags: tuple[str, ...]  # "p" where they read parts of speech
-    # nodes, values, parts and salts, as `_kernels.parsing` takes them
+    # nodes, values, parts and salts, as `kernels.parsing` takes them
     scheme: tuple[Any, ...]
 
 
