@@ -116,6 +116,8 @@ class _Page:
         file, over = f"{names['file']}: metric " if self.shell else "Metric ", ""
         assumed = self.forecast.assumptions  # that scores were recalibrated is one
         notes = [note for note in decision.notes if not note.startswith(assumed)]
+        if decision.guarantee is not None:
+            notes.insert(0, decision.guarantee.sentence)
         change, changes = self.change()
         sections = [change, self.curve(), self.mass(), self.metrics()]
         if self.check is not None:

@@ -338,6 +338,8 @@ def test_decide_takes_the_threshold_that_its_reference_proves():
     assert found.guarantee == rule.guarantee
     assert np.array_equal(found.labels, new >= rule.threshold)
     assert rule.guarantee.sentence in repr(found)
+    for result in (found, rule):
+        assert rule.guarantee.sentence in am.report(result).render("md")
     with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
         am.decide(new, **options)
     with pytest.raises(ValueError, match="for groups use tune"):
