@@ -35,7 +35,9 @@ LINES = (
 )
 NOT_KEPT = r"argmetric: compiling, which every run will do, .* set NUMBA_CACHE_DIR .*\n"
 MANY = "(inner(x) + inner(0) + inner(3))"
-NO_STAMP = "argmetric._ground.jit._stamp = lambda dispatcher, folder: False"
+NO_STAMP = """from argmetric._ground import jit
+jit._stamp = lambda dispatcher, folder: False
+"""
 
 
 @pytest.fixture

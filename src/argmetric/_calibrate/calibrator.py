@@ -222,7 +222,7 @@ class Calibrator(Saved["Calibrator"]):
 
     def fields(self) -> list[Field]:
         images = None
-        if not self._of_classes:
+        if not self.parts[0]._of_classes:
             images = ", ".join(f"{x:.3g}" for x in self._map_p(np.array(SHOWN)))
             images = f"become {images}"
         own = [one.name for one in fields(self) if one.name not in _COMMON]

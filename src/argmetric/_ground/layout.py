@@ -148,7 +148,8 @@ def check_matrix_average(groups: Any, average: str | None) -> None:
         raise ValueError(
             "a matrix needs average='samples' (mean over rows), "
             "'macro' (mean over columns) or 'micro' (all cells together); for one of "
-            "several classes per row call the verb of that name in argmetric.classes"
+            "several classes per row call argmetric.classes.decide or "
+            "argmetric.classes.forecast"
         )
     check_choice(average, "average", ("samples", "macro", "micro"))
 

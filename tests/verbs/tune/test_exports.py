@@ -25,7 +25,7 @@ from exported import (
     shares_for,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NAN = math.nan
 
 
