@@ -151,6 +151,7 @@ class Processes(_Closing):
         return self._pool
 
     def close(self) -> None:
+        """End the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -226,6 +227,7 @@ class Dask(_Closing):
             self.client.cancel(futures)
 
     def close(self) -> None:
+        """Leave the cluster, and end it where it was started here."""
         self._ends.close()
 
 
