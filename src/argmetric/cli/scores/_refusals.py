@@ -13,7 +13,6 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._values import entries
 
 LIMITS = "min_positives max_positives min_precision min_recall"
-CERTAIN = "min_specificity min_npv confidence for_rows"
 # A way, which is "wide" (several labels), "classes" (one of several), "whole" (rows of
 # many files at once), an option, or one with "no " before it; the options that it
 # refuses, "verb:option" for one command alone; what is said; and why
