@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -136,7 +135,7 @@ def _warn_of_repeated(scores: Floats) -> None:
     if np.array_equal(scores, np.round(scores, DIGITS)):
         return
     _, counts = np.unique(scores, return_counts=True)
-    often = math.gcd(*counts.tolist()) if counts.size > 1 else 1
+    often = int(np.gcd.reduce(counts)) if counts.size > 1 else 1
     share = 1.0 - counts.size / scores.size
     if often > 1 or REPEATED <= share <= 0.5:
         told = (
