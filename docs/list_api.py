@@ -102,7 +102,7 @@ def _parameters(thing: Any) -> str:
 
 
 def _commands() -> Iterator[str]:
-    from argmetric.cli._app import app
+    from argmetric.cli._command import app
 
     yield from _options("argmetric", app)
 

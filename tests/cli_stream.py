@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from argmetric.cli.stream._checkpoint import read_checkpoint
+from argmetric.cli.stream._run import read_checkpoint
 
 N, NAMES = 400, "abcde"
 RNG = np.random.default_rng(5)

@@ -177,7 +177,7 @@ def file_cells(*, quick: bool) -> Iterator[Cell]:
 
 
 def _run(command: list[str]) -> None:
-    from argmetric.cli._app import app
+    from argmetric.cli._command import app
 
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         app(command, result_action="return_value")

@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from argmetric.search.hashing import attribute_maker
+from argmetric.search.learning import attribute_maker
 from argmetric.search.tagging.templates import MEMORY, column_of, read_templates
 from argmetric.sequence import standard_features
 from search_parts.data import timed

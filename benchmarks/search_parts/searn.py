@@ -27,9 +27,9 @@ from argmetric.search import (
     default_templates,
 )
 from argmetric.search._searn._beams import Decoder
+from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._sequences import PreparedInputs, prepared
-from argmetric.search._searn._tables import TableScorer
 from search_parts import peers
 from search_parts.data import (
     chunks,

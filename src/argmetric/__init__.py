@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from argmetric._calibrate.calibrate import calibrate as calibrate
     from argmetric._calibrate.calibrator import Calibrator as Calibrator
     from argmetric._calibrate.prior import adjust_prior as adjust_prior
-    from argmetric._calibrate.undo import undo_sampling as undo_sampling
-    from argmetric._calibrate.undo import undo_weights as undo_weights
+    from argmetric._calibrate.prior import undo_sampling as undo_sampling
+    from argmetric._calibrate.prior import undo_weights as undo_weights
     from argmetric._forecast.forecast import forecast as forecast
-    from argmetric._forecast.plot import ForecastDisplay as ForecastDisplay
     from argmetric._forecast.result import Forecast as Forecast
+    from argmetric._forecast.result import ForecastDisplay as ForecastDisplay
     from argmetric._monitor import LabelledEstimate as LabelledEstimate
     from argmetric._monitor import LabellingPlan as LabellingPlan
     from argmetric._monitor import Monitoring as Monitoring
@@ -79,8 +79,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "argmetric._calibrate.calibrate": ("calibrate",),
     "argmetric._calibrate.calibrator": ("Calibrator",),
-    "argmetric._calibrate.prior": ("adjust_prior",),
-    "argmetric._calibrate.undo": ("undo_sampling", "undo_weights"),
+    "argmetric._calibrate.prior": ("adjust_prior", "undo_sampling", "undo_weights"),
     "argmetric._verbs.decide": (
         "ActualScore",
         "Decision",
@@ -89,8 +88,7 @@ _ROOMS = {
         "evaluate",
     ),
     "argmetric._forecast.forecast": ("forecast",),
-    "argmetric._forecast.plot": ("ForecastDisplay",),
-    "argmetric._forecast.result": ("Forecast",),
+    "argmetric._forecast.result": ("Forecast", "ForecastDisplay"),
     "argmetric._verbs.check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",
@@ -104,15 +102,9 @@ _ROOMS = {
         "monitor",
     ),
     "argmetric._report": ("Report", "report"),
-    "argmetric._verbs.tune": (
-        "MultiLabelRule",
-        "Rule",
-        "ThresholdDisplay",
-        "tune",
-    ),
+    "argmetric._verbs.tune": ("MultiLabelRule", "Rule", "ThresholdDisplay", "tune"),
     "argmetric._verbs.warmup": ("warmup",),
     "argmetric.metrics": (
-        "MCC",
         "Accuracy",
         "BalancedAccuracy",
         "CustomMetric",
@@ -124,6 +116,7 @@ _ROOMS = {
         "Kappa",
         "Lift",
         "LinearFractional",
+        "MCC",
         "Markedness",
         "Metric",
         "Precision",

@@ -16,7 +16,7 @@ import strategies as nasty
 from argmetric._calibrate import fit as _fit
 from argmetric._calibrate import spline as _spline
 from argmetric._calibrate.cells import MOST_CELLS, cells_of
-from argmetric._calibrate.logistic import N_DRAWS
+from argmetric._calibrate.maps import N_DRAWS
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import SplineMap
 from calibrated import (

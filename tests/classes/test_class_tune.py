@@ -13,8 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
 import argmetric as am
 from argmetric.classes import tune
-from argmetric.classes._objectives import objective_of
-from argmetric.classes._search import ClassRows, climb, scan_class
+from argmetric.classes._search import ClassRows, climb, objective_of, scan_class
 from class_oracle import all_predictions, middles, ratios
 
 QUICK = {"n_bootstrap": 0, "cv": None}

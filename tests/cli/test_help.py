@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from argmetric.cli._app import FIRST_LINES, app
-from argmetric.cli._examples import EXAMPLES
+from argmetric.cli._command import EXAMPLES, FIRST_LINES, app
 from argmetric.cli._values import marked_streams
 from command import Run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from argmetric.cli._app import app
+from argmetric.cli._command import app
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "write_json.py"
 GROUPS = "tag", "parse", "summarize", "stream"  # of commands

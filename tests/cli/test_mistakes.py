@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli._judge import as_count
+from argmetric.cli._learning import as_count
 from argmetric.scale.files import _write
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
 from command import Ended, Run
@@ -387,7 +387,7 @@ def test_warnings_of_libraries_are_not_shown() -> None:
 import sys, warnings
 import numpy as np
 import argmetric as am
-from argmetric._ground.likely_slips import warn_user
+from argmetric._ground.validation import warn_user
 from argmetric.cli import main
 
 decide = am.decide

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import argmetric as am
-from argmetric.cli._app import app
+from argmetric.cli._command import app
 from argmetric.cli._options import OPTIONS
 from argmetric.cli.scores._refusals import REFUSALS
 from cli_scores import DECIDED, Y, write_csv

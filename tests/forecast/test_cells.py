@@ -13,12 +13,11 @@ import argmetric as am
 import oracle
 from argmetric._forecast import groups as _cells
 from argmetric._forecast import shares as _shares
-from argmetric._forecast.counts import summed_cumulants
 from argmetric._forecast.effects import centre_log_odds
 from argmetric._forecast.groups import JudgedGroups
-from argmetric._forecast.laws import law_of_count
+from argmetric._forecast.laws import law_of_count, summed_cumulants
 from argmetric._forecast.truth import MOST, Cells, drawn_counts, matched
-from argmetric._ground.segments import Segments
+from argmetric._ground.groups import Segments
 from argmetric.metrics import get_metric
 from calibrated import logit, made
 from strategies import probability_vectors

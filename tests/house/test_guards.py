@@ -72,34 +72,6 @@ KERNELS = {
 # The test that holds each compiled function that Python calls to a plain twin, to
 # enumeration or to another library; those that these call are held along with them.
 HELD_BY = {
-    "bound": {"test_no_labels_pass_the_bound": "weights_at"},
-    "climb": {
-        "test_labels_on_both_sides_of_a_limit_are_as_good": "climb",
-        "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
-        "test_the_expected_score_is_that_of_all_truths": "sums_of",
-    },
-    "draws": {
-        "test_laws_are_those_of_all_truths": "all_tables",
-        "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
-    },
-    "exact": {
-        "test_the_best_of_all_labels_is_found": "climb_exact",
-        "test_the_expected_score_is_that_of_all_truths": "exact_values",
-    },
-    "means": {
-        "test_accuracy_has_the_law_of_a_count": "count_law",
-        "test_expected_scores_are_exact_to_rounding": "ratio_means",
-    },
-    "limits": {
-        "test_gains_within_limits_are_the_best_of_all_labels": "best_within",
-    },
-    "compare": {
-        "test_no_metric_scores_less_than_the_most_probable_classes": "truths_of_both",
-    },
-    "gmean": {
-        "test_groups_are_decided_as_if_alone": "decide_groups",
-        "test_small_batches_against_all_truths_and_labels": "score_groups",
-    },
     "affine": {
         "test_curves_of_groups": "affine_curves",
         "test_curves_at_the_limits_of_variance": "smooth_curves",
@@ -107,7 +79,12 @@ HELD_BY = {
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
-        "test_the_decoder_equals_its_twin_without_reuse": "count_layers dropped_counts",
+        "test_the_decoder_equals_its_twin_without_reuse": (
+            "count_layers dropped_counts"
+        ),
+        "test_every_metric_of_short_chains": "count_joint",
+        "test_f_of_two_hundred_random_chains": "tilted_joint",
+        "test_long_sequences_need_no_table_of_hits": "hit_counts",
     },
     "cells": {
         "test_cells_hold_the_laws_of_their_groups": (
@@ -125,26 +102,34 @@ HELD_BY = {
         "test_exact_decoding_equals_enumeration": "chances_of_spans",
         "test_a_crfsuite_model_gives_the_marginals_of_crfsuite": "state_scores",
     },
-    "weights": {
-        "test_a_scan_sees_every_break_point": "add_changes rivals take_over",
-        "test_a_climb_ends_where_no_single_weight_helps": "confuse",
+    "climb": {
+        "test_labels_on_both_sides_of_a_limit_are_as_good": "climb",
+        "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
+        "test_the_expected_score_is_that_of_all_truths": "sums_of",
     },
     "cost_sensitive": {
         "test_linear_learners_equal_their_twin": "learn score_actions",
         "test_products_of_features": "count_products fill_products",
         "test_joint_rows_and_matrices": "fill_joint",
     },
-    "counts": {
-        "test_every_metric_of_short_chains": "count_joint",
-        "test_f_of_two_hundred_random_chains": "tilted_joint",
-        "test_long_sequences_need_no_table_of_hits": "hit_counts",
+    "draws": {
+        "test_laws_are_those_of_all_truths": "all_tables",
+        "test_odds_of_levels_are_those_of_plain_rows": "add_expected draw_tables",
+        "test_no_metric_scores_less_than_the_most_probable_classes": ("truths_of_both"),
     },
-    "expected": {
-        "test_expected_f_equals_its_twin": "expected_slopes expected_sums",
-        "test_gradient_of_the_expected_metric": "logistic_pairs",
+    "exact": {
+        "test_the_best_of_all_labels_is_found": "climb_exact",
+        "test_the_expected_score_is_that_of_all_truths": "exact_values",
+        "test_no_labels_pass_the_bound": "weights_at",
+        "test_accuracy_has_the_law_of_a_count": "count_law",
+        "test_expected_scores_are_exact_to_rounding": "ratio_means",
     },
     "exponential": {
         "test_curves_of_groups": "hit_curves ratio_curves",
+    },
+    "gmean": {
+        "test_groups_are_decided_as_if_alone": "decide_groups",
+        "test_small_batches_against_all_truths_and_labels": "score_groups",
     },
     "grouping": {
         "test_ids_that_lie_close_are_numbered_by_counting": (
@@ -152,17 +137,22 @@ HELD_BY = {
         ),
         "test_ids_are_numbered_as_by_a_dictionary": "number_ids",
         "test_mixed_texts_equal_whole_numbers": "mix_texts",
-        "test_rows_of_a_group_stay_in_order": "bin_rows group_binned_rows group_rows",
+        "test_rows_of_a_group_stay_in_order": ("bin_rows group_binned_rows group_rows"),
     },
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",
         "test_counts_decoding_equals_enumeration": "schedule",
     },
+    "limits": {
+        "test_gains_within_limits_are_the_best_of_all_labels": "best_within",
+    },
     "logistic": {
         "test_a_pass_equals_its_twin": (
-            "dense_combine dense_margins dense_pass "
-            "sparse_combine sparse_margins sparse_pass"
+            "dense_combine dense_margins dense_pass sparse_combine "
+            "sparse_margins sparse_pass"
         ),
+        "test_expected_f_equals_its_twin": "expected_slopes expected_sums",
+        "test_gradient_of_the_expected_metric": "logistic_pairs",
     },
     "multilabel": {
         "test_training_equals_its_twin": "train",
@@ -172,18 +162,20 @@ HELD_BY = {
         "test_learning_of_trees_equals_the_twin": "learn_trees",
         "test_greedy_parses_equal_the_twin": "parse_greedily",
         "test_beam_parses_and_votes_equal_the_twin": "parse_beams",
-    },
-    "parsing_trees": {
         "test_best_trees_equal_enumeration": "best_trees",
         "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
     },
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
+    "rules": {
+        "test_rules_equal_their_twins_for_f1": "run_rule",
+    },
     "screen": {
         "test_decisions_equal_those_on_whole_curves": (
             "laws_at power_sums_at rough_cells rough_laws rough_sums"
         ),
+        "test_curves_in_pieces_and_batches": "fill_cells sum_cells widest_key",
     },
     "segments": {
         "test_min_recall": "bounded_counts",
@@ -192,31 +184,23 @@ HELD_BY = {
         "test_groups_are_decided_as_they_are_alone": "count_and_chance mark",
         "test_segments_are_sorted_stably": "sort_long sort_short",
     },
-    "rules": {
-        "test_rules_equal_their_twins_for_f1": "run_rule",
-    },
-    "stream": {
-        "test_learners_equal_their_twins": ("compress linear_sparse mixture_sparse"),
-    },
-    "stream_baselines": {
-        "test_baselines_equal_their_twins": "baseline_sparse",
-    },
     "sequences": {
         "test_roll_in_and_costs": "roll_out walk",
         "test_a_whole_fit": "search_beams",
         "test_a_table_learns_as_hashed_weights_do_without_collisions": "learn_rows",
+    },
+    "stream": {
+        "test_learners_equal_their_twins": "compress linear_sparse mixture_sparse",
+    },
+    "stream_baselines": {
+        "test_baselines_equal_their_twins": "baseline_sparse",
     },
     "summaries": {
         "test_grams_of_kept_words_are_counted": "count_grams",
         "test_pieces_bring_what_recounting_the_text_says": "measure_pieces",
         "test_spans_are_closed_under_what_they_need": "close_spans",
         "test_words_hang_as_their_parts_do": "word_heads",
-    },
-    "summaries_vines": {
         "test_a_wide_beam_finds_the_best_vine": "complete",
-    },
-    "sums": {
-        "test_curves_in_pieces_and_batches": "fill_cells sum_cells widest_key",
     },
     "tables": {
         "test_curves_of_groups": "harmonic_curves table_curves",
@@ -231,6 +215,10 @@ HELD_BY = {
     "tagging_features": {
         "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
         "test_memory_equals_the_twin": "remembered",
+    },
+    "weights": {
+        "test_a_scan_sees_every_break_point": "add_changes rivals take_over",
+        "test_a_climb_ends_where_no_single_weight_helps": "confuse",
     },
 }
 
@@ -387,7 +375,6 @@ LOADS_SKLEARN = {
     "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
-    "argmetric.stream._river": "derives from an estimator",
     "argmetric.stream._wrapper": "defines an estimator",
 }
 

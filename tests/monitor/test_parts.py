@@ -20,7 +20,6 @@ from argmetric._monitor._alarms import (
     movements,
     signed_roots,
 )
-from argmetric._monitor._groups import MeanOverGroups
 from argmetric._monitor._labelling import (
     TILTS,
     allocation,
@@ -28,6 +27,7 @@ from argmetric._monitor._labelling import (
     strata_of,
     stratum_positives,
 )
+from argmetric._monitor._watch import MeanOverGroups
 from argmetric.metrics import get_metric
 from watched import shifted_maps
 

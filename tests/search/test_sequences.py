@@ -9,10 +9,10 @@ import pytest
 
 from argmetric.search import LinearLearner, Searn, SequenceLabelling, WordChunking
 from argmetric.search._searn import _iterate
+from argmetric.search._searn._learners import TableScorer
 from argmetric.search._searn._policy import Mixture
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._sequences import PreparedInputs, prepared
-from argmetric.search._searn._tables import TableScorer
 
 
 class GenericLabelling(SequenceLabelling):

@@ -431,7 +431,7 @@ def test_overflow_is_not_silent():
 def test_the_extra_is_named_where_river_is_missing(monkeypatch):
     from argmetric.stream import RiverClassifier
 
-    monkeypatch.setattr("argmetric.stream._river._RiverBase", None)
+    monkeypatch.setattr("argmetric.stream._wrapper._RiverBase", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[river\]'"):
         RiverClassifier()
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import argmetric as am
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric.metrics._derivatives import slopes
+from argmetric.metrics._base import slopes
 from argmetric.train._objectives import (
     ExpectedMetric,
     Gold,

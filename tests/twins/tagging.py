@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from argmetric.search.kernels.tagging_layout import Choices, FeatureRows
+from argmetric.search.kernels.tagging_features import Choices, FeatureRows
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

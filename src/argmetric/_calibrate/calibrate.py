@@ -19,12 +19,12 @@ from argmetric._calibrate.reference import (
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import (
     check_choice,
     check_weight,
+    warn_of_scale,
 )
 
 

@@ -16,20 +16,18 @@ from argmetric._calibrate.cells import (
     counted_cells,
     first_of_equals,
 )
-from argmetric._calibrate.logistic import (
-    N_DRAWS,
-    drawn,
-    fit_logistic,
-    row_blocks,
-    summed,
-)
 from argmetric._calibrate.maps import (
+    N_DRAWS,
     BetaMap,
     IdentityMap,
     IsotonicMap,
     PlattMap,
     TemperatureMap,
     beta_features,
+    drawn,
+    fit_logistic,
+    row_blocks,
+    summed,
 )
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.spline import fit_spline

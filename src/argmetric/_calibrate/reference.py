@@ -13,13 +13,13 @@ from argmetric._ground.discrete import dot
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import Labels, binary_labels
-from argmetric._ground.likely_slips import refuse_two_classes
 from argmetric._ground.odds import can_pack, expit, logit, logit_of, sort_labelled
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import (
     check_weight,
     is_sparse,
     read_scores,
+    refuse_two_classes,
 )
 
 FURTHEST = 36.7  # log-odds of the double next to 1

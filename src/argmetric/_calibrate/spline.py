@@ -30,16 +30,18 @@ from argmetric._calibrate.calibrator import (
     check_not_negative,
 )
 from argmetric._calibrate.cells import MapCells
-from argmetric._calibrate.logistic import (
+from argmetric._calibrate.maps import (
     N_DRAWS,
     Mode,
     Prior,
+    as_rows,
     fit_logistic,
+    interpolated,
     likeliest,
     rounded,
+    scaled,
     standard_normal,
 )
-from argmetric._calibrate.maps import as_rows, interpolated, scaled
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import NEAREST, expit, from_log_odds, log_odds, logit
 from argmetric._ground.types import Floats

@@ -9,16 +9,15 @@ from argmetric._ground.lazy import lazy_names
 if TYPE_CHECKING:
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
-    from argmetric._expected._edges import regular_at_edges as regular_at_edges
-    from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
-    from argmetric._expected._items import Array as Array
-    from argmetric._expected._items import BestCount as BestCount
-    from argmetric._expected._items import Items as Items
-    from argmetric._expected._items import Ranked as Ranked
-    from argmetric._expected._items import carry as carry
-    from argmetric._expected._items import sums_in_bins as sums_in_bins
     from argmetric._expected._long import FIRST_BINS as FIRST_BINS
+    from argmetric._expected._long import MOST_COUNTS as MOST_COUNTS
+    from argmetric._expected._long import Array as Array
+    from argmetric._expected._long import BestCount as BestCount
+    from argmetric._expected._long import Items as Items
+    from argmetric._expected._long import Ranked as Ranked
+    from argmetric._expected._long import carry as carry
     from argmetric._expected._long import choose_in_long as choose_in_long
+    from argmetric._expected._long import sums_in_bins as sums_in_bins
     from argmetric._expected._powers import PlacedSums as PlacedSums
     from argmetric._expected._quadrature import (
         bernoulli_cumulants as bernoulli_cumulants,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from argmetric._expected._search import plan_of as plan_of
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
+    from argmetric._expected._tables import regular_at_edges as regular_at_edges
     from argmetric._expected._tables import short_curve as short_curve
     from argmetric._expected.kernels.tolerances import TIE as TIE
     from argmetric._expected.kernels.tolerances import TOLERANCE as TOLERANCE
@@ -42,17 +42,18 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_curves": ("error_of", "expected_curves"),
-        "_edges": ("regular_at_edges",),
-        "_items": (
-            "MOST_COUNTS",
+        "_tables": ("Tables", "by_size", "regular_at_edges", "short_curve"),
+        "_long": (
             "Array",
             "BestCount",
+            "FIRST_BINS",
             "Items",
+            "MOST_COUNTS",
             "Ranked",
             "carry",
+            "choose_in_long",
             "sums_in_bins",
         ),
-        "_long": ("FIRST_BINS", "choose_in_long"),
         "_powers": ("PlacedSums",),
         "_quadrature": ("bernoulli_cumulants",),
         "_search": (
@@ -63,7 +64,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "has_search",
             "plan_of",
         ),
-        "_tables": ("Tables", "by_size", "short_curve"),
         "kernels.tolerances": ("TIE", "TOLERANCE"),
         "plan": ("Plan", "is_long", "is_short"),
     },

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import kernels
-from argmetric._expected._edges import prob_none_or_all_positive, settle_edges
 from argmetric._expected._quadrature import affine_curves
 from argmetric._expected._sums import value_curves
 from argmetric._expected._tables import (
     Tables,
     harmonic_curves,
+    prob_none_or_all_positive,
+    settle_edges,
     sharing_sizes,
     short_curve,
     small_fraction,
@@ -32,7 +33,7 @@ from argmetric._expected.plan import (
     is_short,
     table_rows,
 )
-from argmetric._ground.segments import Method, Segments
+from argmetric._ground.groups import Method, Segments
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import (
     AffineForm,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from argmetric._ground.segments import Segments
+from argmetric._ground.groups import Segments
 from argmetric._ground.types import Floats
 from argmetric.metrics import Metric, RatioForm
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from argmetric._expected import kernels
 from argmetric._expected.plan import affine_quadrature_variance
-from argmetric._ground.segments import Segments, SizeCounts
+from argmetric._ground.groups import Segments, SizeCounts
 from argmetric._ground.types import Floats
 from argmetric.metrics import AffineFactors, AffineForm
 

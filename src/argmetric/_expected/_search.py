@@ -16,12 +16,16 @@ import numpy as np
 
 from argmetric._expected import kernels
 from argmetric._expected._curves import expected_curves, harmonic_steps, usable_form
-from argmetric._expected._edges import prob_none_or_all_positive
 from argmetric._expected._sums import ROUGH, SAFETY, Pairs, SegmentSums
-from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
+from argmetric._expected._tables import (
+    Tables,
+    prob_none_or_all_positive,
+    refuse_infinite,
+    sharing_sizes,
+)
 from argmetric._expected.kernels.tolerances import KINDS, TIE
 from argmetric._expected.plan import Plan, is_smooth, plan, table_rows
-from argmetric._ground.segments import Method, Segments
+from argmetric._ground.groups import Method, Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 

@@ -19,7 +19,7 @@ from argmetric._expected._quadrature import MAX_NODES, cumulants_of, points_and_
 from argmetric._expected._tables import refuse_infinite
 from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._expected.plan import QUADRATURE_VARIANCE, is_affordable
-from argmetric._ground.segments import Segments
+from argmetric._ground.groups import Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 

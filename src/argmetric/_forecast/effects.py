@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from argmetric._forecast.counts import CELLS, CountLaws
-from argmetric._forecast.laws import ValueLaw, combine
+from argmetric._forecast.laws import LAW_CELLS, CountLaws, ValueLaw, combine
 from argmetric._ground.discrete import dot
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
@@ -287,8 +286,8 @@ def _from_points(
 def blocks_of_pairs(
     weights: Floats, tp_weights: Floats, r_weights: Floats
 ) -> list[Integers]:
-    """Effects that count, a handful at a time, of about CELLS pairs of counts."""
+    """Effects that count, a handful at a time, of about LAW_CELLS pairs of counts."""
     used = np.flatnonzero(weights > UNLIKELY)
     sides = (np.count_nonzero(side[used], axis=1) for side in (tp_weights, r_weights))
-    block = np.cumsum(math.prod(sides)) // CELLS
+    block = np.cumsum(math.prod(sides)) // LAW_CELLS
     return np.split(used, np.flatnonzero(np.diff(block)) + 1)

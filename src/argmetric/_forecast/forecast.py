@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate.applied import (
+from argmetric._calibrate.resolve import (
     AtShare,
     at_share,
-    calibration_note,
-    warn_of_lost_map,
-)
-from argmetric._calibrate.resolve import (
     calibrated_scores,
+    calibration_note,
     check_prior,
     resolve_reference,
+    warn_of_lost_map,
 )
 from argmetric._forecast.effects import LARGEST_EFFECT
 from argmetric._forecast.groups import Batch
@@ -32,10 +30,9 @@ from argmetric._ground.arguments import (
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import read_together
 from argmetric._ground.layout import Average, Layout, lay_out
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats
-from argmetric._ground.validation import is_sparse
+from argmetric._ground.validation import is_sparse, warn_of_scale
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:

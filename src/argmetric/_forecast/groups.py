@@ -21,9 +21,9 @@ from argmetric._forecast.effects import (
     tells_of_effect,
 )
 from argmetric._forecast.laws import ValueLaw, law_of_values
+from argmetric._ground.groups import Segments
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.segments import Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 

@@ -26,8 +26,14 @@ from argmetric._forecast.laws import (
     compress,
     law_of_atoms,
 )
-from argmetric._forecast.parts import GroupCells, divisions_of, placed
-from argmetric._forecast.shares import CERTAIN, Moments, OpenGroups
+from argmetric._forecast.shares import (
+    CERTAIN,
+    GroupCells,
+    Moments,
+    OpenGroups,
+    divisions_of,
+    placed,
+)
 from argmetric._ground.types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one

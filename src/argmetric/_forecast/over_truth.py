@@ -19,8 +19,8 @@ from argmetric._forecast.truth import (
     drawn_counts,
     matched,
 )
+from argmetric._ground.groups import Segments
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.segments import Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 

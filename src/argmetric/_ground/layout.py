@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.likely_slips import refuse_two_classes
 from argmetric._ground.sparse import check_structure, entry_place
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import (
@@ -19,6 +18,7 @@ from argmetric._ground.validation import (
     check_scores,
     is_sparse,
     read_scores,
+    refuse_two_classes,
     same_kind,
 )
 

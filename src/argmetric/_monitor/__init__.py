@@ -16,7 +16,6 @@ from argmetric._monitor._periods import Every as Every
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
-from argmetric._monitor._plot import draw_periods as draw_periods
 from argmetric._monitor._readings import CANNOT_SAY as CANNOT_SAY
 from argmetric._monitor._readings import KNOWN as KNOWN
 from argmetric._monitor._readings import PRIOR as PRIOR
@@ -32,6 +31,7 @@ from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import Answer as Answer
 from argmetric._monitor._words import answer_of as answer_of
 from argmetric._monitor._words import between as between
+from argmetric._monitor._words import draw_periods as draw_periods
 from argmetric._monitor._words import notes_of as notes_of
 from argmetric._monitor._words import number as number
 

@@ -26,7 +26,7 @@ from argmetric._monitor._law import CERTAIN, Maps, PeriodLaw, Shift, likelihood_
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._monitor._groups import MeanOverGroups
+    from argmetric._monitor._watch import MeanOverGroups
 
 WINDOWS = (1, 2, 4, 8)
 FLOOR_WINDOW = 4

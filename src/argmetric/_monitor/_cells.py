@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.kept import finite
+from argmetric._calibrate.cells import finite
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.odds import bounded_logit, expit
 from argmetric._ground.types import Booleans, Floats, Integers

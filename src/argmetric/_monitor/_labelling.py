@@ -91,7 +91,7 @@ class LabelledEstimate(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._monitor._plot import draw_estimate
+        from argmetric._monitor._words import draw_estimate
 
         return draw_estimate(self, ax)
 
@@ -154,7 +154,7 @@ class LabellingPlan(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._monitor._plot import draw_rows_to_label
+        from argmetric._monitor._words import draw_rows_to_label
 
         return draw_rows_to_label(self, ax)
 

@@ -31,7 +31,7 @@ from argmetric._monitor._readings import Readings, log_sum, weigh_readings
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._monitor._groups import MeanOverGroups
+    from argmetric._monitor._watch import MeanOverGroups
 
 Shift = Literal["auto", "none", "prior"]
 SHIFTS: tuple[Shift, ...] = ("auto", "none", "prior")

@@ -19,13 +19,13 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import check_groups
 from argmetric._ground.layout import Average, check_matrix_average
-from argmetric._ground.likely_slips import (
+from argmetric._ground.types import Floats
+from argmetric._ground.validation import (
+    read_scores,
     refuse_two_classes,
     warn_of_scale,
     warn_user,
 )
-from argmetric._ground.types import Floats
-from argmetric._ground.validation import read_scores
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, Cells
 from argmetric._monitor._law import SHIFTS, Shift
 from argmetric._monitor._periods import check_every
@@ -211,7 +211,7 @@ def monitor(
     made = empty.add(p, given, time=time, known=known, **more)
     if features is None:
         return made
-    from argmetric._monitor._features import read_features
+    from argmetric._monitor._watch import read_features
 
     described = read_features(features, fitted.rows.n, scores.size)
     return made._with_features(fitted.rows, *described)

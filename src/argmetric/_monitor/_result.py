@@ -25,9 +25,15 @@ from argmetric._monitor._period import (
     period_of,
     values_of,
 )
-from argmetric._monitor._periods import Bounds, Every
+from argmetric._monitor._periods import (
+    NO_ROWS,
+    Bounds,
+    Every,
+    GroupTable,
+    Rows,
+    read_rows,
+)
 from argmetric._monitor._readings import VERDICTS
-from argmetric._monitor._rows import NO_ROWS, GroupTable, Rows, read_rows
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
 from argmetric.metrics import Metric
@@ -246,7 +252,7 @@ class Monitoring(Saved["Monitoring"]):
         self, reference: Reference, old: AnyArray, new: AnyArray
     ) -> Monitoring:
         """With the periods of the last call computed for rows such as theirs."""
-        from argmetric._monitor._features import domain_weights, weighted_maps
+        from argmetric._monitor._watch import domain_weights, weighted_maps
 
         rows, found = self._kept or NO_ROWS, {}
         before = self._found.of(self.counts, self.watch)
@@ -457,6 +463,6 @@ class Monitoring(Saved["Monitoring"]):
         -------
         matplotlib Axes
         """
-        from argmetric._monitor._plot import draw_periods
+        from argmetric._monitor._words import draw_periods
 
         return draw_periods(self, ax)

@@ -13,8 +13,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {"_report": ("Report",), "_verb": ("report",)},
     for_other_rooms={
         "_report": ("format_of", "require_page"),
-        "_stream": ("report_stream",),
-        "_tags": ("report_tags",),
+        "_stream": ("report_stream", "report_tags"),
         "_classes": ("report_class_decision",),
         "_curves": ("require_scores",),
         "_decision": ("report_decision",),

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.applied import recalibrated
-from argmetric._calibrate.resolve import FittedReference, check_pair
+from argmetric._calibrate.resolve import FittedReference, check_pair, recalibrated
 from argmetric._expected import PlacedSums, is_long
 from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out

@@ -7,10 +7,9 @@ from typing import Any
 
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
-from argmetric._report._class_monitor import report_class_monitoring
 from argmetric._report._classes import report_class_check, report_class_decision
 from argmetric._report._decision import report_decision
-from argmetric._report._monitor import report_monitoring
+from argmetric._report._monitor import report_class_monitoring, report_monitoring
 from argmetric._report._report import Report
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.decide import Decision

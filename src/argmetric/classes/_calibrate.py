@@ -10,8 +10,8 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.types import Floats
+from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
 from argmetric.classes._input import (
     check_class_probabilities,

@@ -80,7 +80,7 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
     Laws of many rows are made block by block and summed pair by pair.
     """
     from argmetric._ground.jit.laws import PAD
-    from argmetric.classes.kernels.means import TOLERANCE, count_law
+    from argmetric.classes.kernels.exact import TOLERANCE, count_law
 
     laws = []
     for first in range(0, chance.size, BLOCK):

@@ -13,8 +13,7 @@ from argmetric._calibrate.calibrator import (
     FunctionMap,
     check_finite,
 )
-from argmetric._calibrate.logistic import row_blocks
-from argmetric._calibrate.maps import check_temperature
+from argmetric._calibrate.maps import check_temperature, row_blocks
 from argmetric._ground.display import Lines
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST

@@ -9,9 +9,9 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, metric_title
-from argmetric._ground.likely_slips import warn_user
 from argmetric._ground.saving import Saved, check_version, restored
 from argmetric._ground.types import Floats
+from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
     BETTER,
     CANNOT_SAY,

@@ -13,8 +13,8 @@ from argmetric._calibrate.resolve import as_calibrator, check_pair
 from argmetric._ground.arguments import check_flag, shown
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import listed
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.types import Floats, Integers
+from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._calibrate import at_shares, estimated_shares
 from argmetric.classes._climb import Rows
 from argmetric.classes._fit import fit_class_matrix

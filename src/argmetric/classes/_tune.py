@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.types import Floats, Integers
-from argmetric._ground.validation import check_scores, is_sparse
+from argmetric._ground.validation import check_scores, is_sparse, warn_of_scale
 from argmetric._verbs.tune import (
     LOGITS,
     RuleLimits,
@@ -23,8 +22,7 @@ from argmetric._verbs.tune import (
     refuse_same_names,
 )
 from argmetric.classes._input import class_codes
-from argmetric.classes._objectives import objective_of
-from argmetric.classes._search import ClassRows, labels_by_folds
+from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
     ClassAverage,

@@ -13,7 +13,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import ReportTarget
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._page import require
+from argmetric.cli.scores._lines import require
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -101,7 +101,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     from cyclopts import CycloptsError
 
     from argmetric.cli import _values as values
-    from argmetric.cli._app import app, make_app
+    from argmetric.cli._command import app, make_app
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])

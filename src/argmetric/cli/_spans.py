@@ -11,8 +11,7 @@ from argmetric._ground.whole_files import DataError
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError
-from argmetric.cli._judge import metric_named
-from argmetric.cli._learning import sizes, values_and_lines
+from argmetric.cli._learning import metric_named, sizes, values_and_lines
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import count, number, tell
 from argmetric.search.corpus.files import HasLabels, read_sentences, write_sentences

@@ -288,7 +288,7 @@ def install_completion(o: Given) -> int:
     """
     from cyclopts.completion.detect import ShellDetectionError
 
-    from argmetric.cli._app import app
+    from argmetric.cli._command import app
 
     app.resolved_commands()
     try:

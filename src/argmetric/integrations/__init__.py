@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from argmetric._ground.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric.integrations._passages import PassageChoice as PassageChoice
+    from argmetric.integrations._tables import PassageChoice as PassageChoice
     from argmetric.integrations._tables import decide_batches as decide_batches
     from argmetric.integrations._tables import decide_table as decide_table
 
@@ -24,10 +24,7 @@ _ENGINES = (
 )
 _load, __dir__, __all__ = lazy_names(
     __name__,
-    {
-        "_passages": ("PassageChoice",),
-        "_tables": ("decide_batches", "decide_table"),
-    },
+    {"_tables": ("PassageChoice", "decide_batches", "decide_table")},
 )
 
 

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from argmetric.integrations._passages import PassageChoice
+from argmetric.integrations._tables import PassageChoice
 from argmetric.scale import load_extra
 
 

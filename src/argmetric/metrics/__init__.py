@@ -5,6 +5,7 @@ from __future__ import annotations
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._base import is_lasting as is_lasting
 from argmetric.metrics._base import size_facts as size_facts
+from argmetric.metrics._base import slopes as slopes
 from argmetric.metrics._check import check_metric, feasible_counts, require_defined
 from argmetric.metrics._classes import ClassAgreement as ClassAgreement
 from argmetric.metrics._classes import ClassAverage as ClassAverage
@@ -16,22 +17,13 @@ from argmetric.metrics._classes import ClassMetric as ClassMetric
 from argmetric.metrics._classes import ClassRatio as ClassRatio
 from argmetric.metrics._classes import class_metric_from_dict as class_metric_from_dict
 from argmetric.metrics._classes import get_class_metric as get_class_metric
-from argmetric.metrics._counts import (
-    MCC,
-    FowlkesMallows,
-    Kappa,
-    Lift,
-    Markedness,
-    SquaredCountError,
-    Utility,
-)
-from argmetric.metrics._derivatives import slopes as slopes
 from argmetric.metrics._forms import (
     AffineFactors,
     AffineForm,
     Form,
     ItemForm,
     MeanForm,
+    RankingPrinciple,
     RatesForm,
     RatioForm,
 )
@@ -48,14 +40,20 @@ from argmetric.metrics._names import averaged_name as averaged_name
 from argmetric.metrics._names import convention_in_words as convention_in_words
 from argmetric.metrics._names import metric_from_dict as metric_from_dict
 from argmetric.metrics._names import metric_to_dict as metric_to_dict
-from argmetric.metrics._ranking import RankingPrinciple
 from argmetric.metrics._rates import (
+    MCC,
     BalancedAccuracy,
+    FowlkesMallows,
     GMean,
     HMean,
+    Kappa,
+    Lift,
+    Markedness,
     QMean,
     Recall,
     Specificity,
+    SquaredCountError,
+    Utility,
     Youden,
 )
 

@@ -9,8 +9,8 @@ import numpy as np
 from argmetric._ground.arguments import check_count
 from argmetric._ground.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
+from argmetric.metrics._forms import EXHAUSTIVE_LIMIT, RankingPrinciple
 from argmetric.metrics._names import MetricLike, get_metric
-from argmetric.metrics._ranking import EXHAUSTIVE_LIMIT, RankingPrinciple
 
 
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:

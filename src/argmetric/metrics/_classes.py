@@ -17,7 +17,6 @@ from argmetric._ground.arguments import check_choice, shown
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import place, to_floats
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._counts import MCC, Kappa
 from argmetric.metrics._fractional import (
     HEAVIEST,
     Accuracy,
@@ -27,7 +26,7 @@ from argmetric.metrics._fractional import (
     Tversky,
 )
 from argmetric.metrics._names import MetricLike, MissingFunction, get_metric
-from argmetric.metrics._rates import BalancedAccuracy, GMean, Recall
+from argmetric.metrics._rates import MCC, BalancedAccuracy, GMean, Kappa, Recall
 
 ClassAverage = Literal["macro", "weighted"]
 ABSENT = {0.0: "counts 0", 1.0: "counts 1"}

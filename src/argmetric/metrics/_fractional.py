@@ -10,8 +10,14 @@ import numpy as np
 from argmetric._ground.arguments import check_items, check_number
 from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric, ratio
-from argmetric.metrics._forms import Coefficients, Form, MeanForm, RatioForm
-from argmetric.metrics._ranking import RankingPrinciple, search_violation
+from argmetric.metrics._forms import (
+    Coefficients,
+    Form,
+    MeanForm,
+    RankingPrinciple,
+    RatioForm,
+    search_violation,
+)
 
 FAR = 1e16  # β from which F is recall, and from 1/FAR down precision, to rounding
 HEAVIEST = 1e4  # weights beside which tp keeps 12 digits

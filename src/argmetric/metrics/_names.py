@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from argmetric._ground.arguments import shown
-from argmetric.metrics import _counts, _fractional, _rates
+from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import FBeta
 
@@ -148,7 +148,7 @@ def refuse_foreign_function(metric: Any) -> None:
 
 CLASSES: dict[str, type[Metric]] = {
     name: kind
-    for module in (_fractional, _rates, _counts)
+    for module in (_fractional, _rates)
     for name, kind in vars(module).items()
     if isinstance(kind, type)
     and issubclass(kind, Metric)

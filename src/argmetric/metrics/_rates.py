@@ -8,9 +8,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from argmetric._ground.arguments import check_number
 from argmetric._ground.types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
-from argmetric.metrics._forms import Form, ItemForm, RatesForm
+from argmetric.metrics._forms import (
+    AffineFactors,
+    AffineForm,
+    Form,
+    ItemForm,
+    MeanForm,
+    RankingPrinciple,
+    RatesForm,
+    search_violation,
+)
 
 
 class _Rates(Metric):
@@ -157,3 +167,194 @@ class QMean(_Rates):
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
         return 1.0 - np.sqrt(((1.0 - tpr) ** 2 + (1.0 - tnr) ** 2) / 2.0)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Utility(Metric):
+    """Weighted counts: tp·TP + fp·FP + fn·FN + tn·TN, not divided by n.
+
+    Parameters
+    ----------
+    tp, fp, fn, tn : float
+        Worth of a true positive, false positive, false negative, true negative.
+    """
+
+    tp: float = 1.0
+    fp: float = 0.0
+    fn: float = 0.0
+    tn: float = 0.0
+    formula: ClassVar[str] = "a·TP + b·FP + c·FN + d·TN"
+    convention: ClassVar[str] = "none needed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("tp", "fp", "fn", "tn"):
+            object.__setattr__(self, name, check_number(getattr(self, name), name))
+
+    @property
+    def name(self) -> str:
+        """Name with the four weights."""
+        return f"utility({self.tp:g}, {self.fp:g}, {self.fn:g}, {self.tn:g})"
+
+    @property
+    def form(self) -> Form:
+        """Weighted sum of the four cells."""
+        weights = (self.tp, self.fp, self.fn, self.tn)
+        return MeanForm(cells=weights, scale=lambda k, n: np.ones_like(k))
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        errors = self.fp * (k - tp) + self.fn * (t - tp)
+        return self.tp * tp + errors + self.tn * (n - k - t + tp)
+
+    def ranking_principle(self, n: int) -> RankingPrinciple:
+        """Top-k is optimal exactly when a - b - c + d ≥ 0."""
+        if self.tp - self.fp - self.fn + self.tn >= 0:
+            detail = "one more hit adds a - b - c + d ≥ 0"
+            return RankingPrinciple(True, "proven", n, detail)
+        return search_violation(self.value, n, self.greater_is_better)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SquaredCountError(Metric):
+    """Squared error in counting: ((t - k) / n)², minimised."""
+
+    short_name: ClassVar[str] = "sec"
+    formula: ClassVar[str] = "((t - k) / n)², minimised"
+    convention: ClassVar[str] = "none needed"
+    monotone_proof: ClassVar[str] = "the value does not depend on tp"
+
+    @property
+    def greater_is_better(self) -> bool:
+        """An error: less is better."""
+        return False
+
+    @property
+    def form(self) -> Form:
+        """Quadratic in t."""
+        return MeanForm(curvature=lambda k, n: n**-2.0)
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        return ((t - k) / n) ** 2
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Markedness(Metric):
+    """Markedness (PSEP): precision + negative predictive value - 1."""
+
+    short_name: ClassVar[str] = "markedness"
+    formula: ClassVar[str] = "(n·tp - k·t) / (k·(n-k))"
+    convention: ClassVar[str] = "k = 0 or k = n: zero_division for the undefined value"
+    monotone_proof: ClassVar[str] = "one more hit adds n/(k(n-k)) > 0"
+
+    @property
+    def form(self) -> Form:
+        """Affine in tp and t."""
+        return MeanForm()
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        ppv = ratio(tp, k, self.zero_division)
+        npv = ratio(true_negatives(tp, k, t, n), n - k, self.zero_division)
+        return ppv + npv - 1.0
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Lift(Metric):
+    """Lift: precision over prevalence, n·tp / (k·t)."""
+
+    short_name: ClassVar[str] = "lift"
+    formula: ClassVar[str] = "n·tp / (k·t)"
+    convention: ClassVar[str] = "k = 0 or t = 0: 1, chance (left out with nan)"
+    monotone_proof: ClassVar[str] = "one more hit adds n/(kt) > 0"
+
+    @property
+    def form(self) -> Form:
+        """Item weights over the positives, divided by k."""
+        return ItemForm(1.0, lambda k, n: n / np.maximum(k, 1.0), None)
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        chance = math.nan if math.isnan(self.zero_division) else 1.0
+        return ratio(n * tp, k * t, chance)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FowlkesMallows(Metric):
+    """Geometric mean of precision and recall (G-TP/PR): tp / √(k·t)."""
+
+    short_name: ClassVar[str] = "fowlkes_mallows"
+    aliases: ClassVar[tuple[str, ...]] = ("fm", "g_tppr")
+    formula: ClassVar[str] = "tp / √(k·t)"
+    convention: ClassVar[str] = "k = t = 0: zero_division; exactly one of them 0: 0"
+    monotone_proof: ClassVar[str] = "one more hit adds 1/√(kt) > 0"
+
+    @property
+    def form(self) -> Form:
+        """Item weights with exponent 1/2, divided by √k."""
+        return ItemForm(0.5, lambda k, n: 1.0 / np.sqrt(np.maximum(k, 1.0)), None)
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        plain = ratio(tp, np.sqrt(k * t), 0.0)
+        return np.where(k + t == 0, self.zero_division, plain)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MCC(Metric):
+    """Matthews correlation: (n·tp - k·t) / √(k·t·(n-k)·(n-t))."""
+
+    short_name: ClassVar[str] = "mcc"
+    aliases: ClassVar[tuple[str, ...]] = ("matthews", "matthews_corrcoef")
+    formula: ClassVar[str] = "(n·tp - k·t) / √(k·t·(n-k)·(n-t))"
+    convention: ClassVar[str] = (
+        "k or t is 0 or n: 0, as in scikit-learn (left out with nan)"
+    )
+    monotone_proof: ClassVar[str] = "one more hit adds n/√(kt(n-k)(n-t)) > 0"
+
+    @property
+    def form(self) -> Form:
+        """Affine in tp."""
+        return AffineForm(
+            slope=lambda k, t, n: n / np.sqrt(k * (n - k) * (t * (n - t))),
+            intercept=lambda k, t, n: -np.sqrt(k / (n - k) * (t / (n - t))),
+            factors=AffineFactors(
+                hits_k=lambda k, n: n / np.sqrt(k * (n - k)),
+                hits_t=lambda t, n: 1.0 / np.sqrt(t * (n - t)),
+                rest_k=lambda k, n: -np.sqrt(k / (n - k)),
+                rest_t=lambda t, n: np.sqrt(t / (n - t)),
+            ),
+            falls_with_k=True,
+        )
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        degenerate = math.nan if math.isnan(self.zero_division) else 0.0
+        return ratio(n * tp - k * t, np.sqrt(k * (n - k) * t * (n - t)), degenerate)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Kappa(Metric):
+    """Cohen's kappa: 2·(n·tp - k·t) / (k·(n-t) + t·(n-k))."""
+
+    short_name: ClassVar[str] = "kappa"
+    aliases: ClassVar[tuple[str, ...]] = ("cohen_kappa",)
+    formula: ClassVar[str] = "2·(n·tp - k·t) / (k·(n-t) + t·(n-k))"
+    convention: ClassVar[str] = "k = t = 0 or k = t = n: zero_division"
+    monotone_proof: ClassVar[str] = "one more hit adds 2n/(k(n-t)+t(n-k)) > 0"
+
+    @property
+    def form(self) -> Form:
+        """Affine in tp."""
+        return AffineForm(
+            slope=lambda k, t, n: 2.0 * n / (k * (n - t) + t * (n - k)),
+            intercept=lambda k, t, n: -2.0 * k * t / (k * (n - t) + t * (n - k)),
+            factors=AffineFactors(
+                hits_k=lambda k, n: 2.0 * n,
+                hits_t=lambda t, n: np.ones_like(t),
+                rest_k=lambda k, n: -2.0 * k,
+                rest_t=lambda t, n: t,
+                floor=lambda k, n: k * n,
+                rate=lambda k, n: n - 2.0 * k,
+            ),
+            falls_with_k=True,
+        )
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        scale = k * (n - t) + t * (n - k)
+        return ratio(2.0 * (n * tp - k * t), scale, self.zero_division)

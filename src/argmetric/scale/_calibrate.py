@@ -21,9 +21,9 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.layout import Average
-from argmetric._ground.likely_slips import warn_of_scale
 from argmetric._ground.odds import logit
 from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.check import calibration_check as check_rows
 from argmetric.metrics import MetricLike, get_metric

@@ -21,7 +21,7 @@ from argmetric._forecast.shares import (
     share_of,
 )
 from argmetric._ground.arguments import check_choice, check_share
-from argmetric._ground.segments import Segments
+from argmetric._ground.groups import Segments
 from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate.applied import calibration_note
-from argmetric._calibrate.resolve import calibrated_scores
+from argmetric._calibrate.resolve import calibrated_scores, calibration_note
 from argmetric._expected import (
     FIRST_BINS,
     Array,

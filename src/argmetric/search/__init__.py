@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
-    from argmetric.search._searn._history import History as History
+    from argmetric.search._searn._iterate import History as History
     from argmetric.search._searn._learners import Costing as Costing
     from argmetric.search._searn._learners import LinearLearner as LinearLearner
     from argmetric.search._searn._orders import JointTask as JointTask
@@ -59,7 +59,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_multilabel": ("MultiLabelTagger",),
         "_searn._beams": ("QueueTask",),
         "_searn._check": ("TaskReport", "check_task"),
-        "_searn._history": ("History",),
+        "_searn._iterate": ("History",),
         "_searn._learners": ("Costing", "LinearLearner"),
         "_searn._orders": ("JointTask", "LearnedOrder", "RightToLeft"),
         "_searn._policy": ("Mixture",),

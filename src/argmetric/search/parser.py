@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from argmetric._ground.archives import Arrays
 from argmetric._ground.arguments import (
     check_choice,
     check_count,
@@ -20,6 +19,7 @@ from argmetric._ground.arguments import (
     check_texts,
     shown,
 )
+from argmetric._ground.saving import Arrays
 from argmetric._ground.types import Integers
 from argmetric.search.corpus.tree_scores import TreeScores, score_trees
 from argmetric.search.corpus.trees import Tree

@@ -24,7 +24,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.types import Floats
 from argmetric._ground.whole_files import DataError, read_whole
-from argmetric.search.hashing import word_shape
+from argmetric.search.learning import word_shape
 from argmetric.sequence._crf import LinearChainCRF
 
 _NEIGHBOURS = (-2, -1, 1, 2)

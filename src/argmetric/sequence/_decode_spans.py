@@ -17,8 +17,13 @@ from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.search.corpus.labels import SchemeName, Span, write_labels
-from argmetric.sequence._candidates import candidate_marginals
-from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps
+from argmetric.sequence._choose import (
+    SpanChoice,
+    SpanCounts,
+    candidate_marginals,
+    exact,
+    exact_steps,
+)
 from argmetric.sequence._crf import LinearChainCRF, segment_sums
 from argmetric.sequence._recalibrate import Recalibration
 from argmetric.sequence._spans import (

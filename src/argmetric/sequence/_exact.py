@@ -77,7 +77,7 @@ def maximise(metric: Metric, chain: Chain) -> Maximum:
 
 def count_laws(chain: Chain, name: str) -> tuple[Floats, Floats]:
     """P(y_i = 1, S = s) for every i and s, and the law of S."""
-    from argmetric.sequence.kernels.counts import count_joint
+    from argmetric.sequence.kernels.automata import count_joint
 
     n = chain.n
     if n > MAX_LENGTH:
@@ -129,7 +129,7 @@ def affine_mean(metric: Metric, z: Integers, chain: Chain) -> tuple[float, int]:
 
     The metric has to be affine in tp.
     """
-    from argmetric.sequence.kernels.counts import hit_counts
+    from argmetric.sequence.kernels.automata import hit_counts
 
     n = chain.n
     law, hits = np.zeros(n + 1), np.zeros(n + 1)
@@ -171,7 +171,7 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
 
 def _by_exponentials(metric: Metric, form: RatioForm, chain: Chain) -> Maximum:
     """Denominator d0·n + d2·k + d3·S as a sum of exponentials: O(nQ), then n·Q·n."""
-    from argmetric.sequence.kernels.counts import tilted_joint
+    from argmetric.sequence.kernels.automata import tilted_joint
 
     n = chain.n
     d0, _, d2, d3 = form.d

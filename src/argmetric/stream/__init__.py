@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
-    from argmetric.stream._river import RiverClassifier as RiverClassifier
     from argmetric.stream._rule_base import RuleRun as RuleRun
     from argmetric.stream._rule_base import ThresholdRule as ThresholdRule
     from argmetric.stream._rules import FixedRule as FixedRule
@@ -32,13 +31,14 @@ if TYPE_CHECKING:
     from argmetric.stream._rules import SFORule as SFORule
     from argmetric.stream._rules import get_rule as get_rule
     from argmetric.stream._wrapper import OnlineThreshold as OnlineThreshold
+    from argmetric.stream._wrapper import RiverClassifier as RiverClassifier
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_classifier": ("OnlineClassifier",),
         "_history": ("ProgressiveScore", "StreamDisplay"),
-        "_river": ("RiverClassifier",),
+        "_wrapper": ("OnlineThreshold", "RiverClassifier"),
         "_rule_base": ("RuleRun", "ThresholdRule"),
         "_rules": (
             "FOFORule",
@@ -49,7 +49,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "SFORule",
             "get_rule",
         ),
-        "_wrapper": ("OnlineThreshold",),
     },
     for_other_rooms={
         "_history": ("Look", "StreamHistory", "alarms_in", "recent_counts"),

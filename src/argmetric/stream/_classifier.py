@@ -26,9 +26,10 @@ from argmetric.stream._input import (
     two_classes,
 )
 from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
-from argmetric.stream._model import Detector, StreamModel
-from argmetric.stream._parameters import (
+from argmetric.stream._model import (
+    Detector,
     StateHeader,
+    StreamModel,
     configuration_of,
     new_model,
     undamaged,

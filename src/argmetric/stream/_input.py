@@ -16,18 +16,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from argmetric._ground.arguments import check_count, shown, to_float
-from argmetric._ground.features import explained
-from argmetric._ground.label_words import one_class
-from argmetric._ground.labels import distinct, label_array, refuse_missing, usual_pair
-from argmetric._ground.likely_slips import warn_of_common_class
-from argmetric._ground.responses import (
+from argmetric._ground.features import (
     class_number,
     estimator_labels,
+    explained,
     is_second,
     refuse_more_than_two,
 )
+from argmetric._ground.label_words import one_class
+from argmetric._ground.labels import distinct, label_array, refuse_missing, usual_pair
 from argmetric._ground.types import BinaryLabels, Floats
-from argmetric._ground.validation import check_length, is_sparse
+from argmetric._ground.validation import check_length, is_sparse, warn_of_common_class
 from argmetric.stream._learners import FeatureRows, SparseRows, to_sparse
 
 

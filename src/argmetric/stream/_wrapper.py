@@ -10,14 +10,18 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from argmetric._ground.arguments import check_label
-from argmetric._ground.features import explained
-from argmetric._ground.likely_slips import warn_of_common_class
+from argmetric._ground.arguments import check_label, install
+from argmetric._ground.features import explained, is_second
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.responses import is_second
 from argmetric._ground.types import Floats
-from argmetric._ground.validation import is_sparse, to_floats, to_numpy
+from argmetric._ground.validation import (
+    is_sparse,
+    to_floats,
+    to_numpy,
+    warn_of_common_class,
+)
 from argmetric.metrics import MetricLike, get_metric
+from argmetric.stream._classifier import OnlineClassifier
 from argmetric.stream._input import order_classes, read_labels, two_classes
 from argmetric.stream._rule_base import ThresholdRule
 from argmetric.stream._rules import RuleName, get_rule, undecided
@@ -274,3 +278,32 @@ def _dicts(X: Any, n: int | None) -> list[Mapping[Any, Any]]:
     if n is not None and len(rows) != n:
         raise ValueError(f"X has {len(rows)} rows but y has {n}")
     return rows
+
+
+try:
+    from river.base import Classifier as _RiverBase
+except ModuleNotFoundError:
+    _RiverBase = None
+
+
+class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])):  # type: ignore[misc]
+    """`OnlineClassifier` for river's pipelines, metrics and evaluation.
+
+    Parameters and methods are those of `OnlineClassifier`; labels are booleans.
+    """
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        if _RiverBase is None:
+            raise ModuleNotFoundError(
+                f"RiverClassifier needs river: {install('river')}"
+            )
+        made: Self = super().__new__(cls)
+        return made
+
+    @property
+    def _multiclass(self) -> bool:
+        return False
+
+    @property
+    def _is_stochastic(self) -> bool:
+        return bool(self.learner == "omcsl")

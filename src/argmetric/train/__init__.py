@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from argmetric.train._logistic import (
         MetricLogisticRegression as MetricLogisticRegression,
     )
+    from argmetric.train._objectives import MetricSurfaceDisplay as MetricSurfaceDisplay
     from argmetric.train._rows import TrainingRows as TrainingRows
     from argmetric.train._rows import read_labels as read_labels
     from argmetric.train._scorer import OptimalScorer as OptimalScorer
     from argmetric.train._scorer import optimal_scorer as optimal_scorer
-    from argmetric.train._surface import MetricSurfaceDisplay as MetricSurfaceDisplay
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -26,7 +26,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_classifier": ("MetricClassifier",),
         "_logistic": ("MetricLogisticRegression",),
         "_scorer": ("optimal_scorer",),
-        "_surface": ("MetricSurfaceDisplay",),
+        "_objectives": ("MetricSurfaceDisplay",),
     },
     for_other_rooms={
         "_rows": ("TrainingRows", "read_labels"),

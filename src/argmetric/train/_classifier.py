@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
 from argmetric._ground.arguments import check_jobs, check_label, check_seed, shown
-from argmetric._ground.features import check_features
-from argmetric._ground.likely_slips import warn_of_common_class
-from argmetric._ground.responses import response_method, scores_of
+from argmetric._ground.features import check_features, response_method, scores_of
 from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.validation import warn_of_common_class
 from argmetric.metrics import MetricLike
 from argmetric.train._estimator_rows import BatchDecisions
 from argmetric.train._fitting import (

@@ -10,11 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._forecast.forecast import forecast
-from argmetric._ground.features import check_features
+from argmetric._ground.features import check_features, estimator_labels, is_second
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.layout import Average
-from argmetric._ground.responses import estimator_labels, is_second
 from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric._ground.validation import check_weight, is_frame_like
 from argmetric._verbs.decide import Decision, decide

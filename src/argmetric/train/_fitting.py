@@ -21,8 +21,8 @@ from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.arguments import shown
+from argmetric._ground.features import class_number
 from argmetric._ground.groups import check_groups
-from argmetric._ground.responses import class_number
 from argmetric._ground.types import AnyArray, Floats
 from argmetric._ground.validation import Probabilities, check_choice, check_scores
 from argmetric._verbs.check import CalibrationCheck, calibration_check

@@ -14,9 +14,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from argmetric._ground.arguments import shown
+from argmetric._ground.features import Method, response_method, scores_of
 from argmetric._ground.groups import factorize
 from argmetric._ground.odds import log_odds
-from argmetric._ground.responses import Method, response_method, scores_of
 from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric._ground.validation import Probabilities, check_scores
 from argmetric.train._estimator_rows import take_parameters, take_rows

@@ -24,11 +24,10 @@ from argmetric._ground.arguments import (
     check_seed,
     shown,
 )
-from argmetric._ground.features import explained
-from argmetric._ground.likely_slips import warn_of_common_class
+from argmetric._ground.features import estimator_labels, explained
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.responses import estimator_labels
 from argmetric._ground.types import Floats
+from argmetric._ground.validation import warn_of_common_class
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import FitSettings, Optimum, fit
 from argmetric.train._objectives import (

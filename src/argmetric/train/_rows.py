@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_number, shown
+from argmetric._ground.features import class_number, refuse_more_than_two
 from argmetric._ground.label_words import listed, one_class
 from argmetric._ground.labels import plain_label
-from argmetric._ground.responses import class_number, refuse_more_than_two
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import check_weight
 

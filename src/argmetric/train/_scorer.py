@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._ground.arguments import check_flag, check_label
-from argmetric._ground.labels import one_per_row
-from argmetric._ground.responses import (
+from argmetric._ground.features import (
     class_number,
     estimator_labels,
     response_method,
     scores_of,
 )
+from argmetric._ground.labels import one_per_row
 from argmetric._ground.validation import (
     Probabilities,
     check_length,

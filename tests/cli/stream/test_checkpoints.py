@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from argmetric._ground.whole_files import held_alone
-from argmetric.cli.stream._checkpoint import newest_checkpoint, save_checkpoint
+from argmetric.cli.stream._run import newest_checkpoint, save_checkpoint
 from argmetric.scale.files._source import Source
 from cli_stream import (
     N,

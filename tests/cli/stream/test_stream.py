@@ -17,7 +17,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from argmetric.cli import main
 from argmetric.cli.stream._run import Predictions
 from argmetric.scale.files.blocks import Request, StreamClasses, _base, open_rows
-from argmetric.scale.files.blocks._jsonl import hashed_name
+from argmetric.scale.files.blocks._rows import hashed_name
 from argmetric.stream import OnlineClassifier
 from cli_stream import (
     RNG,

@@ -25,7 +25,7 @@ from argmetric.search import (
     score_summaries,
     score_trees,
 )
-from argmetric.search._searn._history import History, Iteration
+from argmetric.search._searn._iterate import History, Iteration
 from argmetric.search.summaries.cluster import read_cluster
 from argmetric.search.tagging.labels import Evaluation
 from argmetric.sequence import Recalibration

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._ground import archives, saving, whole_files
+from argmetric._ground import saving, whole_files
 from argmetric._ground.saving import Saved
 from argmetric.search import Parser, Tagger
 
@@ -203,8 +203,8 @@ def test_a_fresh_process_knows_every_kind_of_map(tmp_path):
 def test_archives_come_back(tmp_path):
     path = tmp_path / "a.npz"
     header = {"z": np.float64(0.5), "a": [1, None], "text": "é"}
-    archives.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
-    again, arrays = archives.read_archive(path, "thing", 2, "thing")
+    saving.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
+    again, arrays = saving.read_archive(path, "thing", 2, "thing")
     assert again == {
         "format": "thing",
         "version": 2,
@@ -218,14 +218,14 @@ def test_archives_come_back(tmp_path):
         ("thing", 1, "newer argmetric"),
     ):
         with pytest.raises(whole_files.DataError, match=message):
-            archives.read_archive(path, kind, version, "thing")
+            saving.read_archive(path, kind, version, "thing")
 
 
 def test_nothing_in_an_archive_is_run(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([object()]))
     with pytest.raises(whole_files.DataError, match="is damaged: the thing in it"):
-        archives.read_archive(path, "thing", 1, "thing")
+        saving.read_archive(path, "thing", 1, "thing")
 
 
 def test_nothing_heavy_is_loaded():

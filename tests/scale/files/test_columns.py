@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
-from argmetric.cli._app import app
+from argmetric.cli._command import app
 from argmetric.cli._errors import with_flags
 from argmetric.scale import files as aio
 

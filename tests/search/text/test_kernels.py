@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.search.kernels import parsing, parsing_trees, tagging_features
+from argmetric.search.kernels import parsing, tagging_features
 from argmetric.search.learning import Recipe
 from argmetric.search.parsing import _model as _relations
 from argmetric.search.parsing.text import read_templates as tree_templates
@@ -330,7 +330,7 @@ def test_best_trees_equal_enumeration(n):
         starts, matrices = np.array([0, 1, n + 2]), np.array([0, 1, 1 + (n + 1) ** 2])
         flat = np.concatenate([[0.0], scores.ravel()])
         heads = np.empty(n + 2, np.int64)
-        parsing_trees.best_trees(starts, flat, matrices, heads)
+        parsing.best_trees(starts, flat, matrices, heads)
         assert tuple(heads[1:].tolist()) == max(totals, key=totals.get)
 
 
@@ -346,8 +346,8 @@ def test_nearest_trees_keep_as_many_arcs_as_can_be():
     crossing = [tree for tree in crossing if tree_twin.crosses(tree)]
     for tree in [crossing[i] for i in rng.integers(0, len(crossing), 50)]:
         scores, nearest = np.empty((n + 1) ** 2), np.empty(n + 1, np.int64)
-        parsing_trees.nearness(starts, np.array(tree), matrices, scores)
-        parsing_trees.best_trees(starts, scores, matrices, nearest)
+        parsing.nearness(starts, np.array(tree), matrices, scores)
+        parsing.best_trees(starts, scores, matrices, nearest)
         assert nearest.tolist() in trees_of(n)
         most = max(sum(map(int.__eq__, tree, other)) for other in trees_of(n))
         assert sum(map(int.__eq__, tree, nearest.tolist())) == most

@@ -8,7 +8,7 @@ import pytest
 import argmetric as am
 from argmetric._expected import expected_curves, plan
 from argmetric._ground import groups as _groups
-from argmetric._ground.segments import Segments
+from argmetric._ground.groups import Segments
 from decide_checks import law_value
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._calibrate.kept import KeptReference, ScoreCells
+from argmetric._calibrate.cells import KeptReference, ScoreCells
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.share import ScoreTable
 

@@ -21,11 +21,14 @@ _load, __dir__, __all__ = lazy_names(
         "exponential": ("hit_curves", "ratio_curves"),
         "rates": ("best_of_rates",),
         "screen": (
+            "fill_cells",
             "laws_at",
             "power_sums_at",
             "rough_cells",
             "rough_laws",
             "rough_sums",
+            "sum_cells",
+            "widest_key",
         ),
         "segments": (
             "bin_sums",
@@ -40,13 +43,7 @@ _load, __dir__, __all__ = lazy_names(
             "sort_short",
             "take_range",
         ),
-        "sums": ("fill_cells", "sum_cells", "widest_key"),
-        "tables": (
-            "both_laws",
-            "harmonic_curves",
-            "table_curves",
-            "table_moments",
-        ),
+        "tables": ("both_laws", "harmonic_curves", "table_curves", "table_moments"),
     },
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.cells import cell_numbers, first_of_equals
-from argmetric._calibrate.logistic import fit_logistic, row_blocks
+from argmetric._calibrate.maps import fit_logistic, row_blocks
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import as_frame
 from argmetric._ground.odds import from_log_odds, sort_labelled

@@ -8,9 +8,9 @@ import numpy as np
 
 from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
 from argmetric._calibrate.fit import METHODS, Method, fit_map
-from argmetric._calibrate.logistic import row_blocks
+from argmetric._calibrate.maps import row_blocks
+from argmetric._calibrate.prior import warn_of_resampling
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
-from argmetric._calibrate.undo import warn_of_resampling
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import (
@@ -22,10 +22,14 @@ from argmetric._ground.discrete import dot
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels
 from argmetric._ground.layout import Average, lay_out
-from argmetric._ground.likely_slips import refuse_two_classes
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats
-from argmetric._ground.validation import Probabilities, check_choice, check_weight
+from argmetric._ground.validation import (
+    Probabilities,
+    check_choice,
+    check_weight,
+    refuse_two_classes,
+)
 from argmetric._verbs.check._bins import (
     ReliabilityBins,
     calibration_line,

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._forecast.result import Forecast
 from argmetric._ground.display import Field, metric_title
-from argmetric._ground.responses import probabilities_of
+from argmetric._ground.features import probabilities_of
 from argmetric._ground.types import Floats
 from argmetric._verbs.check._bins import Line, ReliabilityBins
 from argmetric._verbs.check._routes import Route, RouteName

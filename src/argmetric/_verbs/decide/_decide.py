@@ -8,24 +8,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate.applied import (
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.resolve import (
+    FittedReference,
     at_share,
     calibration_note,
+    check_prior,
     recalibrated,
     remember_map,
+    resolve_reference,
 )
-from argmetric._calibrate.resolve import check_prior, resolve_reference
 from argmetric._expected import Tables
 from argmetric._ground.arguments import (
     as_flags,
     check_choice,
     check_jobs,
+    check_share,
     is_tensor,
     refuse_for_tensors,
 )
-from argmetric._ground.layout import Average, lay_out
-from argmetric._ground.likely_slips import warn_of_scale
-from argmetric._ground.segments import Method
+from argmetric._ground.groups import Method
+from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
@@ -34,6 +38,7 @@ from argmetric._verbs.decide._question import (
     require_ranking,
 )
 from argmetric._verbs.decide._result import Decision
+from argmetric._verbs.guarantees import Guarantee, LabelledRows, certify
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 
@@ -217,8 +222,6 @@ def decide(
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     guarantee = None
     if confidence is not None:
-        from argmetric._verbs.decide._certified import certified_limits
-
         floors = {"min_precision": min_precision, "min_recall": min_recall}
         guarantee, limits = certified_limits(
             confidence, fitted, layout, metric, prior, max_positives, floors
@@ -250,7 +253,7 @@ def decide(
     if layout.ids is None:
         decision = decide_one(question)
     else:
-        from argmetric._verbs.decide._groups import decide_groups
+        from argmetric._verbs.decide._one import decide_groups
 
         decision = decide_groups(question, n_threads)
     if max_cost is not None:
@@ -270,3 +273,47 @@ def decide(
     if undefined:
         raise NeverDefinedError(metric, decision)
     return decision
+
+
+def certified_limits(
+    confidence: Any,
+    fitted: FittedReference,
+    layout: Layout,
+    metric: Metric,
+    prior: Any,
+    most: int | None,
+    floors: dict[str, float | None],
+) -> tuple[Guarantee, Any]:
+    """The promise, and the number of rows that the certified threshold selects.
+
+    The batch itself says where the test begins: its scores have no labels.
+    """
+    confidence = check_share(confidence, "confidence")
+    rows = fitted.rows
+    if not isinstance(rows, Reference):
+        raise ValueError(
+            "confidence needs the labelled rows that prove the limits: pass "
+            "reference=(y, p)"
+        )
+    if layout.ids is not None:
+        raise ValueError(
+            "confidence goes with one column of scores and one threshold: for groups "
+            "use tune(y, p, groups=..., confidence=...) and apply its rule"
+        )
+    if isinstance(prior, str):
+        raise ValueError("confidence needs a share of positives that is given")
+    scores = layout.scores
+    limits = {name: float(x) for name, x in floors.items() if x is not None}
+    if most is not None:
+        limits["max_positives"] = most / scores.size
+    inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
+    labelled = LabelledRows(rows.scores, rows.y, inside, scores)
+    found = certify(
+        labelled,
+        limits,
+        metric,
+        confidence=confidence,
+        prior=prior,
+    )
+    count = int(np.count_nonzero(scores >= found.threshold))
+    return found, check_limits(count, count, None, None)

@@ -30,7 +30,7 @@ from argmetric._ground.pictures import draw_counts, drawing
 from argmetric._ground.sparse import check_structure, entry_place, is_sparse
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import Probabilities
-from argmetric._verbs.decide._groups import mean_defined
+from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
     Metric,
     MetricLike,

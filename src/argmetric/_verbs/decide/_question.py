@@ -21,9 +21,9 @@ from argmetric._expected import (
     kernels,
 )
 from argmetric._ground.arguments import check_count, check_fraction
+from argmetric._ground.groups import Method, Segments
 from argmetric._ground.layout import Layout
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.segments import Method, Segments
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
 

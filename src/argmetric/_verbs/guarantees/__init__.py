@@ -1,7 +1,12 @@
 """Floors that hold for new rows: which thresholds labelled rows prove."""
 
-from argmetric._verbs.guarantees._certify import LabelledRows, certify
-from argmetric._verbs.guarantees._result import Guarantee, NotCertifiedError, Promise
+from argmetric._verbs.guarantees._certify import (
+    Guarantee,
+    LabelledRows,
+    NotCertifiedError,
+    Promise,
+    certify,
+)
 
 __all__ = [
     "Guarantee",

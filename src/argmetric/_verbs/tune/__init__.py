@@ -10,26 +10,34 @@ from argmetric._verbs.tune._binary import (
     tune_cuts,
     within_range,
 )
-from argmetric._verbs.tune._checks import (
-    LOGITS,
-    Cost,
-    check_p,
-    check_row_weight,
-    one_metric,
-    refuse_same_names,
-)
 from argmetric._verbs.tune._export import (
     LEAST_EXPONENT,
     STEP,
     ClassLogits,
     PortableRule,
 )
-from argmetric._verbs.tune._limits import RuleLimits, check_tune_limits
 from argmetric._verbs.tune._matrix import MultiLabelRule
 from argmetric._verbs.tune._plot import LabelledDisplay, ThresholdDisplay
 from argmetric._verbs.tune._rule import Rule, SavedRule
-from argmetric._verbs.tune._scan import Cuts, count_cuts, curve_of, means, sort_rows
-from argmetric._verbs.tune._tune import check_settings, tune
+from argmetric._verbs.tune._scan import (
+    Cuts,
+    RuleLimits,
+    check_tune_limits,
+    count_cuts,
+    curve_of,
+    means,
+    sort_rows,
+)
+from argmetric._verbs.tune._tune import (
+    LOGITS,
+    Cost,
+    check_p,
+    check_row_weight,
+    check_settings,
+    one_metric,
+    refuse_same_names,
+    tune,
+)
 from argmetric._verbs.tune._uncertainty import (
     N_DRAWS,
     Choice,

@@ -14,11 +14,11 @@ from argmetric._ground.labels import Labels
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._verbs.tune import _groups
 from argmetric._verbs.tune._groups import GroupedRows, GroupSampler, Steps
-from argmetric._verbs.tune._limits import RuleLimits
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import (
     Curve,
     Cuts,
+    RuleLimits,
     SortedRows,
     count_cuts,
     curve_of,

@@ -13,8 +13,8 @@ from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import read_scores
 from argmetric._verbs.guarantees import LabelledRows, certify
 from argmetric._verbs.tune._binary import Group, Settings, rule_at, search_rows
-from argmetric._verbs.tune._limits import RuleLimits
 from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._scan import RuleLimits
 from argmetric.metrics import Metric
 
 FEWEST_ROWS = 5

@@ -26,7 +26,7 @@ from argmetric.metrics import (
 )
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.cells import KeptReference
 
 INTERVALS = ("score_interval", "threshold_interval", "plateau")
 FACTS = (
@@ -176,7 +176,7 @@ def loaded_reference(values: Any) -> KeptReference | None:
     """What a rule keeps of the rows that it was tuned on."""
     if values is None:
         return None
-    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.cells import KeptReference
 
     return KeptReference.from_dict(values)
 

@@ -16,12 +16,12 @@ from argmetric._ground.labels import (
     plain_label,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.likely_slips import refuse_two_classes
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
 from argmetric._ground.types import Booleans, Floats
 from argmetric._ground.validation import (
     check_choice,
     is_sparse,
+    refuse_two_classes,
     same_kind,
     to_floats,
 )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from argmetric._ground.display import metric_title
+from argmetric._ground.features import margins_of
 from argmetric._ground.pictures import Display, thinned
-from argmetric._ground.responses import margins_of
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from argmetric.metrics import (
 )
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.kept import KeptReference
+    from argmetric._calibrate.cells import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
 FORMAT = 2  # of the saved form; 1 had no reference

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Integers
-from argmetric._verbs.tune._limits import RuleLimits
-from argmetric._verbs.tune._scan import Cuts, SortedRows, gains, means
+from argmetric._verbs.tune._scan import Cuts, RuleLimits, SortedRows, gains, means
 from argmetric.metrics import Metric
 
 MANY_ROWS = 4096  # rows up to which every row is resampled for itself

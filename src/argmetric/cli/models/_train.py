@@ -11,11 +11,16 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._judge import as_count, average_of, metric_named
-from argmetric.cli._learning import warnings_in
+from argmetric.cli._learning import as_count, average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress, reading
-from argmetric.cli.models import _learners as learners
 from argmetric.cli.models import _saved as models
+from argmetric.cli.models._saved import (
+    STEP,
+    Learner,
+    build_model,
+    check_columns,
+    learn_features,
+)
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import Rows
@@ -43,7 +48,7 @@ _READ = "format", "encoding", "max_line", "decimal"
         "route": opt.option(
             Literal["tune", "decide", "half", "auto"], opt.METRIC, "tune"
         ),
-        "model": (learners.Learner, "boosting"),
+        "model": (Learner, "boosting"),
     },
 )
 def train(o: Given) -> int:
@@ -98,8 +103,8 @@ def train(o: Given) -> int:
     groups = load.load_groups(table, o.group)
     weights = load.load_weights(table, o.weight)
     ignored = [name for name in (*dropped, o.group, o.weight) if name is not None]
-    features = learners.learn_features(table, {*ignored, label})
-    learner = learners.build_model(
+    features = learn_features(table, {*ignored, label})
+    learner = build_model(
         o.model,
         features,
         metric.name,
@@ -113,7 +118,7 @@ def train(o: Given) -> int:
     )
     how: dict[str, Any] = {}
     if weights is not None:
-        how = {"sample_weight": weights, f"{learners.STEP}__sample_weight": weights}
+        how = {"sample_weight": weights, f"{STEP}__sample_weight": weights}
     if groups is not None:
         how["groups"] = groups.codes
     from threadpoolctl import threadpool_limits
@@ -220,7 +225,7 @@ def predict(o: Given) -> int:
     with reading(o.model):
         saved = models.load_model(o.model)
     table = load.read_rows(source, **o.only(*_READ))
-    learners.check_columns(table, saved.features)
+    check_columns(table, saved.features)
     groups = load.load_groups(table, o.group)
     new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
     out = rows_out(table, o, new)

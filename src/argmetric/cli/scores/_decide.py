@@ -10,8 +10,7 @@ import numpy as np
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._judge import as_count
-from argmetric.cli._learning import warnings_in
+from argmetric.cli._learning import as_count, warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
@@ -119,7 +118,7 @@ def decide(o: Given) -> int:
 def _read(o: Given, source: io.Input) -> tuple[Rows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
     if o.report is not None:
-        from argmetric.cli.scores._page import require
+        from argmetric.cli.scores._lines import require
 
         require(o.report)
     rule = None if o.rule is None else io.load_rule(o.rule, layout.way_of(o))
@@ -128,7 +127,7 @@ def _read(o: Given, source: io.Input) -> tuple[Rows, Any]:
 
 def _save_page(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
     if o.report is not None:
-        from argmetric.cli.scores._page import save_report
+        from argmetric.cli.scores._lines import save_report
 
         save_report(rows, o, decision, labels)
 

@@ -21,7 +21,7 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._page import require, save
+from argmetric.cli.scores._lines import require, save
 from argmetric.cli.scores._refusals import checked, exclude
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample

@@ -20,7 +20,7 @@ import argmetric as am
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import SUM_TOLERANCE, Probabilities
-from argmetric.cli import _judge
+from argmetric.cli import _learning
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._progress import progress
@@ -363,10 +363,10 @@ def way_of(o: Given) -> Way:
 def metric_of(o: Given, way: Way, n_classes: int = 2) -> tuple[Any, Any]:
     """Return the metric and the average that options name, checked."""
     if way == "classes":
-        found = _judge.class_metric(o.metric, o.average, o.zero_division, n_classes)
+        found = _learning.class_metric(o.metric, o.average, o.zero_division, n_classes)
         return found, "groups"
-    average = _judge.average_of(o.average, o.group, wide=way == "wide")
-    return _judge.metric_named(o.metric, o.zero_division, several=True), average
+    average = _learning.average_of(o.average, o.group, wide=way == "wide")
+    return _learning.metric_named(o.metric, o.zero_division, several=True), average
 
 
 def read(
@@ -391,7 +391,7 @@ def read(
     else:
         metric, average = rule.metric, getattr(rule, "average", None)
         if way == "one":
-            average = _judge.average_of(o.average, o.group)
+            average = _learning.average_of(o.average, o.group)
             sure = rule.probabilities or rule.calibrator is not None
             if o.logits and sure:
                 raise UsageError("--logits: the rule was tuned on probabilities")

@@ -18,14 +18,12 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
-from argmetric.cli._judge import average_of, metric_named
-from argmetric.cli._learning import warnings_in
+from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import reading
 from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import is_named, read_reference
-from argmetric.cli.scores._lines import rule_text
+from argmetric.cli.scores._lines import require, rule_text
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
-from argmetric.cli.scores._page import require
 from argmetric.cli.scores._refusals import checked, exclude
 from argmetric.scale import files
 

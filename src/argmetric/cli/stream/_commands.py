@@ -15,21 +15,18 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from cyclopts import Group, Parameter
 
-from argmetric._ground.archives import DAMAGE
+from argmetric._ground.saving import DAMAGE
 from argmetric._ground.whole_files import written_whole
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import DONE, INTERRUPTED, TERMINATED, UsageError, with_flags
-from argmetric.cli._examples import ENDINGS
-from argmetric.cli._judge import metric_named
-from argmetric.cli._learning import command_group, text_target
+from argmetric.cli._learning import command_group, metric_named, text_target
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores import _lines as lines
-from argmetric.cli.scores._page import require, save
+from argmetric.cli.scores._lines import require, save
 from argmetric.cli.scores._refusals import check, exclude
 from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
-from argmetric.cli.stream import _checkpoint as kept
 from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
 from argmetric.scale import files
@@ -151,9 +148,9 @@ def stream_rows(o: Given) -> int:
         stack.enter_context(stopped.listening())
         folder = found = None
         if o.checkpoint is not None:
-            folder = stack.enter_context(kept.checkpoint_folder(o.checkpoint))
+            folder = stack.enter_context(runs.checkpoint_folder(o.checkpoint))
             resume = {"resume": o.resume}
-            found = kept.checkpoint_to_resume(folder, configuration, **resume)
+            found = runs.checkpoint_to_resume(folder, configuration, **resume)
         request = blocks.Request(
             o.label,
             tuple(o.drop or ()),
@@ -430,11 +427,11 @@ def predict(o: Given) -> int:
     return _report.tell("stream predict", values, facts, notes=notes, **told)
 
 
-def _checkpoint(path: Path) -> kept.Checkpoint:
+def _checkpoint(path: Path) -> runs.Checkpoint:
     """Read a checkpoint that a model can be made from."""
     try:
         is_folder = path.is_dir()
-        found = (kept.newest_checkpoint if is_folder else kept.read_checkpoint)(path)
+        found = (runs.newest_checkpoint if is_folder else runs.read_checkpoint)(path)
     except FileNotFoundError:
         raise files.DataError(f"there is no checkpoint {path}") from None
     except files.DataError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -13,21 +15,138 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.saving import parsed
-from argmetric._ground.whole_files import writing
+from argmetric._ground.saving import (
+    DAMAGE,
+    Arrays,
+    check_version,
+    json_array,
+    parsed,
+    read_arrays,
+)
+from argmetric._ground.whole_files import held_alone, read_whole, writing, written_whole
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, ends_in_order, say
-from argmetric.cli.stream import _checkpoint as checkpoints
 from argmetric.metrics import Metric
 from argmetric.scale import files
-from argmetric.scale.files import blocks
+from argmetric.scale.files import DataError, blocks
 
 if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier, StreamHistory
+
+
+VERSION = 1
+_N_CHECKPOINTS = 2  # the newest, and the one before it
+_NAME = re.compile(r"checkpoint-(\d{15})\.npz")
+_TEMPORARY = re.compile(r"\.checkpoint-\d{15}\.npz\..*\.tmp")
+
+
+class Checkpoint(NamedTuple):
+    """What a run needs to go on: plain values, the state of the model, the file."""
+
+    manifest: dict[str, Any]
+    arrays: Arrays
+    path: str
+
+
+@contextlib.contextmanager
+def checkpoint_folder(path: str) -> Iterator[Path]:
+    """Hold a folder; what a run that was killed had begun to write is removed."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise DataError(f"--checkpoint {path} is a file; pass a folder") from None
+    refusal = f"another run writes to {path}; give each run a folder of its own"
+    with held_alone(str(folder / "lock"), refusal):
+        for name in os.listdir(folder):
+            if _TEMPORARY.fullmatch(name):
+                with contextlib.suppress(OSError):
+                    (folder / name).unlink()
+        yield folder
+
+
+def checkpoint_to_resume(
+    folder: Path, configuration: dict[str, Any], *, resume: bool
+) -> Checkpoint | None:
+    """Return the checkpoint to go on from; damaged ones behind it are set aside."""
+    if not resume:
+        if checkpoint_files(folder):
+            raise DataError(
+                f"{folder} holds checkpoints: pass --resume to go on, or another "
+                "folder to begin anew"
+            )
+        return None
+    newest = newest_checkpoint(folder)
+    if newest is None:
+        say(f"no checkpoint in {folder} yet: beginning with the first row")
+        return None
+    saved = newest.manifest["configuration"]
+    for name in sorted(saved.keys() | configuration.keys()):
+        before, now = saved.get(name), configuration.get(name)
+        if before != now:
+            raise DataError(
+                f"{newest.path} is of a run with --{name.replace('_', '-')} "
+                f"{_shown(before)}, not {_shown(now)}: pass the same options, or "
+                "another folder"
+            )
+    return newest
+
+
+def _shown(value: Any) -> str:
+    if value is None or value is False:
+        return "left out"
+    return "given" if value is True else str(value)
+
+
+def checkpoint_files(folder: Path) -> list[Path]:
+    names = sorted(os.listdir(folder), reverse=True)
+    return [folder / name for name in names if _NAME.fullmatch(name)]
+
+
+def newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """Return the newest checkpoint that is whole; a damaged one is passed over."""
+    damaged = False
+    for path in checkpoint_files(folder):
+        try:
+            return read_checkpoint(path)
+        except DAMAGE as error:
+            damaged, reason = True, " ".join(str(error).split()) or repr(error)
+            say(f"{path} is damaged ({reason}); the one before it is tried")
+    if damaged:
+        raise DataError(
+            f"no checkpoint in {folder} is whole; pass another folder to begin anew"
+        )
+    return None
+
+
+def save_checkpoint(
+    folder: Path, rows: int, manifest: dict[str, Any], arrays: Arrays
+) -> str:
+    """Write a checkpoint, and remove all but the one before it."""
+    path = folder / f"checkpoint-{rows:015d}.npz"
+    said = {"version": VERSION, **manifest, "arrays": list(arrays)}
+    members: Any = {f"state_{name}": array for name, array in arrays.items()}
+    buffer = io.BytesIO()  # a disk that is full is told by what writes the file
+    np.savez(buffer, manifest=json_array(said), **members)
+    with written_whole(path) as file:
+        file.write(buffer.getbuffer())
+    for old in checkpoint_files(folder)[_N_CHECKPOINTS:]:
+        old.unlink()
+    return str(path)
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and check a checkpoint; any damage is an error."""
+    members = read_arrays(io.BytesIO(read_whole(path)))
+    manifest = parsed(members["manifest"].tobytes())
+    check_version(manifest["version"], VERSION, str(path))
+    arrays = {name: members[f"state_{name}"] for name in manifest["arrays"]}
+    return Checkpoint(manifest, arrays, str(path))
+
 
 _SECONDS = 0.25  # between two looks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -188,7 +307,7 @@ class StreamRun:
     configuration: dict[str, Any]
     folder: Path | None
     every: int
-    found: checkpoints.Checkpoint | None
+    found: Checkpoint | None
     history: StreamHistory | None = None  # for a report
     finished: bool = False
     seconds: float = 0.0
@@ -205,7 +324,7 @@ class StreamRun:
         if self.found is not None and self.folder is not None:
             self.counts = dict(self.found.manifest["counts"])
             newest = Path(self.found.path).name
-            for path in checkpoints.checkpoint_files(self.folder):
+            for path in checkpoint_files(self.folder):
                 if path.name > newest:  # damaged: it does not count as the newest
                     os.replace(path, path.with_suffix(".damaged"))
             say(f"going on after {self.position.rows:,} rows, from {self.found.path}")
@@ -335,14 +454,12 @@ class StreamRun:
             "finished": self.finished,
         }
         arrays = self.model.get_state() if self.n_rows else {}
-        self.kept = checkpoints.save_checkpoint(
-            self.folder, position.rows, manifest, arrays
-        )
+        self.kept = save_checkpoint(self.folder, position.rows, manifest, arrays)
         self._saved_rows = position.rows
         return True
 
 
-def resumed_rows(checkpoint: checkpoints.Checkpoint) -> blocks.Resumed:
+def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
     values["classes"] = blocks.StreamClasses(**values["classes"])

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from argmetric.scale.files._features import categories as categories
     from argmetric.scale.files._features import kind_of as kind_of
     from argmetric.scale.files._features import sparse_numbers as sparse_numbers
-    from argmetric.scale.files._formats import DECISION_NAMES as DECISION_NAMES
-    from argmetric.scale.files._formats import DELIMITERS as DELIMITERS
-    from argmetric.scale.files._formats import FORMATS as FORMATS
-    from argmetric.scale.files._formats import LABEL_NAMES as LABEL_NAMES
-    from argmetric.scale.files._formats import LOGIT_NAMES as LOGIT_NAMES
-    from argmetric.scale.files._formats import ROLES as ROLES
-    from argmetric.scale.files._formats import SCORE_NAMES as SCORE_NAMES
-    from argmetric.scale.files._formats import DataError as DataError
-    from argmetric.scale.files._formats import Format as Format
-    from argmetric.scale.files._formats import Role as Role
-    from argmetric.scale.files._formats import Written as Written
-    from argmetric.scale.files._formats import marked as marked
     from argmetric.scale.files._read import read_blocks as read_blocks
     from argmetric.scale.files._read import read_table as read_table
     from argmetric.scale.files._read import read_tables as read_tables
+    from argmetric.scale.files._source import DECISION_NAMES as DECISION_NAMES
+    from argmetric.scale.files._source import DELIMITERS as DELIMITERS
+    from argmetric.scale.files._source import FORMATS as FORMATS
+    from argmetric.scale.files._source import LABEL_NAMES as LABEL_NAMES
+    from argmetric.scale.files._source import LOGIT_NAMES as LOGIT_NAMES
+    from argmetric.scale.files._source import ROLES as ROLES
+    from argmetric.scale.files._source import SCORE_NAMES as SCORE_NAMES
+    from argmetric.scale.files._source import DataError as DataError
+    from argmetric.scale.files._source import Format as Format
+    from argmetric.scale.files._source import Role as Role
+    from argmetric.scale.files._source import Written as Written
+    from argmetric.scale.files._source import marked as marked
     from argmetric.scale.files._table import Table as Table
     from argmetric.scale.files._table import default_columns as default_columns
     from argmetric.scale.files._table import find_column as find_column
@@ -68,17 +68,17 @@ __getattr__, __dir__, __all__ = lazy_names(
             "to_numpy",
         ),
         "_features": ("Kind", "categories", "kind_of", "sparse_numbers"),
-        "_formats": (
+        "_source": (
             "DECISION_NAMES",
+            "DELIMITERS",
+            "DataError",
+            "FORMATS",
+            "Format",
             "LABEL_NAMES",
             "LOGIT_NAMES",
-            "SCORE_NAMES",
-            "DELIMITERS",
-            "FORMATS",
             "ROLES",
-            "DataError",
-            "Format",
             "Role",
+            "SCORE_NAMES",
             "Written",
             "marked",
         ),

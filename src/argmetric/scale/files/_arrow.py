@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from argmetric.scale.files._formats import DataError
+from argmetric.scale.files._source import DataError
 
 _OPTIONS = {
     "count_substring_regex": "MatchSubstringOptions",

@@ -16,8 +16,13 @@ import pyarrow as pa
 
 from argmetric._ground.saving import MAX_NESTING, decoded, is_too_deep, parsed
 from argmetric.scale.files._arrow import call, text_array, to_numpy
-from argmetric.scale.files._formats import OTHER_ENCODING, UTF8_MARK, DataError, marked
-from argmetric.scale.files._source import PIECE
+from argmetric.scale.files._source import (
+    OTHER_ENCODING,
+    PIECE,
+    UTF8_MARK,
+    DataError,
+    marked,
+)
 
 MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 _SHOWN_CHARACTERS = 40

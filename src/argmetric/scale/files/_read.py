@@ -17,20 +17,6 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from argmetric._ground.saving import decoded, is_utf8, refuse_utf16_and_zero_bytes
-from argmetric.scale.files._formats import (
-    DELIMITERS,
-    FORMATS,
-    MAX_LINE_BYTES,
-    OTHER_ENCODING,
-    UTF8_MARK,
-    DataError,
-    Format,
-    binary_format,
-    format_by_name,
-    marked,
-    sniff,
-    without_codec,
-)
 from argmetric.scale.files._parse import (
     TextPlace,
     delimiter_in,
@@ -40,7 +26,22 @@ from argmetric.scale.files._parse import (
     refuse_long_line,
     text_columns,
 )
-from argmetric.scale.files._source import PIECE, Source
+from argmetric.scale.files._source import (
+    DELIMITERS,
+    FORMATS,
+    MAX_LINE_BYTES,
+    OTHER_ENCODING,
+    PIECE,
+    UTF8_MARK,
+    DataError,
+    Format,
+    Source,
+    binary_format,
+    format_by_name,
+    marked,
+    sniff,
+    without_codec,
+)
 from argmetric.scale.files._table import Table
 from argmetric.scale.files._write import BINARY, read_typed, typed_batches
 

@@ -17,7 +17,7 @@ from argmetric.scale.files._arrow import (
     text_scalar,
     to_numpy,
 )
-from argmetric.scale.files._formats import DELIMITERS, DataError, Format, Role, marked
+from argmetric.scale.files._source import DELIMITERS, DataError, Format, Role, marked
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from argmetric.scale.files._arrow import (
     to_numpy,
     with_decimal_points,
 )
-from argmetric.scale.files._formats import DataError, marked
+from argmetric.scale.files._source import DataError, marked
 from argmetric.scale.files._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"

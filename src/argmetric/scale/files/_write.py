@@ -23,7 +23,7 @@ from argmetric.scale.files._arrow import (
     text_bytes,
     text_scalar,
 )
-from argmetric.scale.files._formats import (
+from argmetric.scale.files._source import (
     DELIMITERS,
     STANDARD_STREAM,
     DataError,

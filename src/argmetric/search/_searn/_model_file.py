@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._ground import archives, saving
-from argmetric._ground.archives import Arrays
+from argmetric._ground import saving
+from argmetric._ground.saving import Arrays
 from argmetric._ground.whole_files import DataError
 from argmetric.metrics import Metric, metric_to_dict
-from argmetric.search._searn._history import History, Iteration
+from argmetric.search._searn._iterate import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
 from argmetric.search._searn._searn import check_options
 from argmetric.search._searn._task import Task, check_is_task, shown
-from argmetric.search.hashing import dense, sparse
+from argmetric.search.learning import dense, sparse
 
 if TYPE_CHECKING:
     from argmetric.search._searn._searn import Searn
@@ -58,7 +58,7 @@ def save(searn: Searn, path: str | os.PathLike[str]) -> None:
         "best": history.best,
         "stopped": history.stopped,
     }
-    archives.write_archive(path, _FORMAT, _VERSION, header, arrays)
+    saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
 
 
 def load(path: str | os.PathLike[str], task: Task) -> Searn:
@@ -66,8 +66,8 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
     from argmetric.search._searn._searn import Searn
 
     check_is_task(task)
-    header, arrays = archives.read_archive(path, _FORMAT, _VERSION, _WHAT)
-    with archives.whole(path, _WHAT):
+    header, arrays = saving.read_archive(path, _FORMAT, _VERSION, _WHAT)
+    with saving.whole(path, _WHAT):
         _check_same_task(path, header["task"], facts(task))
         learner = header["learner"]
         if not isinstance(learner, str):

@@ -16,12 +16,13 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_count, shown, to_float
 from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
-from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
     COSTS,
     NO_REGRET,
     CostKind,
     Data,
+    History,
+    Iteration,
     check_sequence,
     folds_of,
     in_sample_warning,

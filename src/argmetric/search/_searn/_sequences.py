@@ -17,8 +17,8 @@ import numpy as np
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers
 from argmetric.metrics import FBeta
 from argmetric.search._searn._decisions import BIAS, HashedRows, RowGatherer, hash_name
+from argmetric.search._searn._learners import IndexedDecisions, TableScorer, rows_of
 from argmetric.search._searn._policy import Mixture, draw, make_keys
-from argmetric.search._searn._tables import IndexedDecisions, TableScorer, rows_of
 from argmetric.search._searn._tasks import SequenceLabelling, same_length
 from argmetric.search._searn._tasks_chunks import WordChunking, gold_chunks
 

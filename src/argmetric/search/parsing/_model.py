@@ -12,18 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.archives import Arrays
+from argmetric._ground.saving import Arrays
 from argmetric._ground.types import Booleans, Floats, Hashes, Integers, SingleFloats
 from argmetric.search.corpus.trees import UNKNOWN, Tree
-from argmetric.search.hashing import Column, dense, one_a_line, sparse, template_texts
-from argmetric.search.kernels.tagging_layout import Choices, FeatureRows
+from argmetric.search.kernels.tagging_features import Choices, FeatureRows
 from argmetric.search.learning import (
+    Column,
     Learning,
     Log,
     Recipe,
     Report,
+    dense,
     gold_share,
     learn_directions,
+    one_a_line,
+    sparse,
+    template_texts,
 )
 from argmetric.search.parsing.text import (
     Templates,
@@ -297,7 +301,7 @@ class Model:
         return mirrored_heads(heads, trees.starts) if side.reverse else heads
 
     def _agreed(self, trees: Trees, width: int) -> Integers:
-        from argmetric.search.kernels.parsing_trees import best_trees
+        from argmetric.search.kernels.parsing import best_trees
 
         lengths = np.diff(trees.starts)
         matrices = np.concatenate([[0], np.cumsum(lengths**2)])

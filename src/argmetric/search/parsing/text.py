@@ -16,7 +16,7 @@ from argmetric.search.corpus.heads import Heads
 from argmetric.search.corpus.sentences import Sentence
 from argmetric.search.corpus.tree_scores import check_trees
 from argmetric.search.corpus.trees import Tree
-from argmetric.search.hashing import Column, one_a_line, salt_of, template_texts
+from argmetric.search.learning import Column, one_a_line, salt_of, template_texts
 
 _PART = re.compile(r"([sb])([0-9])((?:\.[lr]c2?)*)\.([a-z]+\d*)")
 _ATTRIBUTE = re.compile(r"w|p|lower|norm|shape|case|(?:prefix|suffix)[1-9]\d?")
@@ -358,7 +358,7 @@ def _integers(s: int, heads: Any) -> Integers:
 
 def projective(heads: Integers, starts: Integers) -> tuple[Integers, int]:
     """The nearest projective trees, and how many were none."""
-    from argmetric.search.kernels.parsing_trees import best_trees, nearness
+    from argmetric.search.kernels.parsing import best_trees, nearness
 
     is_word = np.ones(len(heads), dtype=np.bool_)
     is_word[starts[:-1]] = False

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.archives import Arrays
 from argmetric._ground.arguments import shown
+from argmetric._ground.saving import Arrays
 from argmetric.search.summaries.growth import SummaryOptions
 from argmetric.search.summaries.material import Budget, Material
 from argmetric.search.summaries.pieces import Parse

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._ground.archives import Arrays
 from argmetric._ground.arguments import check_choice, check_count, check_number
+from argmetric._ground.saving import Arrays
 from argmetric.search.learning import SavedEstimator
 from argmetric.search.summaries.cluster import read_clusters
 from argmetric.search.summaries.growth import (

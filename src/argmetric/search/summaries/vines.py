@@ -85,7 +85,7 @@ class Completions:
 
     def best(self, kept: AnyArray, room: float) -> tuple[float, list[int]]:
         """That recall, and the pieces that bring it, in turn."""
-        from argmetric.search.kernels.summaries_vines import complete
+        from argmetric.search.kernels.summaries import complete
 
         vines = self._parents, self._is_useful, self._text
         worth = self._pairs, self._steps, self._costs

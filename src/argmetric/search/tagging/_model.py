@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.types import Floats, Integers, SingleFloats
-from argmetric.search.kernels.tagging_layout import Choices, FeatureRows
+from argmetric.search.kernels.tagging_features import Choices, FeatureRows
 from argmetric.search.tagging.labels import Codec
 from argmetric.search.tagging.sentences import Corpus
 from argmetric.search.tagging.templates import (

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argmetric._ground.features import check_features
 from argmetric._ground.types import Integers
 from argmetric._ground.validation import is_sparse, to_floats, to_numpy
-from argmetric.search.kernels.tagging_layout import Choices, FeatureRows
+from argmetric.search.kernels.tagging_features import Choices, FeatureRows
 from argmetric.search.learning import (
     Learning,
     Log,

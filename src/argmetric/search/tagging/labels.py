@@ -23,8 +23,8 @@ from argmetric.search.corpus.labels import (
     roles_and_kinds,
     well_formed,
 )
-from argmetric.search.hashing import reversal
-from argmetric.search.kernels.tagging_layout import Choices
+from argmetric.search.kernels.tagging_features import Choices
+from argmetric.search.learning import reversal
 from argmetric.search.tagging.sentences import Corpus, read_labelled
 from argmetric.search.tagging.templates import Template, lags
 

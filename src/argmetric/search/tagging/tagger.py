@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.archives import Arrays
 from argmetric._ground.arguments import check_count, renamed
-from argmetric.search.hashing import dense, sparse
-from argmetric.search.learning import Log, Recipe, RollIn, SavedEstimator
+from argmetric._ground.saving import Arrays
+from argmetric.search.learning import Log, Recipe, RollIn, SavedEstimator, dense, sparse
 from argmetric.search.tagging._model import (
     BeamScores,
     BeamSearch,

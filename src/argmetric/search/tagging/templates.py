@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_count, shown
 from argmetric._ground.types import Integers
-from argmetric.search.hashing import (
+from argmetric.search.kernels.tagging_features import FeatureRows
+from argmetric.search.learning import (
     Column,
     one_a_line,
     reversal,
     salt_of,
     template_texts,
 )
-from argmetric.search.kernels.tagging_layout import FeatureRows
 
 _WORD_PAIRS = "w[-2]|w[-1] w[-1]|w[0] w[0]|w[1] w[1]|w[2] w[-1]|w[1]"
 _ENDS_BESIDE = "suffix2[-1] suffix3[-1] suffix2[1] suffix3[1]"

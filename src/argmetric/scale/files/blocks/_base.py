@@ -13,7 +13,7 @@ from argmetric._ground.label_words import (
     unclear,
 )
 from argmetric._ground.types import Bytes, Integers
-from argmetric.scale.files._formats import DataError, marked
+from argmetric.scale.files._source import DataError, marked
 
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 _SHOWN = 40  # letters of a label

@@ -22,8 +22,14 @@ from argmetric.scale.files._arrow import (
     null_like,
     to_numpy,
 )
-from argmetric.scale.files._formats import LABEL_NAMES, DataError, marked
-from argmetric.scale.files._source import HEAD, Source, digest
+from argmetric.scale.files._source import (
+    HEAD,
+    LABEL_NAMES,
+    DataError,
+    Source,
+    digest,
+    marked,
+)
 from argmetric.scale.files._table import Table, find_column, named_column
 from argmetric.scale.files._values import _NUMBER, is_numeric
 from argmetric.scale.files._write import typed_batches

@@ -11,9 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric.scale.files._arrow import cast, flat, integer_array, to_numpy
-from argmetric.scale.files._formats import MAX_LINE_BYTES, DataError, marked
 from argmetric.scale.files._parse import header, parse, pieces
-from argmetric.scale.files._source import PIECE, Source
+from argmetric.scale.files._source import (
+    MAX_LINE_BYTES,
+    PIECE,
+    DataError,
+    Source,
+    marked,
+)
 from argmetric.scale.files._values import why_no_number
 from argmetric.scale.files.blocks._base import BadRowError, RowFormat, RowLayout, shown
 from argmetric.scale.files.blocks._columns import (

@@ -8,15 +8,15 @@ from pathlib import PurePath
 from typing import Any
 
 from argmetric._ground.saving import refuse_utf16_and_zero_bytes
-from argmetric.scale.files._formats import (
+from argmetric.scale.files._source import (
     EXTENSIONS,
     UTF8_MARK,
     DataError,
+    Source,
     marked,
     sniff,
     without_codec,
 )
-from argmetric.scale.files._source import Source
 from argmetric.scale.files.blocks._base import (
     Position,
     Request,
@@ -26,7 +26,7 @@ from argmetric.scale.files.blocks._base import (
 )
 from argmetric.scale.files.blocks._columns import ParquetRows, known_layout
 from argmetric.scale.files.blocks._delimited import DelimitedRows, SvmlightRows
-from argmetric.scale.files.blocks._jsonl import JsonRows
+from argmetric.scale.files.blocks._rows import JsonRows
 
 _READERS: dict[RowFormat, Any] = {
     "svmlight": SvmlightRows,

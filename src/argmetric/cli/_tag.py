@@ -14,17 +14,17 @@ from argmetric._ground.display import Field
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import TRAINING_ENDINGS, Given, command
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._examples import TRAINING_ENDINGS
 from argmetric.cli._report import Values, count, number
-from argmetric.cli.tag._evaluate import TagTask, evaluate, labelled
+from argmetric.cli._tag_evaluate import TagTask, evaluate, labelled
 from argmetric.search.corpus import sentences as corpus
 from argmetric.search.corpus.files import write_text
 from argmetric.search.corpus.labels import CodedLabels
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
+
 
 _TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 _LINES = (".jsonl", ".ndjson", ".json")

@@ -9,9 +9,8 @@ from argmetric._ground.display import Field
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import TRAINING_ENDINGS, Given, command
 from argmetric.cli._errors import gate
-from argmetric.cli._examples import TRAINING_ENDINGS
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import Values, console, count, number, tell
 from argmetric.cli.scores._refusals import exclude
@@ -23,6 +22,7 @@ from argmetric.search.corpus.trees import Tree, TreeFormat, read_trees
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger, TreeScores
+
 
 _NO_TAGS = "pass a tagger of them, --tagger FILE (`argmetric tag train --task pos`)"
 _UNTAGGED = "the parser has no tagger of its own: pass --tagger FILE"

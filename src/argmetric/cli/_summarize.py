@@ -12,9 +12,8 @@ from argmetric._ground.display import Field, only_shown
 from argmetric._ground.whole_files import DataError
 from argmetric.cli import _learning as learning
 from argmetric.cli import _options as opt
-from argmetric.cli._command import Given, command
+from argmetric.cli._command import ENDINGS, Given, command
 from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._examples import ENDINGS
 from argmetric.cli._progress import progress
 from argmetric.cli._report import (
     Table,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from argmetric.search import Summarizer
     from argmetric.search.summaries.cluster import Cluster
     from argmetric.search.summaries.read import ClusterFiles
+
 
 _BUDGET = Group("Budget", sort_key=1)
 _CHOICE = Group("Choice", sort_key=2)

@@ -15,7 +15,7 @@ from argmetric.cli._errors import gate
 from argmetric.cli._learning import OF_TEXTS, read_text_file, sizes, values_and_lines
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Table, Values, count, number, tell
-from argmetric.cli.scores._page import require, save
+from argmetric.cli.scores._lines import require, save
 from argmetric.metrics import get_metric
 from argmetric.search.corpus.labels import (
     BEGIN,

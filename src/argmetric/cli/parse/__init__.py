@@ -1,1 +1,0 @@
-"""``argmetric parse``: train, predict and evaluate parsers."""

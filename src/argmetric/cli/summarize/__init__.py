@@ -1,1 +1,0 @@
-"""``argmetric summarize``: summaries of files, train and evaluate."""

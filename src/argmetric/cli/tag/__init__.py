@@ -1,1 +1,0 @@
-"""``argmetric tag``: train, predict, evaluate and templates of taggers."""
