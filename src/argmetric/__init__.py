@@ -142,7 +142,9 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    *("classes", "integrations", "metrics", "scale", "search", "sequence", "stream"),
+    *("classes", "integrations", "metrics", "scale", "search", "sequence"),
+    "sets",
+    "stream",
     "tensors",
     "train",
 )

@@ -1,0 +1,145 @@
+"""What `sets.decide` gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._ground.display import (
+    INTERVAL,
+    SCORE,
+    Field,
+    Result,
+    as_frame,
+    metric_fields,
+)
+from argmetric._ground.pictures import drawing
+from argmetric._ground.types import Floats, Integers
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True, repr=False)
+class SetDecision(Result):
+    """Sets that were chosen from samples, and the score to expect of them.
+
+    Attributes
+    ----------
+    labels : frozenset, list or dict of those, or array
+        The chosen sets, in the form in which the samples were given.
+    metric : Metric
+        What was maximised.
+    expected_each, bound_each : array
+        Of every question the mean score over its samples, which was maximised, and a
+        bound that no set passes; they are equal where the maximum is exact.
+    mean_each : array
+        Of every question the score to expect: of samples that the choice has not seen,
+        recalibrated on the reference where there is one.
+    interval : (float, float)
+        Where the actual mean score lies with probability `coverage`.
+    sizes : array
+        Number of items of every set.
+    n_samples, n_labelled : int
+        Samples of the question with the fewest; answers of the reference.
+    notes : tuple of str
+        What the reader must know.
+    """
+
+    labels: Any
+    metric: Metric
+    expected_each: Floats
+    bound_each: Floats
+    mean_each: Floats
+    interval: tuple[float, float]
+    coverage: float
+    sizes: Integers
+    n_samples: int
+    n_labelled: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of questions."""
+        return self.sizes.size
+
+    @property
+    def expected(self) -> float:
+        """Mean score over the samples: what was maximised, and too high a forecast."""
+        return float(self.expected_each.mean())
+
+    @property
+    def bound(self) -> float:
+        """A bound on `expected` that no sets pass; equal where they are the best."""
+        return float(self.bound_each.mean())
+
+    @property
+    def mean(self) -> float:
+        """The score to expect, averaged over the questions."""
+        return float(self.mean_each.mean())
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the score to expect stands on."""
+        if self.n_labelled:
+            return ("new questions are like those of the reference",)
+        return ("the truth is one more sample of the model",)
+
+    def fields(self) -> list[Field]:
+        gap = self.bound - self.expected
+        exact = "the best of all sets" if gap < 1e-9 else f"at most {gap:.4f} below it"
+        one = self.n == 1
+        return [
+            self._field("mean", "score to expect", SCORE),
+            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("expected", "mean over the samples", SCORE),
+            self._field("bound", "maximum", f"{{:.4f}} ({exact})"),
+            *metric_fields(self.metric),
+            Field("n", self.n, None if one else "questions", f"{self.n:,}"),
+            Field(
+                "sizes",
+                self.sizes,
+                "items chosen",
+                f"{self.sizes[0]:,}" if one else f"{self.sizes.mean():.3g} on average",
+            ),
+            self._field("n_samples", "samples of each", "{:,} or more"),
+            *self._keys("coverage", "n_labelled", "expected_each", "mean_each"),
+            Field("notes", self.notes),
+        ]
+
+    def _title(self) -> str:
+        low, high = self.interval
+        what = "a set" if self.n == 1 else f"{self.n:,} sets"
+        return (
+            f"{what}: {self.metric.name} {self.mean:.3f} to expect ({low:.3f} to "
+            f"{high:.3f})"
+        )
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A row for every question: size, mean over the samples, score to expect."""
+        columns = {
+            "size": self.sizes,
+            "expected": self.expected_each,
+            "bound": self.bound_each,
+            "mean": self.mean_each,
+        }
+        return as_frame(columns, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the scores to expect of all questions, sorted, and their mean.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        """
+        labels = {"xlabel": "questions, sorted", "ylabel": self.metric.name}
+        with drawing(ax, **labels) as ax:
+            at = np.arange(1, self.n + 1)
+            ax.plot(at, np.sort(self.mean_each), "o-", ms=3, label="score to expect")
+            ax.plot(
+                at, np.sort(self.expected_each), ".", ms=3, label="mean over samples"
+            )
+            ax.axhspan(*self.interval, alpha=0.2, label=f"{self.coverage:.0%} interval")
+            ax.legend()
+        return ax

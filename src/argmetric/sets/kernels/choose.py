@@ -1,0 +1,213 @@
+"""The set of the highest mean score over sampled sets, question by question.
+
+The score of a set of k items against a sample of t items that share o of them is
+f(o, k, t) = c·o / (d1·o + d2·k + d3·t), and `zero` where that is 0/0. With d1 = 0 (F_β
+and Dice) it is a sum over the shared items: the best k items are those of the largest
+Σ_s w_s·c/(d2·k + d3·t_s) over the samples s that have them, and the best of all k is
+the best of all sets (Dembczyński et al. 2011). With d1 ≠ 0 (Jaccard, Tversky)
+f ≤ o·slope, where slope is f/o at the end of the possible o where the denominator is
+least: the same sum with these slopes is a bound on all sets of k items.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from argmetric._ground.jit import inner, kernel
+
+FEW_ITEMS = 12  # all sets of so many items are looked at, where no sum gives the best
+MOST_SWAPS = 1 << 20  # steps of looking at all swaps of two items
+TIE = 1e-12  # values this close are equal: the smaller set is taken
+
+
+@inner
+def score(o, k, t, form):
+    """f(o, k, t); `form` has c, d1, d2, d3 and zero."""
+    below = form[1] * o + form[2] * k + form[3] * t
+    return form[0] * o / below if below > 0.0 else form[4]
+
+
+@inner
+def mean_score(hits, k, sizes, weights, form):
+    """The weighted mean of f over all samples."""
+    total = 0.0
+    for s in range(sizes.shape[0]):
+        total += weights[s] * score(hits[s], k, sizes[s], form)
+    return total
+
+
+@inner
+def count_hits(chosen, items, ends, first, hits):
+    """Items that every sample shares with the chosen ones."""
+    for s in range(hits.shape[0]):
+        hits[s] = 0.0
+        for e in range(ends[s], ends[s + 1]):
+            hits[s] += chosen[items[e - first]]
+
+
+@inner
+def slope(k, t, form):
+    """The largest f/o over o = 1…min(k, t): at an end, as the denominator is affine."""
+    most = min(k, t)
+    one = form[1] + form[2] * k + form[3] * t
+    all_shared = form[1] * most + form[2] * k + form[3] * t
+    least = min(one, all_shared)
+    return form[0] / least if least > 0.0 else 0.0
+
+
+@kernel
+def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
+    """Take the k items of the largest sums, for the best k; its mean score, the bound.
+
+    Ties go to the smaller k, then to the item that comes first. A larger k than all
+    samples have cannot win once Σ w·f(t, k, t) is below the best.
+    """
+    m, samples = chosen.shape[0], sizes.shape[0]
+    gain, hits, trial = scratch[0], scratch[1, :samples], scratch[2]
+    longest = 0.0
+    for s in range(samples):
+        longest = max(longest, sizes[s])
+    chosen[:] = 0.0
+    hits[:] = 0.0
+    best = mean_score(hits, 0.0, sizes, weights, form)
+    bound = best
+    for k in range(1, min(m, most) + 1):
+        gain[:m] = 0.0
+        reached, empty = 0.0, 0.0
+        for s in range(samples):
+            reached += weights[s] * score(min(float(k), sizes[s]), k, sizes[s], form)
+            if form[2] * k + form[3] * sizes[s] <= 0.0:
+                empty += weights[s] * form[4]
+                continue
+            worth = weights[s] * slope(float(k), sizes[s], form)
+            for e in range(ends[s], ends[s + 1]):
+                gain[items[e - first]] += worth
+        if k > longest and reached < best and form[2] > 0.0:
+            break
+        order = np.argsort(-gain[:m], kind="mergesort")
+        trial[:m] = 0.0
+        above = empty
+        for i in range(k):
+            trial[order[i]] = 1.0
+            above += gain[order[i]]
+        bound = max(bound, above)
+        count_hits(trial, items, ends, first, hits)
+        value = mean_score(hits, float(k), sizes, weights, form)
+        if value > best + TIE:
+            best = value
+            chosen[:] = trial[:m]
+    return best, bound
+
+
+@kernel
+def try_all(items, ends, first, sizes, weights, form, most, chosen, scratch):
+    """The best of all sets of few items; equal ones: the smaller."""
+    m, samples = chosen.shape[0], sizes.shape[0]
+    hits, trial = scratch[1, :samples], scratch[2]
+    best, size = -1.0, 0
+    for code in range(1 << m):
+        k = 0
+        for i in range(m):
+            trial[i] = (code >> i) & 1
+            k += (code >> i) & 1
+        if k > most:
+            continue
+        count_hits(trial[:m], items, ends, first, hits)
+        value = mean_score(hits, float(k), sizes, weights, form)
+        if value > best + TIE or (value > best - TIE and k < size):
+            best, size = max(value, best), k
+            chosen[:] = trial[:m]
+    return best
+
+
+@inner
+def changed_score(hits, gained, sign, k, sizes, weights, form):
+    """The mean score when every sample gets sign·gained more hits, at k items."""
+    total = 0.0
+    for s in range(sizes.shape[0]):
+        total += weights[s] * score(hits[s] + sign * gained[s], k, sizes[s], form)
+    return total
+
+
+@kernel
+def climb(items, ends, first, sizes, weights, form, most, best, chosen, scratch):
+    """Add, drop or swap single items as long as the mean score rises."""
+    m, samples = chosen.shape[0], sizes.shape[0]
+    hits, gained = scratch[1, :samples], np.empty(samples)
+    member = np.zeros((m, samples))
+    for s in range(samples):
+        for e in range(ends[s], ends[s + 1]):
+            member[items[e - first], s] = 1.0
+    count_hits(chosen, items, ends, first, hits)
+    k = chosen.sum()
+    rises = True
+    while rises:
+        rises = False
+        for i in range(m):
+            sign = 1.0 - 2.0 * chosen[i]
+            if k + sign > most:
+                continue
+            value = changed_score(hits, member[i], sign, k + sign, sizes, weights, form)
+            if value > best + TIE:
+                best, k, rises = value, k + sign, True
+                chosen[i] += sign
+                hits += sign * member[i]
+        if k * (m - k) * samples > MOST_SWAPS:
+            continue
+        for i in range(m):
+            for j in range(m):
+                if chosen[i] != 1.0 or chosen[j] != 0.0:
+                    continue
+                gained[:] = member[j] - member[i]
+                value = changed_score(hits, gained, 1.0, k, sizes, weights, form)
+                if value > best + TIE:
+                    best, rises = value, True
+                    chosen[i], chosen[j] = 0.0, 1.0
+                    hits += gained
+    return best
+
+
+@kernel
+def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, found):
+    """Choose a set for every question.
+
+    questions: first sample of each; ends: first entry of each sample; items: number of
+    the item within its question, of every entry; firsts: first item of each question
+    in `chosen`. found: mean score and bound of each.
+    """
+    for q in range(questions.shape[0] - 1):
+        low, high = questions[q], questions[q + 1]
+        own = ends[low : high + 1]
+        entries = items[own[0] : own[-1]]
+        sizes = np.diff(own).astype(np.float64)
+        share = weights[low:high]
+        mask = chosen[firsts[q] : firsts[q + 1]]
+        m = mask.shape[0]
+        scratch = np.empty((3, max(m, high - low, 1)))
+        best, bound = best_sums(
+            entries, own, own[0], sizes, share, form, most, mask, scratch
+        )
+        if form[1] != 0.0 and best < bound - TIE:
+            if m <= FEW_ITEMS:
+                best = bound = try_all(
+                    entries, own, own[0], sizes, share, form, most, mask, scratch
+                )
+            else:
+                best = climb(
+                    entries, own, own[0], sizes, share, form, most, best, mask, scratch
+                )
+        found[q, 0], found[q, 1] = best, max(best, bound)
+
+
+@kernel
+def score_samples(questions, ends, items, firsts, form, chosen, scores):
+    """Score the chosen set of every question against each of its samples, by f."""
+    for q in range(questions.shape[0] - 1):
+        mask = chosen[firsts[q] : firsts[q + 1]]
+        k = mask.sum()
+        for s in range(questions[q], questions[q + 1]):
+            hits = 0.0
+            for e in range(ends[s], ends[s + 1]):
+                hits += mask[items[e]]
+            scores[s] = score(hits, k, float(ends[s + 1] - ends[s]), form)

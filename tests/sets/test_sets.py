@@ -1,0 +1,218 @@
+"""`sets.decide` against all sets, and the score that it tells to expect."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import argmetric as am
+
+ITEMS = "abcdefg"
+METRICS = [
+    am.FBeta(1.0),
+    am.FBeta(2.0),
+    am.FBeta(0.5),
+    am.Jaccard(),
+    am.Tversky(0.3, 0.9),
+    am.Tversky(0.2, 0.3),
+]
+
+
+def mean_score(chosen, samples, weights, metric):
+    """The mean score of a set over samples, by the metric's own values."""
+    total = 0.0
+    for one, weight in zip(samples, weights, strict=True):
+        hits, k, t = len(chosen & one), len(chosen), len(one)
+        total += weight * float(metric.value(hits, k, t, 100))
+    return total
+
+
+def best_of_all(samples, weights, metric, most):
+    """The highest mean score of all sets, and the smallest size that has it."""
+    items = sorted(set().union(*samples))
+    values = [
+        (mean_score(set(chosen), samples, weights, metric), k)
+        for k in range(min(len(items), most) + 1)
+        for chosen in combinations(items, k)
+    ]
+    best = max(value for value, _ in values)
+    return best, min(k for value, k in values if value > best - 1e-12)
+
+
+@given(
+    st.lists(st.sets(st.sampled_from(ITEMS)), min_size=1, max_size=6),
+    st.sampled_from(METRICS),
+    st.sampled_from([0.0, 1.0]),
+    st.integers(0, 8),
+    st.randoms(use_true_random=False),
+)
+def test_the_best_of_all_sets_is_found(samples, metric, zero, most, random):
+    metric = am.get_metric(metric, zero_division=zero)
+    weights = [random.choice((0.0, 1.0, 2.5)) for _ in samples]
+    weights[0] = 1.0
+    found = am.sets.decide(samples, metric, weights=weights, max_items=most)
+    shares = np.array(weights) / sum(weights)
+    best, size = best_of_all(samples, shares, metric, most)
+    assert found.expected == pytest.approx(best, abs=1e-12)
+    assert found.bound == pytest.approx(best, abs=1e-12)
+    told = mean_score(set(found.labels), samples, shares, metric)
+    assert told == pytest.approx(best, abs=1e-12)
+    assert len(found.labels) == found.sizes[0] == size
+
+
+@pytest.mark.parametrize("metric", ["jaccard", am.Tversky(0.3, 0.9)])
+def test_many_items_are_within_the_bound(metric):
+    """More items than all sets are tried for: the bound holds, and is seldom far."""
+    rng = np.random.default_rng(3)
+    gaps = []
+    for _ in range(30):
+        p = rng.beta(0.4, 0.8, 14)
+        shift = rng.normal(0.0, 1.5, 8)[:, None]
+        odds = np.log(p / (1 - p)) + shift
+        draws = rng.random((8, 14)) < 1 / (1 + np.exp(-odds))
+        samples = [set(np.flatnonzero(row).tolist()) for row in draws]
+        found = am.sets.decide(samples, metric)
+        kind = am.get_metric(metric)
+        best, _ = best_of_all(samples, np.full(8, 1 / 8), kind, 14)
+        assert found.bound >= best - 1e-12
+        gaps.append(best - found.expected)
+    assert min(gaps) > -1e-12
+    assert np.mean(np.array(gaps) < 1e-12) > 0.95
+    assert max(gaps) < 0.01
+
+
+def test_forms_of_samples_agree():
+    rng = np.random.default_rng(0)
+    draws = (rng.random((7, 9, 5)) < 0.4).astype(int)
+    matrix = am.sets.decide(draws, "f1")
+    lists = [
+        [set(np.flatnonzero(d).tolist()) for d in row] for row in draws.swapaxes(0, 1)
+    ]
+    sets = am.sets.decide(lists, "f1")
+    keyed = am.sets.decide({f"q{i}": one for i, one in enumerate(lists)}, "f1")
+    alone = [am.sets.decide(one, "f1") for one in lists]
+    assert matrix.labels.shape == (9, 5)
+    assert [set(np.flatnonzero(row)) for row in matrix.labels] == sets.labels
+    assert list(keyed.labels.values()) == sets.labels
+    assert [one.labels for one in alone] == sets.labels
+    for found in (matrix, keyed):
+        np.testing.assert_allclose(found.expected_each, sets.expected_each, rtol=1e-15)
+    np.testing.assert_allclose([one.mean for one in alone], sets.mean_each, rtol=1e-12)
+
+
+def test_items_that_a_sample_has_twice_count_once():
+    twice = am.sets.decide([["a", "a", "b"], ["a"]], "f1")
+    once = am.sets.decide([{"a", "b"}, {"a"}], "f1")
+    assert twice.labels == once.labels
+    assert twice.expected == once.expected
+
+
+def test_a_copied_sample_weighs_as_a_weight_does():
+    copied = am.sets.decide([{"a"}, {"b", "c"}, {"b", "c"}], "f1")
+    weighted = am.sets.decide([{"a"}, {"b", "c"}], "f1", weights=[1, 2])
+    assert copied.labels == weighted.labels == {"b", "c"}
+    assert copied.expected == pytest.approx(weighted.expected, abs=1e-15)
+
+
+def test_decisions_beat_votes_and_the_best_sample_on_new_truths():
+    """Labels that depend on each other: F1 on truths drawn from the same law."""
+    rng = np.random.default_rng(5)
+    gains = []
+    for _ in range(150):
+        odds = rng.normal(-1.0, 1.0, 12) + rng.normal(0.0, 2.0, (31, 1))
+        draws = rng.random((31, 12)) < 1 / (1 + np.exp(-odds))
+        samples, truth = draws[:10, None], draws[10:]
+        chosen = am.sets.decide(samples, "f1", zero_division=1.0).labels[0] == 1
+        votes = draws[:10].mean(axis=0) >= 0.5
+
+        def score(labels, truth=truth):
+            hits = (labels & truth).sum(axis=1)
+            both = labels.sum() + truth.sum(axis=1)
+            return np.where(both > 0, 2 * hits / np.maximum(both, 1), 1.0).mean()
+
+        gains.append(score(chosen) - score(votes))
+    assert np.mean(gains) > 3 * np.std(gains) / np.sqrt(len(gains))
+
+
+def law_of_answers(rng, n, sure):
+    """Samples of a model that is too sure, and truths, of n questions."""
+    odds = rng.normal(-0.5, 1.5, (n, 1, 8)) + rng.normal(0.0, 1.0, (n, 1, 1))
+    truth = rng.random((n, 8)) < 1 / (1 + np.exp(-odds[:, 0]))
+    draws = rng.random((n, 10, 8)) < 1 / (1 + np.exp(-sure * odds))
+    return draws.swapaxes(0, 1).astype(int), truth.astype(int)
+
+
+def actual(labels, truth):
+    hits, both = (labels * truth).sum(1), labels.sum(1) + truth.sum(1)
+    return np.where(both > 0, 2 * hits / np.maximum(both, 1), 0.0).mean()
+
+
+def test_intervals_hold_with_a_reference_and_miss_without_for_a_model_too_sure():
+    rng = np.random.default_rng(1)
+    with_reference = without = 0
+    for _ in range(80):
+        old, truth = law_of_answers(rng, 60, 3.0)
+        new, new_truth = law_of_answers(rng, 100, 3.0)
+        found = am.sets.decide(new, reference=(truth, old))
+        score = actual(found.labels, new_truth)
+        with_reference += found.interval[0] <= score <= found.interval[1]
+        plain = am.sets.decide(new)
+        without += plain.interval[0] <= score <= plain.interval[1]
+    assert 0.82 <= with_reference / 80 <= 0.98
+    assert without / 80 < 0.1
+
+
+def test_the_score_of_an_honest_model_is_that_of_new_truths():
+    rng = np.random.default_rng(2)
+    held = 0
+    for _ in range(80):
+        new, truth = law_of_answers(rng, 100, 1.0)
+        found = am.sets.decide(new)
+        held += found.interval[0] <= actual(found.labels, truth) <= found.interval[1]
+        assert found.mean < found.expected
+    assert 0.82 <= held / 80 <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a", "b"],), "sample 0 of question 0 of samples is 'a'"),
+        (([],), "samples is empty"),
+        (([[{"a"}], []],), "question 1 of samples has no samples"),
+        (([{"a"}], "mcc"), "mcc needs the number of items that nobody named"),
+        (([[["a"]], [[["b"]]]],), "items must be hashable"),
+        ((np.zeros((2, 3)),), r"samples has shape \(2, 3\)"),
+        ((np.full((1, 1, 2), 2),), "samples has 2 in draw 0, row 0, label 0"),
+    ],
+)
+def test_bad_samples_are_refused(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        am.sets.decide(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1.0]}, "weights has 1 numbers and question 0 2 samples"),
+        ({"weights": [0.0, 0.0]}, "all weights of question 0 are 0"),
+        ({"weights": [1.0, -1.0]}, "weights must be finite and ≥ 0: number 1"),
+        ({"zero_division": float("nan")}, "zero_division=nan"),
+        ({"reference": ([{"a"}], [[{"a"}]])}, "reference has 1 answers"),
+        ({"max_items": -1}, "max_items must be a whole number ≥ 0"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        am.sets.decide([{"a"}, {"b"}], **options)
+
+
+def test_a_decision_shows_the_score_first():
+    found = am.sets.decide([{"a", "b"}, {"a"}, {"a", "c"}])
+    first, *rest = repr(found).splitlines()
+    assert first.startswith("a set: f1 ")
+    assert "maximum" in repr(found)
+    assert len(rest) <= 9
+    assert found.to_dict()["mean"] == found.mean
+    assert list(found.to_frame()["size"]) == [1]
