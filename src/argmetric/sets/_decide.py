@@ -17,7 +17,7 @@ from argmetric.sets._samples import Samples, read_samples, read_truth
 FOLDS = 5  # parts of the samples that are left out in turn
 DRAWS = 2000  # of the mean score, for its interval
 FEWEST_LABELLED = 10  # answers whose truth is known, for a recalibrated score
-PRIOR_OF_INTERCEPT, PRIOR_OF_SLOPE = 1.0, 0.5  # standard deviations, around 0 and 1
+PRIOR_OF_INTERCEPT, PRIOR_OF_SLOPE = 3.0, 1.5  # standard deviations, around 0 and 1
 EDGE = 1e-3  # scores are kept so far from 0 and 1 before their log-odds
 
 
@@ -237,8 +237,8 @@ def log_odds(scores: Floats) -> Floats:
 def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
     """Fit a + b·log-odds of the forecast to the log-odds of the mean actual score.
 
-    Maximises Σ y·log μ + (1-y)·log(1-μ), μ = expit(a + b·x), with a ~ N(0, 1²) and
-    b ~ N(1, ½²), by Newton's method. Also the covariance H⁻¹(Σ g·gᵀ + P)H⁻¹, P the
+    Maximises Σ y·log μ + (1-y)·log(1-μ), μ = expit(a + b·x), with a ~ N(0, 3²) and
+    b ~ N(1, 1.5²), by Newton's method. Also the covariance H⁻¹(Σ g·gᵀ + P)H⁻¹, P the
     prior's precision, and the deviation of y from μ.
     """
     x = np.stack([np.ones(forecast.size), log_odds(forecast)], axis=1)
@@ -250,6 +250,7 @@ def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
         gradient = x.T @ (actual - mu) - precision @ (line - centre)
         hessian = (x * (mu * (1.0 - mu))[:, None]).T @ x + precision
         step = np.linalg.solve(hessian, gradient)
+        step /= max(1.0, float(np.abs(step).max()))  # the likelihood is flat far out
         line = line + step
         if np.abs(step).max() < 1e-10:
             break
@@ -257,7 +258,8 @@ def fit_line(forecast: Floats, actual: Floats) -> tuple[Floats, Floats, float]:
     inverse = np.linalg.inv(hessian)
     parts = x * (actual - mu)[:, None]
     covariance = inverse @ (parts.T @ parts + precision) @ inverse
-    return line, covariance, float(np.sqrt(((actual - mu) ** 2).mean()))
+    spread = ((actual - mu) ** 2).sum() / (actual.size - 2)
+    return line, covariance, math.sqrt(spread)
 
 
 def _drawn_means(read: Samples, scores: Floats, rng: np.random.Generator) -> Floats:
