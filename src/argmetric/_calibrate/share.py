@@ -273,7 +273,11 @@ def _share_of(
 
 
 def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
-    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
+    """`each` draws of θ for every map: quantiles of its law, a row of `weight`.
+
+    The levels (i + ½)/N of all N draws together are dealt out to the maps at random:
+    the draws of all maps are spread as evenly as one stratified sample.
+    """
     shape = len(weight), each
     level = np.random.default_rng(0).permutation(len(weight) * each).reshape(shape)
     rows = zip(

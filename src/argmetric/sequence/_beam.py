@@ -102,6 +102,11 @@ class CountLayers:
         return bounded(self._run(z), self.width)
 
     def _run(self, z: Integers) -> Outcome:
+        """Count hits and misses of z, layer by layer; equal first labels are kept.
+
+        Layers up to the first label that differs from the last call's stand. What the
+        beam dropped is bounded by the lowest and highest utility that it could reach.
+        """
         from argmetric.sequence.kernels.automata import count_layers, dropped_counts
 
         n, first = self.chain.n, 0
