@@ -155,10 +155,7 @@ def claim_directive() -> Any:
 
 
 def keys_directive() -> Any:
-    """`.. keys:: NAME, with OTHERS`: the keys of an object of JSON, for results.rst.
-
-    `.. folded-keys::` shows the name, which opens to the keys.
-    """
+    """`.. keys:: NAME, with OTHERS`: the keys of an object of JSON, for results.rst."""
     from docutils import nodes
     from docutils.parsers.rst.directives.tables import CSVTable
 
@@ -166,20 +163,17 @@ def keys_directive() -> Any:
         def run(self) -> list[Any]:
             name, _, others = self.arguments[0].partition(", with ")
             shared = ", ".join(f"``{other}``" for other in others.split(", ") if other)
-            title = f"``{name}``" + (shared and f", with {shared}")
+            self.arguments = [f"``{name}``" + (shared and f", with {shared}")]
+            if not self.content:
+                said, wrong = self.state.inline_text(self.arguments[0], self.lineno)
+                return [nodes.paragraph("", "", *said), *wrong]
             for i, line in enumerate(self.content):
                 keys, kind, meaning = line.split(":", 2)
                 named = ", ".join(f"``{key}``" for key in keys.split(", "))
                 self.content[i] = f"{named}|{kind}|{meaning}"
             self.options |= {"delim": "|", "stub-columns": 1}
             self.options |= {"widths": [22, 30, 48], "class": ["compact", "keys"]}
-            if self.name == "keys":
-                self.arguments = [title]
-                return list(super().run())
-            self.arguments = []
-            table = super().run() if self.content else []
-            said, wrong = self.state.inline_text(title, self.lineno)
-            return [*folded("folded", [nodes.paragraph("", "", *said)], table), *wrong]
+            return list(super().run())
 
     return Keys
 
@@ -187,8 +181,7 @@ def keys_directive() -> Any:
 def setup(app: Any) -> None:
     for name in ("claim", "folded"):
         app.add_directive(name, claim_directive())
-    for name in ("keys", "folded-keys"):
-        app.add_directive(name, keys_directive())
+    app.add_directive("keys", keys_directive())
     app.connect("autodoc-process-signature", hide_constructor)
     app.connect("autodoc-skip-member", skip_requests)
     app.add_html_math_renderer(

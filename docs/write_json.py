@@ -30,7 +30,7 @@ from argmetric.cli import main
 
 PAGE = Path(__file__).parent / "results.rst"
 TABLE = re.compile(
-    r"^(\.\. (?:folded-)?keys:: (\w+)(?:, with ([\w, ]+))?\n)((?:\n(?:   .*\n)+)?)",
+    r"^( *\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n)((?:\n(?: +[\w, ]+: .*\n)+)?)",
     re.MULTILINE,
 )
 COMMON = "Common"  # the table of keys that others name one by one
@@ -230,7 +230,8 @@ class Page:
                 if key not in above
             }
             seen = [self._seen(row, self.printed[name]) for row in rows.values()]
-            lines = "".join(map(_line, _shared(seen)))
+            margin = " " * (head.index("..") + 3)
+            lines = "".join(f"{margin}{_line(key)}\n" for key in _shared(seen))
             return head + (lines and f"\n{lines}")
 
         return TABLE.sub(table, self.text)
@@ -261,7 +262,7 @@ def _shared(keys: list[Key]) -> Iterator[Key]:
 
 def _line(key: Key) -> str:
     null = "" if key.null == "never" else f"; null {key.null}"
-    return f"   {key.name}: {key.kind}: {key.meaning}{null}\n"
+    return f"{key.name}: {key.kind}: {key.meaning}{null}"
 
 
 def _keys(line: str) -> Iterator[Key]:
