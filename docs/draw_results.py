@@ -81,7 +81,7 @@ def calibration() -> None:
     found = table("calibration_results", "sets")
     models = ("logistic", "forest", "boosting", "neighbours", "bayes")
     heads = ("F1 gained", "contain score")
-    with picture("results_calibration", 8.4, 2) as axes:
+    with picture("results_calibration", 8.4, columns=2) as axes:
         for ax, head in zip(axes, heads, strict=True):
             values = {
                 f"{half} sets": [
@@ -103,7 +103,7 @@ def calibration() -> None:
 def streaming() -> None:
     found = table("streaming_results", "online F1")
     ways = [name for name in found[0] if name != "online F1"]
-    with picture("results_streaming", 8.4, 2) as axes:
+    with picture("results_streaming", 8.4, columns=2) as axes:
         for ax, row in zip(axes, found, strict=True):
             dots(ax, ways, {"F1": [number(row[way]) for way in ways]})
             ax.set_title(f"Online F1, {row['online F1']}")
@@ -112,7 +112,7 @@ def streaming() -> None:
 
 def searching() -> None:
     found = [row for row in table("searching_results", "system") if row["chunk F1"]]
-    with picture("results_searching", 8.4, 2) as axes:
+    with picture("results_searching", 8.4, columns=2) as axes:
         for ax, head in zip(axes, ("chunk F1", "entity F1"), strict=True):
             names = [row["system"] for row in found]
             dots(ax, names, {"F1": [number(row[head]) for row in found]}, title=head)
