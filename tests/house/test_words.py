@@ -104,3 +104,25 @@ def test_the_readme_is_short():
     first = top.index("| You have | You call |") + 2
     rows = [line for line in top[first:] if line.startswith("|")]
     assert 0 < len(rows) <= 12
+
+
+def test_pages_for_users_are_short():
+    """All pages but those under Project, as `wc -w` counts."""
+    project = (ROOT / "docs/project.rst").read_text(encoding="utf-8")
+    names = {"project", *re.findall(r"^   ([a-z_]+)$", project, re.MULTILINE)}
+    assert names > {"papers", "errata", "architecture", "where_is"}
+    folders = ROOT / "docs", ROOT / "docs/tutorials"
+    pages = [path for folder in folders for path in folder.glob("*.rst")]
+    assert len(pages) > 50
+    users = [ROOT / "README.md", *(path for path in pages if path.stem not in names)]
+    words = {path.name: len(path.read_text(encoding="utf-8").split()) for path in users}
+    assert sum(words.values()) <= 42_000, sorted(words.items(), key=lambda one: -one[1])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*_results.rst")))
+def test_pages_of_results_begin_with_a_picture(path):
+    text = path.read_text(encoding="utf-8")
+    first = re.search(r"^\.\. (?!currentmodule)(\w[\w-]*):: (.*)", text, re.MULTILINE)
+    assert first[1] == "figure"
+    assert (ROOT / "docs" / first[2]).exists()
+    assert text.index(".. figure::") < 200

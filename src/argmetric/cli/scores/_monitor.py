@@ -262,7 +262,7 @@ def _over(
 def _summary(
     found: am.Monitoring, reader: RowReader, source: str, n_files: int
 ) -> _report.Values:
-    """Return what was found, as docs/json.rst tells it."""
+    """Return what was found, as docs/results.rst tells it."""
     watch, rule, metric = found.watch, found.watch.rule, found.metric
     reference, zero = watch.reference.sum(axis=1), metric.zero_division
     decision = "a column" if rule is None else f"score >= {rule}"
