@@ -4,12 +4,19 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!summary.textContent.trim()) summary.setAttribute("aria-label", "Pages below");
   }
   for (const button of document.querySelectorAll(".search-button-field")) {
-    button.removeAttribute("aria-label"); // its text says more: Search Ctrl+K
+    // all of its text, Search Ctrl+K, of which a phone shows none
+    button.setAttribute("aria-label", button.textContent.trim().replace(/\s+/g, " "));
   }
   for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer p a")) {
     link.setAttribute("aria-label", link.textContent);
   }
-  for (const box of document.querySelectorAll("div.math, figure")) {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-  }
+  // Whatever scrolls sideways is reached by the keyboard, on a turned phone too.
+  const reach = () => {
+    for (const box of document.querySelectorAll("div.math, figure, pre")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("load", reach);
+  addEventListener("resize", reach);
 });
