@@ -49,7 +49,7 @@ def decision() -> None:
         colors = np.where(found.labels == 1, "C0", "#c9d3de")
         ax.bar(np.arange(1, len(P) + 1), P, color=colors)
         cuts = (
-            (0.5, "C7", "--", f"0.5 cut-off: 1 row, expected F1 {half.expected:.3f}"),
+            (0.5, "0.35", "--", f"0.5 cut-off: 1 row, expected F1 {half.expected:.3f}"),
             (found.threshold, "C3", "-", f"argmetric: 5 rows,\nexpected F1 {best:.3f}"),
         )
         for cut, color, line, text in cuts:
