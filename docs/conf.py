@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import argmetric
@@ -44,6 +45,7 @@ html_css_files = ["argmetric.css"]
 html_js_files = ["argmetric.js"]
 html_show_sourcelink = False
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "_static/scorer.js")
 html_use_index = False  # the API pages and the search find every name
 html_theme_options = {
     "logo": {"text": "argmetric"},

@@ -1,11 +1,13 @@
 """Readers meet plain words: the glossary has the terms, and old riddles stay away."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FOUND_FIRST = runpy.run_path(str(ROOT / "docs/measure_pages.py"))["SEARCHED"]
 PLACES = {
     "docs": (".rst", ".py"),
     "examples": (".rst", ".py"),
@@ -95,6 +97,20 @@ def test_the_glossary_has_the_term(term):
 def test_the_search_finds_what_people_type(word):
     pages = [text for path, text in TEXTS.items() if path.suffix == ".rst"]
     assert any(word.lower() in text for text in pages)
+
+
+@pytest.mark.parametrize(("query", "page"), FOUND_FIRST.items())
+def test_the_index_leads_the_search_to_the_page(query, page):
+    text = (ROOT / f"docs/{page}.rst").read_text(encoding="utf-8")
+    entries = ", ".join(re.findall(r"^\.\. index:: (.*)$", text, re.MULTILINE))
+    assert f"! {query}" in entries.split(", ")  # a main entry beats titles and words
+
+
+def test_the_picture_of_functions_fits_a_phone():
+    drawn = (ROOT / "docs/_static/which.svg").read_text(encoding="utf-8")
+    points = float(re.search(r'width="([\d.]+)pt"', drawn)[1])
+    assert points * 4 / 3 <= 390 - 32  # pixels, less the margins of the page
+    assert min(map(float, re.findall(r"font-size: ([\d.]+)px", drawn))) >= 9
 
 
 def test_the_readme_is_short():
