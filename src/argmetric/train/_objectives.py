@@ -157,7 +157,7 @@ def expected_f(
     about 20 to 70 nodes. The result does not depend on the number of threads.
     """
     from argmetric._expected.kernels.nodes import exponential_sum
-    from argmetric.train.kernels import expected as kernels
+    from argmetric.train.kernels import logistic as kernels
 
     if gold.total == 0:  # 0/0 when nothing is predicted, 0 otherwise
         certain, slopes = np.flatnonzero(q == 0), np.zeros(p.size)
