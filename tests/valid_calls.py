@@ -118,7 +118,7 @@ CALLS: dict[str, Call] = {
         {
             **{"p": P, "metric": "f1", "groups": list("aabbcc"), "average": "groups"},
             **{"min_positives": 1, "max_positives": 2, "logits": False},
-            **{"calibrator": CALIBRATOR, "reference": None, "method": "auto"},
+            **{"reference": CALIBRATOR, "method": "auto"},
             **{"check": True, "n_jobs": 1, **LIMITS},
         },
         {"p": r"\bp\b|no number of positives"},
@@ -149,8 +149,7 @@ CALLS: dict[str, Call] = {
         overdispersion=0.1,
         zero_division=1.0,
         logits=False,
-        calibrator=CALIBRATOR,
-        reference=None,
+        reference=CALIBRATOR,
         pos_label=1,
     ),
     "argmetric.evaluate": of(
@@ -173,7 +172,7 @@ CALLS: dict[str, Call] = {
         max_positives=4,
         cost=None,
         pos_label=1,
-        calibrator=CALIBRATOR,
+        reference=CALIBRATOR,
         choice="one_se",
         average=None,
         n_bootstrap=5,

@@ -123,7 +123,7 @@ STRUCTURES: dict[str, Call] = {
         level="document",
         documents=["x", "y"],
         per_type=False,
-        recalibration=None,
+        reference=None,
         method="auto",
         min_probability=1e-3,
     ),

@@ -77,7 +77,7 @@ def test_a_map_comes_first(run, table, tmp_path):
     pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "known.parquet")
     assert run("calibrate", "known.parquet", "-o", "map.json").code == 0
     ended = run(
-        "decide", "in", "--group", "user", "-o", "out", "--calibrator", "map.json"
+        "decide", "in", "--group", "user", "-o", "out", "--reference", "map.json"
     )
     assert ended.code == 0, ended.err
     calibrator = am.Calibrator.load(tmp_path / "map.json")
@@ -85,7 +85,7 @@ def test_a_map_comes_first(run, table, tmp_path):
         p,
         groups=table["user"].to_numpy(),
         average="groups",
-        calibrator=calibrator,
+        reference=calibrator,
     ).labels
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
 

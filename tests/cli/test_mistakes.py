@@ -418,7 +418,7 @@ sys.exit(main())
     [
         (["decide", "/dev/full"], "cannot read /dev/full: it is a device, not a file"),
         (["decide", "scores.csv", "--rule", "/dev/zero"], "it is a device, not a file"),
-        (["decide", "scores.csv", "--calibrator", "/dev/zero"], "it is a device, not"),
+        (["decide", "scores.csv", "--reference", "/dev/zero"], "it is a device, not"),
         (["predict", "/dev/zero", "scores.csv"], "it is a device, not a file"),
         (["decide", "/dev/null"], "/dev/null is empty"),
     ],

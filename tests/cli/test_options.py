@@ -42,7 +42,7 @@ UNGIVEN = {
         "forecast": "--score says the same by a note",
     },
     "tune": {
-        "calibrator": "a threshold on the scores is the same",
+        "reference": "a threshold on the scores is the same",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
         "unlabelled": "decide --reference --confidence takes its rows for it",

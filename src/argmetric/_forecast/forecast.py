@@ -53,7 +53,6 @@ def forecast(
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     pos_label: Any = None,
 ) -> Forecast:
@@ -66,7 +65,7 @@ def forecast(
         `tensors.TensorForecast` on its device.
     labels : array-like
         The labels to score, however they were chosen: 0/1, booleans, -1/1, or any
-        others with `pos_label`. If a `Decision` used a calibrator, pass it here too;
+        others with `pos_label`. If a `Decision` used a `reference`, pass it here too;
         `Decision.forecast` does so.
     metric : str, Metric or callable, default="f1"
         The metric that scores the labels.
@@ -94,7 +93,7 @@ def forecast(
         outcomes in which the metric is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
-    calibrator, reference
+    reference : pair (y, p) or Calibrator, optional
         Recalibrate `p` first, as for `decide`.
     pos_label : object, optional
         The one of `labels` and `known` that counts as positive.
@@ -119,7 +118,6 @@ def forecast(
             known=known is not None,
             prior=prior is not None,
             overdispersion=overdispersion != 0.0,
-            calibrator=calibrator is not None,
             reference=reference is not None,
             pos_label=pos_label is not None,
         )
@@ -139,12 +137,12 @@ def forecast(
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
-    prior = check_prior(prior, with_reference=reference is not None)
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    fitted = resolve_reference(calibrator, reference, logits=logits)
+    fitted = resolve_reference(reference, logits=logits)
+    prior = check_prior(prior, with_rows=fitted.rows is not None)
     if fitted.calibrator is None:
         zeros = layout.sparse
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=zeros)

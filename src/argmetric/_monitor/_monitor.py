@@ -160,7 +160,7 @@ def monitor(
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
     reference = with_positives(reference, pos_label)
-    fitted = resolve_reference(None, reference, logits=logits)
+    fitted = resolve_reference(reference, logits=logits)
     if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")
     if min(fitted.rows.counts) < FEW_POSITIVES:

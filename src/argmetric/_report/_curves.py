@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import FittedReference, check_pair, recalibrated
+from argmetric._calibrate.resolve import check_pair, is_pair, recalibrated
 from argmetric._expected import PlacedSums, is_long
 from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
@@ -54,7 +54,7 @@ class Asked:
         self.decision, self.metric = decision, decision.metric
         self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
         self.calibrator, own = asked["calibrator"], asked["reference"]
-        if reference is None and not isinstance(own, FittedReference):  # without rows
+        if reference is None and is_pair(own):  # a map has no rows
             reference = own
         elif reference is not None:
             check_pair(reference)
@@ -69,7 +69,7 @@ class Asked:
             raise ValueError("a report needs a dense p: pass p.toarray()")
         require_scores(self.layout.scores, logits=self.logits)
         self.grouping = grouping | {"groups": self.given.coded}  # that are checked
-        self.how = {"logits": self.logits, "calibrator": found, **self.grouping}
+        self.how = {"logits": self.logits, "reference": found, **self.grouping}
         # Checked once, where there are no columns to be named by
         columns = len(self.given.shape) == 2
         self.scores = (

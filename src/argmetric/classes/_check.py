@@ -158,7 +158,7 @@ def check(
     again = _quality(mended, code, n_bins)
     better = again.log_loss <= as_is.log_loss
     whole = _fit(code, scores, method, logits, classes=names)
-    batch = read_batch(p, classes=names, groups=coded, logits=logits, calibrator=whole)
+    batch = read_batch(p, classes=names, groups=coded, logits=logits, reference=whole)
     return ClassCalibrationCheck(
         route=best_route(judged, routes, 1.0, mended=better, cuts=True),
         routes=tuple(routes_of(judged, routes, 1.0)),

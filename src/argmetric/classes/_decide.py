@@ -229,7 +229,6 @@ def decide(
     min_recall: Any = None,
     prior: Any = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     certificate: bool = False,
 ) -> ClassDecision:
@@ -267,12 +266,11 @@ def decide(
         with the probabilities of `reference`.
     logits : bool, default=False
         Whether `p` holds scores before the softmax.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, or a function
-        from such a matrix to another.
-    reference : pair (y, p), optional
-        Labelled rows that the model was not trained on: the class of each row, and the
-        probabilities. `p` is recalibrated as by `calibrate(y, p)`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        as the class of each row and its probabilities, from which `p` is recalibrated
+        as by `calibrate(y, p)`; or a fitted map, as of `calibrate`, `adjust_prior` or a
+        function from such a matrix to another.
     certificate : bool, default=False
         Compute `upper_bound`, which no labels can exceed.
 
@@ -301,7 +299,6 @@ def decide(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
     certificate = check_flag(certificate, "certificate")

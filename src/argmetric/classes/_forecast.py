@@ -152,7 +152,6 @@ def forecast(
     zero_division: float | None = None,
     cost: Any = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
@@ -174,7 +173,7 @@ def forecast(
         As for `decide`.
     known : array-like, optional
         True classes that have arrived already; nan or None for the others.
-    prior, logits, calibrator, reference
+    prior, logits, reference
         As for `decide`.
 
     Returns
@@ -199,7 +198,6 @@ def forecast(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")

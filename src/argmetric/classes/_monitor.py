@@ -141,7 +141,7 @@ def monitor(
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
     old = _probabilities(old, logits, "the p of reference=(y, p)")
-    calibrator, code = resolve_map(None, (y, old), names)
+    calibrator, code = resolve_map((y, old), names)
     assert code is not None
     assert calibrator is not None
     notes = []

@@ -209,9 +209,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     **table(
         CALIBRATION,
         """
-        calibrator: A map of `argmetric calibrate`, applied to the scores first.
-        reference: Labelled rows with scores of the same model that it was not trained
-            on: a map is fitted on them and applied to the scores first.
+        reference: What is known of these scores: labelled rows with scores of the same
+            model that it was not trained on, or a map of `argmetric calibrate`. The
+            map, or the one that is fitted on the rows, is applied to the scores first.
         reference_score: The column of scores of the reference. By default the same as
             in the rows, or the only one with a default name.
         reference_label: The column of labels of the reference. By default that of
@@ -220,7 +220,6 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             "estimate" estimates it by comparing the scores with those of --reference,
             assuming that each class still has the scores it had there.
         """,
-        calibrator=FilePath | None,
         reference=FilePath | None,
         reference_score=ColumnName | None,
         reference_label=ColumnName | None,

@@ -16,7 +16,7 @@ from argmetric.metrics import MetricLike, get_metric
 # Of `decide`, all but what depends on rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
-    *("min_recall", "logits", "calibrator", "reference", "method", "check", "n_jobs"),
+    *("min_recall", "logits", "reference", "method", "check", "n_jobs"),
     *("cost", "max_cost"),
 }
 
@@ -46,7 +46,7 @@ def decide_table(
     output : str, default="decision"
         Name of the new column.
     **settings
-        Of `decide`: limits, `calibrator` or `reference`, `zero_division`, `logits`;
+        Of `decide`: limits, `reference`, `zero_division`, `logits`;
         and `max_cost` with `cost`, which names a column.
 
     Returns
@@ -116,10 +116,9 @@ def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
             f"other groups; known are {', '.join(sorted(SETTINGS))}"
         )
     settings = dict(settings)
-    reference = settings.pop("reference", None)
+    reference, logits = settings.get("reference"), settings.get("logits", False)
     if reference is not None:
-        given, logits = settings.get("calibrator"), settings.get("logits", False)
-        settings["calibrator"] = resolve_calibrator(given, reference, logits=logits)
+        settings["reference"] = resolve_calibrator(reference, logits=logits)
     return settings
 
 
@@ -183,8 +182,9 @@ class PassageChoice:
     ----------
     metric : str or Metric
         What the passages that are passed on are judged by.
-    calibrator : Calibrator or None
-        Made by `calibrate` on labelled queries; rerankers are rarely calibrated.
+    reference : pair (y, p), Calibrator or None
+        Labelled queries, or the map that `calibrate` made of them, as for `decide`;
+        rerankers are rarely calibrated.
     logits : bool
         Whether scores are log-odds, such as those of most cross-encoders.
     max_tokens : float or None
@@ -201,7 +201,7 @@ class PassageChoice:
     """
 
     metric: MetricLike = "f1"
-    calibrator: Any = None
+    reference: Any = None
     logits: bool = False
     max_tokens: float | None = None
     count_tokens: Callable[[str], int] | None = None
@@ -235,7 +235,7 @@ class PassageChoice:
         found = decide(
             np.asarray(scores, dtype=np.float64),
             self.metric,
-            calibrator=self.calibrator,
+            reference=self.reference,
             logits=self.logits,
             cost=cost,
             max_cost=self.max_tokens,

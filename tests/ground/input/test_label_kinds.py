@@ -160,7 +160,7 @@ class Scored:
 
 
 def as_calibrator(*label: Any) -> str:
-    return f"calibrator=calibrate(y, p, pos_label={label[0]!r})"
+    return f"reference=calibrate(y, p, pos_label={label[0]!r})"
 
 
 def tuned(y: Any, pred: Any, **options: Any) -> Any:

@@ -84,7 +84,6 @@ def decide(
     max_cost: float | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     method: Method = "auto",
     check: bool = True,
@@ -140,13 +139,12 @@ def decide(
         warning and a note say if the scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
-        of p, or an object with a method `apply`. `threshold` then refers to calibrated
-        p, and `threshold_raw` to `p` as given.
-    reference : pair (y, p), or `Rule.reference`, optional
-        Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
-        and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        as labels and scores on the scale of `p`, from which `p` is recalibrated as by
+        `calibrate(y, p)`; or a fitted map, as of `calibrate`, `adjust_prior`,
+        `Rule.reference` or a function of p. `threshold` then refers to calibrated p,
+        and `threshold_raw` to `p` as given.
     method : {"auto", "windows", "reference"}, default="auto"
         The near-linear algorithms; windowed sums with a rigorous error bound; or the
         published quadratic and cubic algorithms, for study.
@@ -187,7 +185,6 @@ def decide(
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
             prior=prior is not None,
-            calibrator=calibrator is not None,
             reference=reference is not None,
             method=method != "auto",
             check=check is not True,
@@ -213,9 +210,9 @@ def decide(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    fitted = resolve_reference(reference, logits=logits)
     if prior is not None:
-        prior = check_prior(prior, with_reference=reference is not None)
-    fitted = resolve_reference(calibrator, reference, logits=logits)
+        prior = check_prior(prior, with_rows=fitted.rows is not None)
     n, sparse = layout.largest, layout.sparse
     raw = None
     if fitted.calibrator is None:

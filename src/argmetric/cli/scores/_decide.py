@@ -213,12 +213,12 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
             "-o FOLDER"
         )
     metric, average = layout.metric_of(o, "one")
-    calibrator = None
-    if o.calibrator is not None:
-        calibrator = io.load_saved(o.calibrator, "map")
+    found_map = None
+    if io.is_saved(o.reference):
+        found_map = io.load_saved(o.reference, "map")
     elif o.reference is not None:
-        calibrator = layout.fitted(o, *layout.read_reference(o, "")).calibrator
-    how: Any = {"calibrator": calibrator, "decision_column": o.new_decisions}
+        found_map = layout.fitted(o, *layout.read_reference(o, "")).calibrator
+    how: Any = {"reference": found_map, "decision_column": o.new_decisions}
     with pieces.running(o, source) as run:
         found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}

@@ -228,7 +228,7 @@ def check_facts(check: Any, calibrator: Any) -> Facts:
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*check.lines(), strict=True)
-    texts = reworded(texts, "pass the map as --calibrator", cut)
+    texts = reworded(texts, "pass the map as --reference", cut)
     facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
     return [x for x in facts.items() if x[0] not in ("metric", "rows")]
 
@@ -277,7 +277,7 @@ _FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
 
 @command(
     "score logits group label pos_label input_format metric average zero_division "
-    "calibrator reference reference_score reference_label prior max_positives "
+    "reference reference_score reference_label prior max_positives "
     "min_positives min_precision min_recall coverage output format encoding max_line "
     "decimal",
     changed={
