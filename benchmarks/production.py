@@ -217,7 +217,7 @@ def passages(quick: bool) -> None:
     settings = {"groups": new["query"], "average": "groups", "reference": calibrator}
     joint = am.decide(new["p"], **settings)
     budget = 400
-    within = am.decide(new["p"], **settings, cost=new["tokens"], max_cost=budget)
+    within = am.decide(new["p"], **settings, budget=(new["tokens"], budget))
     answers = {f"the first {k}": rank < k for k in (3, 5, 10)}
     answers |= {
         "score >= 0.5": new["p"] >= 0.5,

@@ -118,8 +118,7 @@ CALLS: dict[str, Call] = {
         {
             **{"p": P, "metric": "f1", "groups": list("aabbcc"), "average": "groups"},
             **{"min_positives": 1, "max_positives": 2, "logits": False},
-            **{"reference": CALIBRATOR, "method": "auto"},
-            **{"check": True, "n_jobs": 1, **LIMITS},
+            **{"reference": CALIBRATOR, "n_jobs": 1, **LIMITS},
         },
         {"p": r"\bp\b|no number of positives"},
     ),

@@ -32,9 +32,7 @@ GIVEN = {
 UNGIVEN = {
     "decide": {
         "cost": "a matrix of costs is no option",
-        "max_cost": "the same",
-        "method": "the papers' algorithms are for Python",
-        "check": "checks of what was read already",
+        "budget": "a column of costs is for Python",
     },
     "forecast": {"cost": "a matrix of costs is no option"},
     "evaluate": {

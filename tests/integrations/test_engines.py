@@ -38,7 +38,7 @@ def test_spark_gives_the_labels_of_memory(spark):
     with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not Table"):
         decide(table, **COLUMNS)
     with pytest.raises(ValueError, match="no column 'tokens'"):
-        decide(df, **COLUMNS, cost="tokens", max_cost=3)
+        decide(df, **COLUMNS, budget=("tokens", 3))
     with pytest.raises(ValueError, match=r"partitions split the group \d+: pass"):
         decide(df.repartition(3, "row"), **COLUMNS, repartition=False)
 

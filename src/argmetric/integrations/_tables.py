@@ -16,8 +16,7 @@ from argmetric.metrics import MetricLike, get_metric
 # Of `decide`, all but what depends on rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
-    *("min_recall", "logits", "reference", "method", "check", "n_jobs"),
-    *("cost", "max_cost"),
+    *("min_recall", "logits", "reference", "budget", "n_jobs"),
 }
 
 
@@ -46,8 +45,8 @@ def decide_table(
     output : str, default="decision"
         Name of the new column.
     **settings
-        Of `decide`: limits, `reference`, `zero_division`, `logits`;
-        and `max_cost` with `cost`, which names a column.
+        Of `decide`: limits, `reference`, `zero_division`, `logits`; and `budget`, whose
+        costs are named by their column: ``budget=("tokens", 400)``.
 
     Returns
     -------
@@ -166,9 +165,11 @@ def _decided(
     if not len(frame):
         return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
     ids = frame[groups].to_native()
-    if "cost" in settings:
-        check_columns(frame.columns, settings["cost"], output=output)
-        settings = settings | {"cost": frame[settings["cost"]].to_native()}
+    budget = settings.get("budget")
+    if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
+        check_columns(frame.columns, budget[0], output=output)
+        costs = frame[budget[0]].to_native()
+        settings = settings | {"budget": (costs, budget[1])}
     found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
     column = nw.from_native(found.labels, series_only=True).alias(output)
     return frame.with_columns(column).to_native()
@@ -228,16 +229,15 @@ class PassageChoice:
             raise ValueError(f"passage {place} has no score: rerank the passages first")
         if not len(scores):
             return []
-        cost = None
+        budget = None
         if self.max_tokens is not None:
             count = self.count_tokens or (lambda text: len(text.split()))
-            cost = [count(text) for text in texts]
+            budget = [count(text) for text in texts], self.max_tokens
         found = decide(
             np.asarray(scores, dtype=np.float64),
             self.metric,
             reference=self.reference,
             logits=self.logits,
-            cost=cost,
-            max_cost=self.max_tokens,
+            budget=budget,
         )
         return [int(i) for i in np.flatnonzero(found.labels)]

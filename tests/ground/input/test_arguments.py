@@ -94,8 +94,8 @@ def test_flags_and_words():
         with pytest.raises(TypeError, match="logits must be True or False, not"):
             am.decide(P, logits=wrong)
     for wrong in ("c", None, 1, np.array(["auto"]), ["auto"], {"auto": 1}):
-        with pytest.raises(ValueError, match="method must be one of 'auto', 'windows'"):
-            am.decide(P, method=wrong)
+        with pytest.raises(ValueError, match="method must be one of 'spline',"):
+            am.calibrate([0, 1, 1, 0, 0], P, method=wrong)
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, iter])

@@ -20,8 +20,7 @@ from argmetric._calibrate.resolve import (
 )
 from argmetric._expected import Tables
 from argmetric._ground.arguments import (
-    as_flags,
-    check_choice,
+    check_flag,
     check_jobs,
     check_share,
     is_tensor,
@@ -79,14 +78,11 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    budget: tuple[Any, float] | None = None,
     confidence: float | None = None,
-    cost: Any = None,
-    max_cost: float | None = None,
+    reference: Any = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    reference: Any = None,
-    method: Method = "auto",
-    check: bool = True,
     n_jobs: int | None = None,
 ) -> Decision:
     """Choose the labels with the highest expected metric.
@@ -118,19 +114,23 @@ def decide(
     min_precision, min_recall : float, optional
         Lower limits for the expected precision (an empty prediction meets it) and for
         the expected recall given that there is a positive, in each segment.
-    cost : array-like, optional
-        The cost of each row that is predicted positive, such as its tokens; goes with
-        `max_cost`.
-    max_cost : float, optional
-        The largest total cost of the predicted positives, in each segment. The labels
-        are the best ones within it for segments of up to 12 rows, or where only a few
-        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
-        may have 2,000 rows, or 500 where the metric is not linear in the true
-        positives; for those metrics, such as "jaccard", the bound is wide.
+    budget : pair (cost, most), optional
+        The cost of each row that is predicted positive, such as its tokens, and the
+        largest total cost of the predicted positives, in each segment. The labels are
+        the best ones within it for segments of up to 12 rows, or where only a few rows
+        fit; for longer ones `gap` bounds what they miss. A segment over its budget may
+        have 2,000 rows, or 500 where the metric is not linear in the true positives;
+        for those metrics, such as "jaccard", the bound is wide.
     confidence : float, optional
         The limits hold for new rows with this probability, and not in expectation: the
         rows of `reference` prove a threshold, and the result has the promise as
         `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        as labels and scores on the scale of `p`, from which `p` is recalibrated as by
+        `calibrate(y, p)`; or a fitted map, as of `calibrate`, `adjust_prior`,
+        `Rule.reference` or a function of p. `threshold` then refers to calibrated p,
+        and `threshold_raw` to `p` as given.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" estimates the share by comparing the scores
@@ -139,17 +139,6 @@ def decide(
         warning and a note say if the scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
-    reference : pair (y, p) or Calibrator, optional
-        What is known of these scores: labelled rows that the model was not trained on,
-        as labels and scores on the scale of `p`, from which `p` is recalibrated as by
-        `calibrate(y, p)`; or a fitted map, as of `calibrate`, `adjust_prior`,
-        `Rule.reference` or a function of p. `threshold` then refers to calibrated p,
-        and `threshold_raw` to `p` as given.
-    method : {"auto", "windows", "reference"}, default="auto"
-        The near-linear algorithms; windowed sums with a rigorous error bound; or the
-        published quadratic and cubic algorithms, for study.
-    check : bool, default=True
-        Refuse a metric for which the best decision need not be a top-k set.
     n_jobs : int, optional
         Threads for groups: None is 1, -1 all cores. Results do not depend on it.
 
@@ -160,6 +149,7 @@ def decide(
     See Also
     --------
     argmetric.classes.decide : One of several classes for each row.
+    argmetric.published.decide : The same by the algorithms of the papers.
 
     Examples
     --------
@@ -177,17 +167,12 @@ def decide(
     >>> d.labels
     array([1, 0, 0, 0])
     """
-    if cost is not None and max_cost is None:
-        raise ValueError(
-            "cost needs max_cost, the budget of each segment; a matrix of the costs of "
-            "classes goes with argmetric.classes.decide"
-        )
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
-            prior=prior is not None,
+            budget=budget is not None,
+            confidence=confidence is not None,
             reference=reference is not None,
-            method=method != "auto",
-            check=check is not True,
+            prior=prior is not None,
             n_jobs=n_jobs is not None,
         )
         from argmetric.tensors import decide as decide_tensors
@@ -204,9 +189,53 @@ def decide(
             min_recall=min_recall,
             logits=logits,
         )
+    return decide_by(
+        p,
+        metric,
+        groups=groups,
+        average=average,
+        zero_division=zero_division,
+        min_positives=min_positives,
+        max_positives=max_positives,
+        min_precision=min_precision,
+        min_recall=min_recall,
+        budget=budget,
+        confidence=confidence,
+        reference=reference,
+        prior=prior,
+        logits=logits,
+        n_jobs=n_jobs,
+    )
+
+
+def decide_by(
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    method: Method = "auto",
+    check: bool = True,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    budget: Any = None,
+    confidence: float | None = None,
+    reference: Any = None,
+    prior: float | Literal["estimate"] | None = None,
+    logits: bool = False,
+    n_jobs: int | None = None,
+) -> Decision:
+    """The decision of `decide` on arrays, by one of three methods.
+
+    "auto" are the near-linear algorithms, "windows" windowed sums with a rigorous error
+    bound, "published" the quadratic and cubic ones of the papers. Without `check` the
+    best top-k set is taken also where a better set may be none.
+    """
     metric = get_metric(metric, zero_division=zero_division)
-    check_choice(method, "method", ("auto", "windows", "reference"))
-    logits, check = as_flags(logits=logits, check=check)
+    logits = check_flag(logits, "logits")
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
@@ -253,11 +282,10 @@ def decide(
         from argmetric._verbs.decide._one import decide_groups
 
         decision = decide_groups(question, n_threads)
-    if max_cost is not None:
+    if budget is not None:
         from argmetric._verbs.decide._budget import check_budget, within_budget
 
-        costs = check_budget(cost, max_cost, question)
-        decision = within_budget(decision, question, costs, max_cost)
+        decision = within_budget(decision, question, *check_budget(budget, question))
     # Without any chance of a positive "none" is right, whatever it is worth.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
     if found is not None:

@@ -164,7 +164,8 @@ def require_ranking(metric: Metric, sizes: Integers) -> None:
         if not principle:
             raise ValueError(
                 f"the best decision for {metric.name} need not be a top-k set: "
-                f"{principle.detail}. check=False takes the best top-k set anyway"
+                f"{principle.detail}. argmetric.published.decide takes the best top-k "
+                "set anyway"
             )
 
 
