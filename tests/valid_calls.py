@@ -153,8 +153,8 @@ CALLS: dict[str, Call] = {
     ),
     "argmetric.evaluate": of(
         am.evaluate,
-        y_true=Y,
-        y_pred=Y,
+        y=Y,
+        labels=Y,
         metric="f1",
         groups=list("aabbcc"),
         average="groups",

@@ -19,8 +19,6 @@ from command import Run
 GIVEN = {
     "p": "score",
     "y": "label",
-    "y_true": "label",
-    "y_pred": "decision_column",
     "labels": "decision_column",
     "groups": "group",
     "sample_weight": "weight",

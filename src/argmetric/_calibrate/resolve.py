@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from argmetric._ground.arguments import check_share, shown
+from argmetric._ground.label_words import Naming, as_keyword
 from argmetric._ground.labels import (
     binary_labels,
     distinct,
@@ -52,17 +53,20 @@ class FittedReference(NamedTuple):
 
 def resolve_calibrator(reference: Any, *, logits: bool = False) -> Calibrator | None:
     """The map that is meant, or None; arguments as for `resolve_reference`."""
-    return resolve_reference(reference, logits=logits).calibrator
+    named = _as_calibrator  # who asks for the map alone takes no pos_label
+    return resolve_reference(reference, logits=logits, naming=named).calibrator
 
 
-def resolve_reference(reference: Any, *, logits: bool = False) -> FittedReference:
+def resolve_reference(
+    reference: Any, *, logits: bool = False, naming: Naming = as_keyword
+) -> FittedReference:
     """The map that is meant, with the rows that it was fitted on, if they are known."""
     if reference is None:
         return FittedReference(None, None)
     if isinstance(reference, FittedReference):
         return reference
     if is_pair(reference):
-        return _fitted(*reference, logits)
+        return _fitted(*reference, logits, naming)
     found = as_calibrator(reference)
     if found.parts[0]._of_classes:
         raise ValueError(
@@ -94,7 +98,7 @@ def as_calibrator(reference: Any) -> Calibrator:
     return FunctionMap(function)
 
 
-def _fitted(y: Any, p: Any, logits: bool) -> FittedReference:
+def _fitted(y: Any, p: Any, logits: bool, naming: Naming) -> FittedReference:
     from argmetric._calibrate.calibrate import DEFAULT
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
@@ -106,7 +110,7 @@ def _fitted(y: Any, p: Any, logits: bool) -> FittedReference:
             "scores must have the same shape; for one of several classes per row call "
             "argmetric.classes.decide or argmetric.classes.forecast"
         )
-    labels = binary_labels(y, name=_Y, naming=_as_calibrator)
+    labels = binary_labels(y, name=_Y, naming=naming)
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
     return FittedReference(fit_map(rows, DEFAULT), rows)
@@ -117,7 +121,7 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
 
     The verb's other labels may have names where those of the reference are 0 and 1.
     """
-    if not is_pair(reference):
+    if not is_pair(reference) or pos_label is None:
         return reference
     y, p = reference
     array = label_array(y, _Y)

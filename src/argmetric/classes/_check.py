@@ -51,7 +51,7 @@ MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 def check(
     y: Any,
     p: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,

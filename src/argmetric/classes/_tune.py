@@ -80,16 +80,16 @@ def tune(
         another (column); the score is then the negative mean cost of a row, and gains
         are negative costs. Or costs of "fp", "fn", "tp" and "tn" of each class, or the
         pair (fp, fn), whose negative mean over the classes is the score.
-    max_per_class : int, sequence or dict, optional
-        Most of these rows that are given a class: one number, one per class or a dict
-        by class. In folds it means the same share of rows.
+    max_per_class : int, str, sequence or dict, optional
+        Most of these rows that are given a class, or a share of them such as "5%": one
+        value, one per class or a dict by class. In folds a count means the same share.
     min_recall : float, sequence or dict, optional
         Least recall of a class on these rows, given in the same ways.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     reference : pair (y, p) or Calibrator, optional
-        A fitted map, or other labelled rows to fit it on, as for `decide`: `p` goes
-        through the map first, here and in `MultiClassRule.apply`.
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `MultiClassRule.apply`.
     n_bootstrap : int, default=200
         0 leaves the interval of the score out.
     coverage : float, default=0.9
@@ -155,7 +155,7 @@ def tune(
         scores = mapped_scores(found_map, scores)
     wanted: list[Metric | ClassGain] = [*metrics]
     if gains:
-        found = get_class_metric("accuracy", cost=cost, n_classes=len(names))
+        found = get_class_metric(cost=cost, n_classes=len(names))
         assert isinstance(found, ClassGain)
         wanted = [found]
     elif zero_division is None:  # absent classes are left out, as by `decide`

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_calibrator, with_positives
 from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
@@ -16,7 +16,8 @@ from argmetric.metrics import MetricLike, get_metric
 # Of `decide`, all but what depends on rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
-    *("min_recall", "logits", "reference", "budget", "n_jobs"),
+    *("min_recall", "logits", "reference", "budget", "pos_label"),
+    "n_jobs",
 }
 
 
@@ -116,6 +117,7 @@ def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
         )
     settings = dict(settings)
     reference, logits = settings.get("reference"), settings.get("logits", False)
+    reference = with_positives(reference, settings.pop("pos_label", None))
     if reference is not None:
         settings["reference"] = resolve_calibrator(reference, logits=logits)
     return settings

@@ -48,7 +48,7 @@ def decide(
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,

@@ -174,9 +174,9 @@ def tuned(y: Any, pred: Any, **options: Any) -> Any:
 VERBS = {
     "evaluate": Verb(
         lambda y, pred, **o: am.evaluate(y, pred, **o),
-        "y_true",
+        "y",
         learns=False,
-        both_names="y_true and y_pred",
+        both_names="y and labels",
     ),
     "forecast known": Verb(
         lambda y, pred, **o: am.forecast(P, pred, known=y, **o).mean,

@@ -154,7 +154,8 @@ def _best_sets(
     """Labels, expected metric and gap of segments of one size."""
     size = p.shape[1]
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1).min(axis=0)
-    most = min(question.limits.most, int(np.count_nonzero(_fits(cheapest, budget))))
+    fitting = int(np.count_nonzero(_fits(cheapest, budget)))
+    most = min(question.limits.most_of(size), fitting)
     start, slope = _line(question.metric, question.sign, size, most, affine=affine)
     law = _count_law(p)
     base = law @ start.T

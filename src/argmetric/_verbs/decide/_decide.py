@@ -14,9 +14,11 @@ from argmetric._calibrate.resolve import (
     at_share,
     calibration_note,
     check_prior,
+    is_pair,
     recalibrated,
     remember_map,
     resolve_reference,
+    with_positives,
 )
 from argmetric._expected import Tables
 from argmetric._ground.arguments import (
@@ -24,7 +26,9 @@ from argmetric._ground.arguments import (
     check_jobs,
     check_share,
     is_tensor,
+    read_share,
     refuse_for_tensors,
+    shown,
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
@@ -33,6 +37,7 @@ from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
     check_limits,
+    refuse_more_than_all,
     require_no_zeros_chosen,
     require_ranking,
 )
@@ -75,7 +80,7 @@ def decide(
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     budget: tuple[Any, float] | None = None,
@@ -83,6 +88,7 @@ def decide(
     reference: Any = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Choose the labels with the highest expected metric.
@@ -102,15 +108,18 @@ def decide(
         A name, an instance, or a function of (tp, k, t, n): true positives, predicted
         positives, actual positives, size.
     groups : array-like, optional
-        Group of each row (order, query, document), of any kind and in any order.
+        Group of each row: an order, a query, a document, of any kind and in any order.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        With groups: the mean over groups, or all rows pooled. For a matrix: the mean
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
+        Value of 0/0, by default the metric's own: 0.0. With nan such outcomes are left
         out: the expectation is over the outcomes in which the metric is defined.
-    min_positives, max_positives : int, optional
-        Bounds on the number of predicted positives, in each segment.
+    min_positives : int, default=0
+        Fewest predicted positives, in each segment.
+    max_positives : int or str, optional
+        Most predicted positives, in each segment: a count, or a share of its rows such
+        as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision (an empty prediction meets it) and for
         the expected recall given that there is a positive, in each segment.
@@ -127,10 +136,10 @@ def decide(
         `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
     reference : pair (y, p) or Calibrator, optional
         What is known of these scores: labelled rows that the model was not trained on,
-        as labels and scores on the scale of `p`, from which `p` is recalibrated as by
-        `calibrate(y, p)`; or a fitted map, as of `calibrate`, `adjust_prior`,
-        `Rule.reference` or a function of p. `threshold` then refers to calibrated p,
-        and `threshold_raw` to `p` as given.
+        or a fitted map. `p` is recalibrated first. Rows are labels and scores on the
+        scale of `p`, as for `calibrate(y, p)`; a map is that of `calibrate`,
+        `adjust_prior` or `Rule.reference`, or a function of p. `threshold` then refers
+        to calibrated p, and `threshold_raw` to `p` as given.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
         the mean of p equals it. "estimate" estimates the share by comparing the scores
@@ -138,7 +147,10 @@ def decide(
         that each class still has the scores it had in the reference. Without `prior` a
         warning and a note say if the scores moved.
     logits : bool, default=False
-        Whether `p` holds log-odds instead of probabilities.
+        Whether `p` holds log-odds.
+    pos_label : object, optional
+        The label that counts as positive in the y of `reference`, where it is not 0/1,
+        booleans or -1/1. The labels that come back are 1 for it and 0 for the other.
     n_jobs : int, optional
         Threads for groups: None is 1, -1 all cores. Results do not depend on it.
 
@@ -163,7 +175,7 @@ def decide(
     Per group, where the right answer may be "none":
 
     >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
-    ...               average="groups", zero_division=1.0)
+    ...               zero_division=1.0)
     >>> d.labels
     array([1, 0, 0, 0])
     """
@@ -173,6 +185,7 @@ def decide(
             confidence=confidence is not None,
             reference=reference is not None,
             prior=prior is not None,
+            pos_label=pos_label is not None,
             n_jobs=n_jobs is not None,
         )
         from argmetric.tensors import decide as decide_tensors
@@ -204,6 +217,7 @@ def decide(
         reference=reference,
         prior=prior,
         logits=logits,
+        pos_label=pos_label,
         n_jobs=n_jobs,
     )
 
@@ -218,7 +232,7 @@ def decide_by(
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     budget: Any = None,
@@ -226,6 +240,7 @@ def decide_by(
     reference: Any = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """The decision of `decide` on arrays, by one of three methods.
@@ -239,10 +254,18 @@ def decide_by(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    if pos_label is not None and not is_pair(reference):
+        raise ValueError(
+            f"pos_label={shown(pos_label)} names the positive class of "
+            "reference=(y, p): pass these rows"
+        )
+    reference = with_positives(reference, pos_label)
     fitted = resolve_reference(reference, logits=logits)
     if prior is not None:
         prior = check_prior(prior, with_rows=fitted.rows is not None)
     n, sparse = layout.largest, layout.sparse
+    if limits.least and isinstance(limits.most, str):
+        refuse_more_than_all(limits, int(layout.sizes.min()))
     raw = None
     if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
@@ -306,7 +329,7 @@ def certified_limits(
     layout: Layout,
     metric: Metric,
     prior: Any,
-    most: int | None,
+    most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Any]:
     """The promise, and the number of rows that the certified threshold selects.
@@ -329,7 +352,9 @@ def certified_limits(
         raise ValueError("confidence needs a share of positives that is given")
     scores = layout.scores
     limits = {name: float(x) for name, x in floors.items() if x is not None}
-    if most is not None:
+    if isinstance(most, str):
+        limits["max_positives"] = float(read_share(most, "max_positives"))
+    elif most is not None:
         limits["max_positives"] = most / scores.size
     inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
     check_count,
     check_label,
@@ -261,10 +261,10 @@ def tune(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such cuts are left out.
     pos_label : object, optional
-        The positive class; not needed for 0/1, -1/1 and booleans.
+        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
     reference : pair (y, p) or Calibrator, optional
-        A fitted map, or other labelled rows to fit it on, as for `decide`: `p` goes
-        through the map first, here and in `Rule.apply`.
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one with fewest positives on the run around it whose
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
@@ -342,7 +342,7 @@ def tune(
     certain = check_certain(
         confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
     )
-    calibrator = resolve_calibrator(reference)
+    calibrator = resolve_reference(with_positives(reference, pos_label)).calibrator
     scores = check_p(p, logits=calibrator is None)
     if calibrator is not None:
         scores = mapped_scores(calibrator, scores)

@@ -10,7 +10,7 @@ import numpy as np
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._learning import as_count, warnings_in
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
@@ -67,7 +67,6 @@ def decide(o: Given) -> int:
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
     limits, decision = o.only(*LIMITS.split()), None
-    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     limits |= {"confidence": o.confidence} if o.confidence else {}
     if rows.way == "classes":  # the others are refused
         limits = {"min_recall": o.min_recall}

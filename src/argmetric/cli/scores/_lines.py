@@ -16,7 +16,6 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError, say
-from argmetric.cli._learning import as_count
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores import _layout as layout
@@ -312,7 +311,6 @@ def report(o: Given) -> int:
     form = require(target, o.format)
     rows = layout.read(o.but(format=o.input_format), source)
     limits = o.only(*LIMITS.split())
-    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         pages.require_scores(rows.scale, logits=rows.logits)
