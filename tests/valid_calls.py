@@ -151,6 +151,15 @@ CALLS: dict[str, Call] = {
         reference=CALIBRATOR,
         pos_label=1,
     ),
+    "argmetric.published.decide": of(
+        am.published.decide,
+        p=P,
+        metric="f1",
+        groups=list("aabbcc"),
+        average="groups",
+        zero_division=1.0,
+        logits=False,
+    ),
     "argmetric.evaluate": of(
         am.evaluate,
         y=Y,

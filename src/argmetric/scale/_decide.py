@@ -68,8 +68,8 @@ def decide(
     output : str or path
         The folder to write. One of an earlier run is replaced.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: each group is decided by itself, for the mean over
-        groups; or all rows as one vector.
+        With groups: their mean (default), or all rows pooled. Groups are a column, and
+        each is decided by itself.
     zero_division, min_positives, max_positives, min_precision, min_recall, logits
         See `argmetric.decide`.
     reference : pair (y, p) or Calibrator, optional
