@@ -339,6 +339,11 @@ def test_a_share_of_rows_is_a_count_of_each_segment(share):
     assert (counts <= np.minimum(np.array([10, 20, 30, 40]) * part + 1e-9, 4)).all()
 
 
+def test_a_report_knows_a_share():
+    page = am.report(am.decide(ROWS, max_positives="5%")).render("json")
+    assert am.report(am.decide(ROWS, max_positives=20)).title in page
+
+
 def test_a_share_below_the_fewest_positives_is_refused():
     with pytest.raises(
         ValueError, match=r"max_positives='20%' of 8 items is 1, below m"
