@@ -104,7 +104,7 @@ def test_a_saved_metric_scores_the_same(name):
 )
 def test_what_has_no_form_is_refused(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        get_class_metric(**{"metric": "f1", "n_classes": 3} | options)
+        get_class_metric(**{"n_classes": 3} | options)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -159,10 +159,6 @@ class Scored:
         return np.column_stack([1 - P, P])
 
 
-def as_calibrator(*label: Any) -> str:
-    return f"reference=calibrate(y, p, pos_label={label[0]!r})"
-
-
 def tuned(y: Any, pred: Any, **options: Any) -> Any:
     rule: Any = am.tune(y, P, n_bootstrap=10, **options)
     assert (
@@ -198,7 +194,6 @@ VERBS = {
         lambda y, pred: am.decide(P, reference=(y, P)).expected,
         "the y of reference=(y, p)",
         takes=False,
-        naming=as_calibrator,
     ),
     "Metric.score": Verb(
         lambda y, pred: am.FBeta(1).score(y, pred),
