@@ -164,7 +164,7 @@ def test_the_label_has_two_names_where_a_model_learns(run: Run, option: str) -> 
 def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
     write_csv(label=Y, order=ORDER)
     for command in ("decide", "report"):
-        for value in ("0.1", "2.9", "3.0", "-1", "-1%", "101%", "%", "1e1"):
+        for value in ("0.1", "2.9", "3.0", "-1", "5 pct", "101%", "%", "1e1"):
             ended = run(command, "scores.csv", "--max-positives", value)
             assert (ended.code, ended.out) == (2, "")
             assert f"(500) or a percentage (5%) is needed, not {value!r}" in ended.err

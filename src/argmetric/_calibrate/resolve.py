@@ -66,7 +66,8 @@ def resolve_reference(
     if isinstance(reference, FittedReference):
         return reference
     if is_pair(reference):
-        return _fitted(*reference, logits, naming)
+        y, p = reference
+        return _fitted(y, p, logits, naming)
     found = as_calibrator(reference)
     if found.parts[0]._of_classes:
         raise ValueError(

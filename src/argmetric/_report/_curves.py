@@ -165,7 +165,7 @@ class Family:
         most = self.asked.limits["max_positives"]
         if most is None:
             return self.size
-        return min(count_or_share(most, "max_positives", self.size), self.size)
+        return min(int(count_or_share(most, "max_positives", self.size)), self.size)
 
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
         """Numbers of positives that a page knows in any case."""

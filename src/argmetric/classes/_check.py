@@ -140,8 +140,9 @@ def check(
     after = decide_batch(ClassBatch(mended, names, coded), found, {})
     tuned = None
     if cost is None and len(names) <= MOST_CLASSES_TUNED:
+        goal: MetricLike = "f1" if metric is None else metric
         tuned = tuned_class_labels(
-            code, plain_p, metric, fold, average=average, zero_division=zero_division
+            code, plain_p, goal, fold, average=average, zero_division=zero_division
         )
     given: dict[RouteName, Integers | None] = {
         "recalibrate": after.codes,

@@ -380,6 +380,12 @@ def test_what_is_neither_count_nor_share_is_told(value, kind):
         am.decide(P, max_positives=value)
 
 
+def test_the_default_of_a_check_is_f1_in_all_its_routes():
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
+    plain, named = (am.classes.check(p.argmax(axis=1), p, *m) for m in ((), ("f1",)))
+    assert len(plain.routes) == len(named.routes) == 4
+
+
 def test_cost_and_a_metric_are_one_too_many():
     p, cost = np.random.default_rng(0).dirichlet([1, 1, 1], 30), 1.0 - np.eye(3)
     y = p.argmax(axis=1)
