@@ -205,7 +205,7 @@ def decide(*, quick: bool, half: str | None) -> None:
                 "f1",
                 classes=range(s.case.count),
                 zero_division=absent,
-                calibrator=s.calibrator,
+                reference=s.calibrator,
             )
             answers = {
                 "most probable": s.P.argmax(axis=1),
@@ -245,7 +245,7 @@ def forecast(*, quick: bool, half: str | None) -> None:
         for s in settings(quick, half, tune=False):
             names = range(s.case.count)
             how = {"classes": names, "zero_division": absent}
-            d = am.classes.decide(s.P, metric, calibrator=s.calibrator, **how)
+            d = am.classes.decide(s.P, metric, reference=s.calibrator, **how)
             law = d.forecast()
             actual = float(am.classes.evaluate(s.y, d.labels, metric, **how))
             lines.append((s, actual, law))

@@ -23,6 +23,7 @@ MODULES = (
     "classes",
     "integrations",
     "metrics",
+    "published",
     "scale",
     "search",
     "sequence",

@@ -178,7 +178,7 @@ METHODS: dict[str, Call] = {
     ),
     "Forecast.surprise": of(FORECAST.surprise, score=0.5),
     "Forecast.plot": of(drawn(FORECAST.plot), ax=None),
-    "evaluate, a forecast": of(am.evaluate, y_true=Y, y_pred=Y, forecast=FORECAST),
+    "evaluate, a forecast": of(am.evaluate, y=Y, labels=Y, forecast=FORECAST),
     "decide, a reference": Call(
         am.decide,
         {

@@ -110,7 +110,7 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
         shares = np.bincount(y, minlength=pool.P.shape[1]) / y.size
         inside = (shares >= one.shares_low) & (shares <= one.shares_high)
         plain = am.classes.forecast(
-            pool.P[own], z, "f1", calibrator=found.watch.calibrator
+            pool.P[own], z, "f1", reference=found.watch.calibrator
         )
         yield pool.about | {
             "kind": kind,

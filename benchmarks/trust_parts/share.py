@@ -37,7 +37,7 @@ def measure(case: Case) -> list[dict[str, Any]]:
     """For every factor: intervals that hold, the share, and the F1 of decisions."""
     if case.size not in SIZES or case.model not in MODELS:
         return []
-    reference = resolve_reference(None, (case.reference_y, case.reference_p))
+    reference = resolve_reference((case.reference_y, case.reference_p))
     rng = np.random.default_rng(case.split)
     rows = []
     for factor in FACTORS:

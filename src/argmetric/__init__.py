@@ -142,7 +142,8 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    *("classes", "integrations", "metrics", "scale", "search", "sequence", "stream"),
+    *("classes", "integrations", "metrics", "published", "scale", "search"),
+    *("sequence", "stream"),
     "tensors",
     "train",
 )

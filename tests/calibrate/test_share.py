@@ -48,7 +48,7 @@ def likelihood(seed=0, maps=3):
 
 def fitted(seed=0, m=1000, share=0.2):
     rng = np.random.default_rng(seed)
-    return rng, resolve_reference(None, draw(rng, m, share))
+    return rng, resolve_reference(draw(rng, m, share))
 
 
 # --------------------------------------------------------------- the likelihood
@@ -135,7 +135,7 @@ def test_cells_lose_next_to_nothing():
 def test_distinct_scores_have_cells_of_their_own():
     y = np.tile([0, 1, 0, 0, 1, 1], 20)
     p = np.tile([0.0, 1.0, 0.2, 0.4, 0.4, 1.0], 20)
-    rows = resolve_reference(None, (y, p)).rows
+    rows = resolve_reference((y, p)).rows
     cells = ScoreTable.of(rows, np.array([0.4, 0.4, 0.9, 1.0]))
     np.testing.assert_array_equal(cells.old, [20, 20, 40, 40])
     np.testing.assert_array_equal(cells.new, [0, 0, 3, 1])
@@ -166,7 +166,7 @@ def test_intervals_hold_what_they_should(share):
         actual = am.evaluate(y, d.labels)
         shares += f.share.low <= y.mean() <= f.share.high
         scores += f.interval[0] <= actual <= f.interval[1]
-        f = am.forecast(p, d.labels, calibrator=reference.calibrator)
+        f = am.forecast(p, d.labels, reference=reference.calibrator)
         blind += f.interval[0] <= actual <= f.interval[1]
     assert min(shares, scores) >= 12
     assert blind <= scores - 3  # of 30 seeds: 18 and 6, where 27 hold
@@ -298,7 +298,7 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     f = am.forecast(p, d.labels, reference=reference, prior="estimate", **how)
     map_, shift = d._asked["calibrator"].parts
     certain = map_.then(replace(shift, draws=None))
-    sure = am.forecast(p, d.labels, calibrator=certain, **how)
+    sure = am.forecast(p, d.labels, reference=certain, **how)
     assert f.interval_given_map == sure.interval_given_map
     # Each map has its own share, which takes back some of what the maps differ by: so
     # the law is not always wider than with one share for all, but than under one map
@@ -381,7 +381,7 @@ class TestBadInput:
             call([0.2, 0.3], prior=prior)
 
     def test_no_reference(self, call):
-        for given in ({}, {"calibrator": MatchedShare(0.1, prevalence=0.2)}):
+        for given in ({}, {"reference": MatchedShare(0.1, prevalence=0.2)}):
             with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
                 call([0.2, 0.3], prior="estimate", **given)
 
@@ -427,7 +427,7 @@ def test_the_shift_is_kept_in_a_file(tmp_path):
     labels = (p > 0.5).astype(int)
     reference = FittedReference(calibrator, rows)
     ours = am.forecast(p, labels, reference=reference, prior="estimate")
-    assert am.forecast(p, labels, calibrator=again).interval == ours.interval
+    assert am.forecast(p, labels, reference=again).interval == ours.interval
     text = repr(shift)
     assert f"share                {share.mean:.4g}, estimated on 400" in text
     assert "given" in repr(MatchedShare(0.5, prevalence=0.3))

@@ -258,7 +258,6 @@ def test_bad_input_is_told(p, options, words):
 @pytest.mark.parametrize(
     ("call", "verb"),
     [
-        (lambda y, p: am.decide(p, cost=np.ones((3, 3))), "decide"),
         (lambda y, p: am.decide(p, reference=(y, p)), "decide"),
         (lambda y, p: am.forecast(p, y), "forecast"),
         (lambda y, p: am.evaluate(y, y), "evaluate"),

@@ -297,11 +297,19 @@ def test_classes_that_do_not_fit(classes, message):
 
 def test_several_metrics_and_a_calibrator():
     y, p = sample(400)
-    both = tune(y, p, ["f1", "mcc"], calibrator=np.sqrt, **QUICK)
+
+    def roots(p):
+        return np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
+
+    both = tune(y, p, ["f1", "mcc"], reference=roots, **QUICK)
     assert list(both) == ["f1", "mcc"]
     rule = both["f1"]
-    predicted = np.argmax(np.sqrt(p) * rule.weights, axis=1)
+    predicted = np.argmax(roots(p) * rule.weights, axis=1)
     np.testing.assert_array_equal(rule.apply(p), predicted)
+    rows = tune(y, p, reference=sample(300), **QUICK)  # other rows that fit the map
+    again = tune(y, p, reference=am.classes.calibrate(*sample(300)), **QUICK)
+    assert rows.weights.tolist() == again.weights.tolist()
+    assert rows.calibrator == again.calibrator
 
 
 @pytest.mark.parametrize(

@@ -226,8 +226,8 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     assert am.Calibrator.load("map.json") == own
     told = " ".join(run(*asked).out.split())
     assert "reliable classes 3 of 3 cat yes; forecast" in told
-    mapped = "decide", write(), *ASK, "--calibrator", "map.json", "--json"
-    d = am.classes.decide(P, classes=NAMES, calibrator=own)
+    mapped = "decide", write(), *ASK, "--reference", "map.json", "--json"
+    d = am.classes.decide(P, classes=NAMES, reference=own)
     assert json.loads(run(*mapped).out)["decision"]["expected"] == d.expected
     hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
     assert hot["check"]["method"] == "temperature"

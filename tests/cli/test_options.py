@@ -19,8 +19,6 @@ from command import Run
 GIVEN = {
     "p": "score",
     "y": "label",
-    "y_true": "label",
-    "y_pred": "decision_column",
     "labels": "decision_column",
     "groups": "group",
     "sample_weight": "weight",
@@ -32,9 +30,7 @@ GIVEN = {
 UNGIVEN = {
     "decide": {
         "cost": "a matrix of costs is no option",
-        "max_cost": "the same",
-        "method": "the papers' algorithms are for Python",
-        "check": "checks of what was read already",
+        "budget": "a column of costs is for Python",
     },
     "forecast": {"cost": "a matrix of costs is no option"},
     "evaluate": {
@@ -42,7 +38,7 @@ UNGIVEN = {
         "forecast": "--score says the same by a note",
     },
     "tune": {
-        "calibrator": "a threshold on the scores is the same",
+        "reference": "a threshold on the scores is the same",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
         "unlabelled": "decide --reference --confidence takes its rows for it",

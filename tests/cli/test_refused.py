@@ -104,15 +104,15 @@ REFUSED = """
 2 decide s.csv --rule r.json --zero-division 0 -> --zero-division has no effect
 2 decide s.csv --rule r.json --max-positives 3 -> --max-positives has no effect
 2 decide s.csv --rule r.json --min-recall 0.5 -> --min-recall has no effect
-2 decide s.csv --rule r.json --calibrator m.json -> --calibrator has no effect
+2 decide s.csv --rule r.json --reference m.json -> a map as --reference has no effect
 2 decide s.csv --rule r.json --logits -> --logits: the rule was tuned on probabilities
 2 forecast s.csv --rule r.json --metric f1 -> --metric has no effect beside it
 2 forecast s.csv --rule r.json --threshold 0.5 -> --threshold and --rule exclude
 2 forecast s.csv --rule r.json --decision-column d -> --decision-column and --rule
 1 decide s.csv --rule wide.json -> wide.json is a rule for several labels; here there is
     one column of scores: pass --scores
-2 BOTH s.csv --calibrator m.json --reference s.csv -> --calibrator and --reference
-    exclude
+2 BOTH s.csv --reference m.json --reference-score p -> --reference-score needs labelled
+2 BOTH s.csv --reference m.json --prior estimate -> those of labelled rows
 2 BOTH s.csv --reference-score p -> --reference-score goes with --reference
 1 BOTH s.csv --reference s.csv --reference-label k -> no column 'k' in s.csv
 2 BOTH s.csv --reference s.csv --reference-label score -> --reference-score and

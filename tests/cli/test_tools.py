@@ -24,7 +24,7 @@ def run(run: Run) -> Run:
     """Run a command in a folder with probabilities, a reference and a rule."""
     for name, rows in (("p", ["p", *CHANCES]), ("z", ["cut", *Z]), ("s", "y10")):
         Path(f"{name}.csv").write_text("".join(f"{one}\n" for one in rows))
-    found: Any = am.tune(Y, P, "f1", calibrator=am.calibrate(Y, P))
+    found: Any = am.tune(Y, P, "f1", reference=am.calibrate(Y, P))
     found.save("rule.json")
     return run
 

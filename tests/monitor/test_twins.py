@@ -248,7 +248,7 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         rng = np.random.default_rng(seed)
         y = rng.random(1500) < np.repeat([0.2, 0.1], [500, 1000])
         p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
-        reference = resolve_reference(None, (y[:500], p[:500]), logits=False)
+        reference = resolve_reference((y[:500], p[:500]), logits=False)
         cells = Cells.of(reference.rows, None)
         chance = reference.calibrator.apply(cells.scores)
         old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
@@ -357,7 +357,7 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
         y = rng.random(6000) < share
         x = rng.normal(np.where(y, 0.0, -6.0), 2.0) + np.log(share / 0.03)
         s = x if logits else 1 / (1 + np.exp(-x))
-        found = resolve_reference(None, (y[:1000], s[:1000]), logits=logits)
+        found = resolve_reference((y[:1000], s[:1000]), logits=logits)
         cut = float(np.quantile(s[:1000], 1 - share))
         cells = Cells.of(found.rows, cut)
         inside = (s >= s[:1000].min()) & (s <= s[:1000].max())

@@ -107,7 +107,7 @@ def test_the_public_verbs_dispatch(name):
         am.forecast(p, array(name, [1, 1]))
     with pytest.raises(ValueError, match="labels must hold 0 and 1"):
         am.forecast(p, array(name, [1, 2, 0]))
-    with pytest.raises(ValueError, match="y_true is empty"):
+    with pytest.raises(ValueError, match="y is empty"):
         am.evaluate(array(name, np.zeros(0)), array(name, np.zeros(0)))
 
 

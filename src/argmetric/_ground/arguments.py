@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -72,6 +73,34 @@ def check_count(
     if not low <= number <= high:
         raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
     return number
+
+
+def count_or_share(value: Any, name: str, n: Any) -> Any:
+    """A number of rows: a count, or a share such as "5%" of n rows, rounded down.
+
+    With an array of sizes as n a share is a count for each of them.
+    """
+    if not isinstance(value, str):
+        try:
+            return check_count(value, name)
+        except (TypeError, ValueError) as error:
+            wanted = 'a whole number ≥ 0, or a share of the rows such as "5%"'
+            message = f"{name} must be {wanted}, not {shown(value)}"
+            raise type(error)(message) from None
+    share = read_share(value, name)
+    return n * share.numerator // share.denominator
+
+
+def read_share(text: str, name: str) -> Fraction:
+    """A share of the rows that is written "5%", exactly: 29% of 100 rows are 29."""
+    percent = re.fullmatch(r"\+?(\d+\.?\d*|\.\d+) ?%", text.strip(), re.ASCII)
+    share = Fraction(percent[1]) / 100 if percent else Fraction(-1)
+    if not 0 <= share <= 1:
+        raise ValueError(
+            f'{name} must be a whole number ≥ 0, or a share from "0%" to "100%" of the '
+            f"rows, not {shown(text)}"
+        )
+    return share
 
 
 def check_fraction(value: Any, name: str) -> float:

@@ -18,6 +18,11 @@ from argmetric._ground.arguments import (
     shown,
 )
 from argmetric._ground.groups import check_groups
+from argmetric._ground.labels import (
+    check_scale_of_rule,
+    check_threshold,
+    handed_in_metric,
+)
 from argmetric._ground.layout import Average, check_matrix_average
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import (
@@ -76,8 +81,9 @@ def monitor(
     p : array-like
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
-    labels : array-like, Rule or float
-        Predicted labels of the rows, the rule that predicts them, or a threshold.
+    labels : array-like, Rule, float or Decision
+        What was handed in: labels (0/1, booleans, -1/1, or any others with
+        `pos_label`), the rule that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
         The metric that is monitored; by default that of the rule, or "f1".
     reference : (y, p) or (y, p, by)
@@ -94,15 +100,14 @@ def monitor(
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of every row, such as a basket or a user. The metric is computed in every
+        Group of each row, such as a basket or a user. The metric is computed in every
         group of a period and averaged. Rows of one name in two periods are a group in
         each.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        As for `forecast`: "groups" or "pooled" for groups, where "pooled" scores all
-        rows together; "samples", "macro" or "micro" for a matrix, the mean over its
-        rows or columns, or all its cells together. One map and one shift serve all
-        groups and columns, and groups are independent of each other given the scores.
-        The alarm on movement and the verdict look at all scores together.
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together. One map and one shift
+        serve all groups and columns, and groups are independent of each other given the
+        scores. The alarm on movement and the verdict look at all scores together.
     features : (X_reference, X), optional
         Numbers that describe the rows of the reference and of `p`. The map is then
         fitted again for each period, with the reference weighted as its rows. Made for
@@ -122,10 +127,10 @@ def monitor(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The one of `labels`, `known` and the y of the reference that counts as
-        positive.
+        The label that counts as positive, in `labels`, `known` and the y of
+        `reference`.
     logits : bool, default=False
-        Whether the scores are log-odds, those of the reference included.
+        Whether `p` holds log-odds, and the reference too.
 
     Returns
     -------
@@ -149,9 +154,7 @@ def monitor(
         raise ValueError("features go with one column of scores, not with a matrix")
     rule = _as_rule(labels, how, logits=logits)
     notes: list[str] = []
-    if metric is None:
-        metric = rule.metric if isinstance(rule, Rule) else "f1"
-    found = get_metric(metric, zero_division=zero_division)
+    found = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
     if isinstance(rule, Rule) and rule.metric.name != found.name:
         notes.append(f"the rule was tuned for {rule.metric.name}")
     names = None
@@ -160,7 +163,7 @@ def monitor(
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
     reference = with_positives(reference, pos_label)
-    fitted = resolve_reference(None, reference, logits=logits)
+    fitted = resolve_reference(reference, logits=logits)
     if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")
     if min(fitted.rows.counts) < FEW_POSITIVES:
@@ -258,12 +261,7 @@ def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
 def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float | None:
     """The rule or the threshold that is meant; None for labels."""
     if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
-        value = check_number(labels, "labels")
-        if not logits and not 0.0 <= value <= 1.0:
-            raise ValueError(
-                f"labels is the threshold {value:g}: probabilities need one from 0 to 1"
-            )
-        return value
+        return check_threshold(labels, logits=logits)
     if not isinstance(labels, Rule):
         return None
     if labels.average not in (None, average):
@@ -272,12 +270,7 @@ def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float 
             f"the rule was tuned for a mean over {labels.average}, and periods are "
             f"scored {scored}"
         )
-    if labels.probabilities == logits:
-        was, now = ("probabilities", "log-odds") if logits else ("scores", "p")
-        raise ValueError(
-            f"the rule was tuned on {was} and cannot label {now} of another scale: "
-            f"pass logits={not logits} with the scores that it was tuned on"
-        )
+    check_scale_of_rule(labels, logits=logits)
     return labels
 
 

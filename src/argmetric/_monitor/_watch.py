@@ -18,7 +18,7 @@ from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.means import law_of_mean
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._ground.groups import Segments
-from argmetric._ground.labels import read_together
+from argmetric._ground.labels import read_handed_in
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
@@ -85,8 +85,8 @@ class Watch:
         if self.rule is None:
             if labels is None:
                 raise ValueError("labels are needed: these periods have no rule")
-            shape = scores.shape
-            (read,) = read_together(pos_label, shape=shape, labels=labels)
+            how: Any = {"shape": scores.shape, "logits": self.cells.logits}
+            (read,) = read_handed_in(labels, scores, pos_label, **how)
             return np.asarray(read.ravel() == 1.0)
         if labels is not None:
             raise ValueError("labels are predicted by the rule: pass p alone")

@@ -51,7 +51,7 @@ MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 def check(
     y: Any,
     p: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,
@@ -140,8 +140,9 @@ def check(
     after = decide_batch(ClassBatch(mended, names, coded), found, {})
     tuned = None
     if cost is None and len(names) <= MOST_CLASSES_TUNED:
+        goal: MetricLike = "f1" if metric is None else metric
         tuned = tuned_class_labels(
-            code, plain_p, metric, fold, average=average, zero_division=zero_division
+            code, plain_p, goal, fold, average=average, zero_division=zero_division
         )
     given: dict[RouteName, Integers | None] = {
         "recalibrate": after.codes,
@@ -158,7 +159,7 @@ def check(
     again = _quality(mended, code, n_bins)
     better = again.log_loss <= as_is.log_loss
     whole = _fit(code, scores, method, logits, classes=names)
-    batch = read_batch(p, classes=names, groups=coded, logits=logits, calibrator=whole)
+    batch = read_batch(p, classes=names, groups=coded, logits=logits, reference=whole)
     return ClassCalibrationCheck(
         route=best_route(judged, routes, 1.0, mended=better, cuts=True),
         routes=tuple(routes_of(judged, routes, 1.0)),

@@ -50,7 +50,12 @@ def with_limits(
     min_recall: Any = None,
 ) -> Rows:
     """The rows with limits for every group and class."""
-    most = of_each_class(max_per_class, classes, "max_per_class", np.inf)
+    most = np.array(
+        [
+            of_each_class(max_per_class, classes, "max_per_class", np.inf, n)
+            for n in np.unique(rows.sizes).astype(int).tolist()
+        ]
+    )[np.unique(rows.sizes, return_inverse=True)[1]]
     most = np.where(most < rows.p.shape[0], most, np.inf)  # no limit at all
     recall = of_each_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
@@ -60,7 +65,7 @@ def with_limits(
     if recall.any():
         mu = sums_of(rows, most_probable(rows.p)).mu
         floor = np.where(recall > 0.0, recall * mu * (1.0 - 1e-12), -np.inf)
-    limited = replace(rows, most=np.broadcast_to(most, shape).copy(), floor=floor)
+    limited = replace(rows, most=most, floor=floor)
     short = limited.sizes - limited.most.sum(axis=1)
     if short.max(initial=0.0) > 0.0:
         g = int(np.argmax(short))
@@ -218,7 +223,7 @@ def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> N
 
 def decide(
     p: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,
@@ -229,7 +234,6 @@ def decide(
     min_recall: Any = None,
     prior: Any = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     certificate: bool = False,
 ) -> ClassDecision:
@@ -257,9 +261,9 @@ def decide(
     cost : array-like, optional
         In place of a metric: a matrix with the cost of a true class (row) that is
         predicted as another (column). The score is then the negative mean cost.
-    max_per_class : int, sequence or dict, optional
-        The largest number of rows of a class, in each group: one value, one for each
-        class, or a dict by class.
+    max_per_class : int, str, sequence or dict, optional
+        The largest number of rows of a class, in each group, or a share of the rows
+        such as "5%": one value, one for each class, or a dict by class.
     min_recall : float, sequence or dict, optional
         The least expected recall of a class, in each group.
     prior : sequence, dict or "estimate", optional
@@ -267,12 +271,11 @@ def decide(
         with the probabilities of `reference`.
     logits : bool, default=False
         Whether `p` holds scores before the softmax.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, or a function
-        from such a matrix to another.
-    reference : pair (y, p), optional
-        Labelled rows that the model was not trained on: the class of each row, and the
-        probabilities. `p` is recalibrated as by `calibrate(y, p)`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first. Rows are the class of each and its
+        probabilities, as for `calibrate(y, p)`; a map is that of `calibrate` or
+        `adjust_prior`, or a function from such a matrix to another.
     certificate : bool, default=False
         Compute `upper_bound`, which no labels can exceed.
 
@@ -301,7 +304,6 @@ def decide(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
     certificate = check_flag(certificate, "certificate")

@@ -18,6 +18,8 @@ from argmetric._ground.display import (
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
     distinct,
+    handed_in,
+    handed_in_metric,
     label_array,
     one_per_row,
     plain_label,
@@ -149,9 +151,9 @@ class ActualClassScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
-    metric: MetricLike = "f1",
+    y: Any,
+    labels: Any,
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,
@@ -164,10 +166,13 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_pred : array-like
-        The class of each row.
-    metric : str, Metric or callable, default="f1"
-        What to compute, as for `decide`.
+    y : array-like
+        The true class of each row.
+    labels : array-like or ClassDecision
+        What was handed in. There are no scores here: of a rule pass
+        ``rule.predict(p)``.
+    metric : str, Metric or callable, optional
+        What to compute, as for `decide`; by default the metric of a decision, or "f1".
     classes : sequence, optional
         The classes; by default all labels that occur.
     groups, average, zero_division, cost
@@ -187,16 +192,18 @@ def evaluate(
     >>> am.classes.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"], "accuracy")
     0.75
     """
-    truth = one_per_row(label_array(y_true, "y_true"), "y_true")
-    said = one_per_row(label_array(y_pred, "y_pred"), "y_pred")
-    check_length(said, "y_pred", truth.size, "y_true")
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
+    truth = one_per_row(label_array(y, "y"), "y")
+    said = one_per_row(label_array(handed_in(labels)[0], "labels"), "labels")
+    check_length(said, "labels", truth.size, "y")
     if truth.size == 0:
-        raise ValueError("y_true has no rows: there is nothing to score")
+        raise ValueError("y has no rows: there is nothing to score")
     if classes is None:
-        for one, name in ((truth, "y_true"), (said, "y_pred")):
+        for one, name in ((truth, "y"), (said, "labels")):
             refuse_missing(one, name)
         found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
-        names = sorted_classes(found, "y_true and y_pred")
+        names = sorted_classes(found, "y and labels")
     else:
         names = tuple(map(plain_label, given_classes(classes)))
     of_metric = get_class_metric(
@@ -206,8 +213,8 @@ def evaluate(
         cost=cost,
         n_classes=len(names),
     )
-    true = codes_of(truth, names, truth.size, "y_true")
-    predicted = codes_of(said, names, truth.size, "y_pred")
+    true = codes_of(truth, names, truth.size, "y")
+    predicted = codes_of(said, names, truth.size, "labels")
     count = len(names)
     cell = true * count + predicted
     total = np.bincount(cell, minlength=count * count).reshape(count, count)

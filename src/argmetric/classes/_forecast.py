@@ -24,6 +24,7 @@ from argmetric._ground.display import (
     class_metric_fields,
     metric_title,
 )
+from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.pictures import draw_law, drawing
 from argmetric._ground.types import Floats, Integers
 from argmetric.classes._climb import Rows
@@ -141,7 +142,7 @@ class ClassForecast(Result, ScoreLaw):
 def forecast(
     p: Any,
     labels: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
     classes: Any = None,
@@ -152,7 +153,6 @@ def forecast(
     zero_division: float | None = None,
     cost: Any = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
@@ -164,17 +164,19 @@ def forecast(
     ----------
     p : array-like or frame
         Class probabilities, one column per class; rows sum to 1.
-    labels : array-like
-        The class of each row, however it was chosen.
-    metric : str, Metric or callable, default="f1"
-        The metric that scores the labels, as for `decide`.
+    labels : array-like, MultiClassRule or ClassDecision
+        What was handed in: the class of each row, however it was chosen, a rule, or a
+        decision.
+    metric : str, Metric or callable, optional
+        The metric that scores the labels, as for `decide`; by default that of a rule
+        or a decision, or "f1".
     coverage : float, default=0.9
         Probability that the interval contains the score.
     classes, groups, average, zero_division, cost
         As for `decide`.
     known : array-like, optional
         True classes that have arrived already; nan or None for the others.
-    prior, logits, calibrator, reference
+    prior, logits, reference
         As for `decide`.
 
     Returns
@@ -189,6 +191,8 @@ def forecast(
     >>> round(f.mean, 3)
     0.433
     """
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
     batch, found = read_call(
         p,
         metric,
@@ -199,9 +203,9 @@ def forecast(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
+    labels, _ = handed_in(labels, p, logits=logits)
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 

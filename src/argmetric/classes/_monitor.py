@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.saving import Saved, check_version, restored
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import warn_user
@@ -76,9 +77,9 @@ def monitor(
     ----------
     p : array-like of shape (n, classes)
         Probabilities of the classes, as the model gave them.
-    labels : array-like or MultiClassRule, optional
-        Labels of the rows, or the rule that labels them; by default the most probable
-        class.
+    labels : array-like, MultiClassRule or ClassDecision, optional
+        What was handed in: labels of the rows, the rule that labels them, or a
+        decision; by default the most probable class.
     metric : str, Metric, ClassMetric or callable, optional
         As for `forecast` of classes; by default that of the rule, or "f1".
     reference : (y, p)
@@ -128,10 +129,10 @@ def monitor(
     rule = labels if isinstance(labels, MultiClassRule) else None
     if rule is not None and rule.classes != names:
         raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
-    if metric is None and cost is None:
-        metric = "f1" if rule is None else rule.metric  # type: ignore[assignment]
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
     found = get_class_metric(
-        "f1" if metric is None else metric,
+        metric,
         average=average,
         zero_division=zero_division,
         cost=cost,
@@ -141,7 +142,7 @@ def monitor(
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
     old = _probabilities(old, logits, "the p of reference=(y, p)")
-    calibrator, code = resolve_map(None, (y, old), names)
+    calibrator, code = resolve_map((y, old), names)
     assert code is not None
     assert calibrator is not None
     notes = []
@@ -243,7 +244,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             )
         codes = watch.predicts(scores)
         if watch.passed:
-            codes = codes_of(labels, watch.classes, n, "labels")
+            codes = codes_of(handed_in(labels)[0], watch.classes, n, "labels")
         truth = np.full(n, -1)
         if known is not None:
             truth = codes_of(known, watch.classes, n, "known", partial=True)

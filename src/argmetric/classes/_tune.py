@@ -18,10 +18,12 @@ from argmetric._verbs.tune import (
     check_p,
     check_row_weight,
     check_settings,
+    mapped_scores,
     one_metric,
     refuse_same_names,
 )
 from argmetric.classes._input import class_codes
+from argmetric.classes._prepare import resolve_map
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
@@ -48,7 +50,7 @@ def tune(
     max_per_class: Any = None,
     min_recall: Any = None,
     sample_weight: Any = None,
-    calibrator: Any = None,
+    reference: Any = None,
     n_bootstrap: int = 200,
     coverage: float = 0.9,
     cv: int | None = 5,
@@ -78,15 +80,16 @@ def tune(
         another (column); the score is then the negative mean cost of a row, and gains
         are negative costs. Or costs of "fp", "fn", "tp" and "tn" of each class, or the
         pair (fp, fn), whose negative mean over the classes is the score.
-    max_per_class : int, sequence or dict, optional
-        Most of these rows that are given a class: one number, one per class or a dict
-        by class. In folds it means the same share of rows.
+    max_per_class : int, str, sequence or dict, optional
+        Most of these rows that are given a class, or a share of them such as "5%": one
+        value, one per class or a dict by class. In folds a count means the same share.
     min_recall : float, sequence or dict, optional
         Least recall of a class on these rows, given in the same ways.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first, here and in `MultiClassRule.apply`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `MultiClassRule.apply`.
     n_bootstrap : int, default=200
         0 leaves the interval of the score out.
     coverage : float, default=0.9
@@ -134,8 +137,9 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
-    scores = check_p(p, calibrator)
-    warn_of_scale(scores, logits=False, given=p)
+    scores = check_p(p)
+    if reference is None:
+        warn_of_scale(scores, logits=False, given=p)
     if scores.ndim != 2:
         raise ValueError(
             "p must be a matrix with one column per class; argmetric.tune takes the "
@@ -145,10 +149,13 @@ def tune(
     for one in metrics:
         require_defined(one, scores.shape[0])
     true, names = class_codes(y, p, scores, classes, several=True)
+    found_map, _ = resolve_map(reference, names)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
+    if found_map is not None:
+        scores = mapped_scores(found_map, scores)
     wanted: list[Metric | ClassGain] = [*metrics]
     if gains:
-        found = get_class_metric("accuracy", cost=cost, n_classes=len(names))
+        found = get_class_metric(cost=cost, n_classes=len(names))
         assert isinstance(found, ClassGain)
         wanted = [found]
     elif zero_division is None:  # absent classes are left out, as by `decide`
@@ -158,7 +165,7 @@ def tune(
     rules = {}
     for goal in wanted:
         rule = tune_classes(scores, true, names, weight, goal, settings, **how)
-        rules[goal.name] = replace(rule, calibrator=calibrator)
+        rules[goal.name] = replace(rule, calibrator=found_map)
     return rules if several else next(iter(rules.values()))
 
 

@@ -100,7 +100,7 @@ def spans(o: Given) -> int:
             [sentence.tokens for sentence in sentences],
             metric,
             documents=documents if o.level == "document" else None,
-            recalibration=fit,
+            reference=fit,
             **o.only("scheme", "level", "per_type"),
         )
         real = None

@@ -65,7 +65,6 @@ def decide_classes(
     classes: Any = None,
     average: Any = None,
     zero_division: float | None = None,
-    calibrator: Any = None,
     reference: Any = None,
     rule: MultiClassRule | None = None,
     random_state: int = 0,
@@ -87,8 +86,8 @@ def decide_classes(
         The folder to write. One of an earlier run is replaced.
     classes : array-like, optional
         The class of each of the columns `scores`; by default their names.
-    calibrator, reference : optional
-        See `argmetric.classes.decide`; the reference is in memory.
+    reference : pair (y, p) or Calibrator, optional
+        See `argmetric.classes.decide`; labelled rows are in memory.
     rule : MultiClassRule, optional
         The rule to apply, such as `ClassDecision.rule` or that of
         `argmetric.classes.tune`; by default it is found on the sample.
@@ -130,9 +129,9 @@ def decide_classes(
                 f"{listed(names)}: name the columns in the order of the rule, and "
                 "classes="
             )
-        if calibrator is not None or reference is not None:
-            raise ValueError("rule has its own calibrator: leave out the other one")
-    found, _ = resolve_map(calibrator, reference, names)
+        if reference is not None:
+            raise ValueError("rule has a map of its own: leave out reference")
+    found, _ = resolve_map(reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, scores="classes", added=added)
@@ -146,7 +145,7 @@ def decide_classes(
             rng = np.random.default_rng(random_state)
             rows = np.sort(rng.choice(run.n, sampled, replace=False, shuffle=False))
             (p,) = run.picked("sample", rows, _values)
-            kept: dict[str, Any] = {"classes": names, "calibrator": found}
+            kept: dict[str, Any] = {"classes": names, "reference": found}
             rule = decide(p, metric, **words, **kept).rule
         if rule is None:
             raise ValueError(

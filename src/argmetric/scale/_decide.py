@@ -48,11 +48,10 @@ def decide(
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     resume: bool = False,
 ) -> ScaledDecision:
@@ -69,11 +68,11 @@ def decide(
     output : str or path
         The folder to write. One of an earlier run is replaced.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: each group is decided by itself, for the mean over
-        groups; or all rows as one vector.
+        With groups: their mean (default), or all rows pooled. Groups are a column, and
+        each is decided by itself.
     zero_division, min_positives, max_positives, min_precision, min_recall, logits
         See `argmetric.decide`.
-    calibrator, reference : optional
+    reference : pair (y, p) or Calibrator, optional
         See `argmetric.decide`.
     resume : bool, default=False
         Continue a run that was interrupted.
@@ -91,7 +90,7 @@ def decide(
         "max_positives": max_positives,
         "min_precision": min_precision,
         "min_recall": min_recall,
-        "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
+        "reference": resolve_calibrator(reference, logits=logits),
     }
     added = files.decision_column or "decision"
     wanted = WantedColumns(
@@ -118,7 +117,7 @@ def decide(
             run, metric, options, limits, *plan["division"]
         )
         positives = append_decisions(run, decided, added)
-        calibrated = options["calibrator"] is not None
+        calibrated = options["reference"] is not None
         return _answer(run, metric, results, positives, words, calibrated)
 
     return written(files, output, wanted, resume, prepare, work)
@@ -173,7 +172,7 @@ def _decided(
     most: int,
 ) -> tuple[list[Found], Mapping[int, Labelling], str]:
     """What was found in buckets or large vectors, where labels are, and the plan."""
-    reading = Reading(run.columns, options["calibrator"])
+    reading = Reading(run.columns, options["reference"])
     grouped = run.columns.group is not None
     if not grouped and not _fits(run.n, most):
         (pieces,) = run.partition(1)

@@ -59,7 +59,7 @@ def evaluate(
     metric : str, Metric or callable, default="f1"
         What to compute.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: the mean over groups, or all rows as one.
+        With groups: their mean (default), or all rows pooled.
     zero_division, pos_label
         See `argmetric.evaluate`.
 
@@ -162,7 +162,7 @@ def forecast(
     coverage : float, default=0.9
         Probability that the interval contains the score.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: the mean over groups, or all rows as one.
+        With groups: their mean (default), or all rows pooled.
     zero_division, pos_label
         See `argmetric.forecast`.
 

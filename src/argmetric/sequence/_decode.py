@@ -380,9 +380,9 @@ def decode(
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:
-            from argmetric._verbs.decide import decide
+            from argmetric._verbs.decide import decide_by
 
-            best = decide(model.p, counts, check=False)
+            best = decide_by(model.p, counts, check=False)
             value = best.expected
             return decision(best.labels, value, value, best.curve, "most probable k")
         if is_affine(counts, chain.n):

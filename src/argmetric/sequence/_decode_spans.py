@@ -146,7 +146,7 @@ def decode_spans(
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
     per_type: bool = False,
-    recalibration: Recalibration | None = None,
+    reference: Recalibration | None = None,
     method: Method = "auto",
     min_probability: float = 1e-6,
 ) -> SpanDecision:
@@ -180,12 +180,12 @@ def decode_spans(
         The mean of the F-measures of types (macro) instead of one of all spans (micro).
         Exact, and `proven`, where the best spans of the types do not overlap; elsewhere
         a local search, never below the best pooled spans, with `upper` as the bound.
-    recalibration : Recalibration, optional
-        Corrects probabilities first; see `recalibrate`.
+    reference : Recalibration, optional
+        Corrects probabilities first: what `recalibrate` fitted on labelled sentences.
     method : {"auto", "exact", "counts"}, default="auto"
         "exact" maximises E[F]; "counts" maximises F of expected counts, which differs
         by O(1/n) and is quick for any size. "auto" is exact for short documents without
-        `per_type` and `recalibration`, unless that would take long.
+        `per_type` and `reference`, unless that would take long.
     min_probability : float, default=1e-6
         Less probable spans are not candidates. In a sentence of thousands of tokens
         very long ones may not be either: see `SpanDecision.n_cut`.
@@ -217,9 +217,9 @@ def decode_spans(
     check_choice(level, "level", ("corpus", "document"))
     check_choice(method, "method", ("auto", "exact", "counts"))
     per_type = check_flag(per_type, "per_type")
-    if not isinstance(recalibration, Recalibration | None):
+    if not isinstance(reference, Recalibration | None):
         raise TypeError(
-            f"recalibration must be what recalibrate gives, not {shown(recalibration)}"
+            f"reference must be what recalibrate gives, not {shown(reference)}"
         )
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
@@ -269,7 +269,7 @@ def decode_spans(
             min_probability=min_probability,
         )
         tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
-    found = _decide(model, tokens, chosen_metric, cuts, per_type, recalibration, method)
+    found = _decide(model, tokens, chosen_metric, cuts, per_type, reference, method)
     if single:
         return replace(found, spans=found.spans[0], labels=found.labels[0])
     back = np.argsort(order)
@@ -293,7 +293,7 @@ def _decide(
     plain = recalibration is None and not per_type
     if method == "exact" and not plain:
         raise ValueError(
-            "method='exact' needs the law of the model: without recalibration, and "
+            "method='exact' needs the law of the model: without reference, and "
             "with all types counted together"
         )
     square = metric.coefficients[1][3]  # β²

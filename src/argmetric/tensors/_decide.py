@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import as_flags, check_count, check_fraction
+from argmetric._ground.arguments import (
+    as_flags,
+    check_count,
+    check_fraction,
+    count_or_share,
+)
 from argmetric._ground.display import metric_title
 from argmetric.metrics import (
     FBeta,
@@ -103,7 +108,7 @@ def decide(
     average: str | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
@@ -124,12 +129,15 @@ def decide(
         accuracy, Fowlkes-Mallows, MCC, kappa, or another with a closed form.
     groups : tensor or array-like, optional
         Group of each row of a vector.
-    average : {"samples", "macro", "micro", "groups", "pooled"}, optional
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         As for `argmetric.decide`.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
-    min_positives, max_positives : int, optional
-        Bounds on the number of predicted positives, in each segment.
+    min_positives : int, default=0
+        Fewest predicted positives, in each segment.
+    max_positives : int or str, optional
+        Most predicted positives, in each segment: a count, or a share of its rows such
+        as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision and recall, in each segment.
     logits : bool, default=False
@@ -223,18 +231,19 @@ class TensorLimits:
     """What the number of predicted positives of a segment has to obey."""
 
     least: int
-    most: int | None
+    most: int | str | None
     min_precision: float
     min_recall: float
 
     @classmethod
     def of(
-        cls, least: int, most: int | None, precision: Any, recall: Any
+        cls, least: int, most: int | str | None, precision: Any, recall: Any
     ) -> TensorLimits:
         least = check_count(least, "min_positives")
         if most is not None:
-            most = check_count(most, "max_positives")
-            if most < least:
+            count = count_or_share(most, "max_positives", 0)  # refuses what is none
+            most = most if isinstance(most, str) else count
+            if isinstance(most, int) and most < least:
                 raise ValueError(f"max_positives={most} is below min_positives={least}")
         return cls(
             least,
@@ -258,7 +267,9 @@ class TensorLimits:
         """Smallest and largest allowed k of every row, as columns."""
         xp, p = rows.xp, rows.p
         low = xp.zeros_like(p[:, :1]) + float(self.least)
-        most = math.inf if self.most is None else float(self.most)
+        most = rows.distinct
+        if self.most is not None:
+            most = count_or_share(self.most, "max_positives", rows.distinct)
         high = xp.zeros_like(low) + rows.of_n(np.minimum(rows.distinct, most))
         if math.isnan(metric.zero_division):
             # Predicting a certain negative only to leave 0/0 is no decision.

@@ -50,7 +50,7 @@ class TensorForecast:
     interval : tuple of two tensors, or None
         Lower and upper end for each of them; None if one has more than 64 cells.
     coverage : float
-        Probability that an interval contains the score.
+        Probability that the interval contains the score.
     group_ids : tensor or None
         The groups in the order of the other results.
     metric : Metric
@@ -112,11 +112,12 @@ def forecast(
     metric : str or Metric, default="f1"
         The metric that scores the labels.
     coverage : float, default=0.9
-        Probability that an interval contains the score.
+        Probability that the interval contains the score.
     groups, average
         As for `decide`; groups alone mean the mean over groups.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0; with nan the forecast is for outcomes in which it is defined.
+        Value of 0/0, by default the metric's own; with nan the forecast is for the
+        outcomes in which it is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
     dtype : {"float64", "float32"}, default="float64"
@@ -133,8 +134,6 @@ def forecast(
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     chosen = read_labels(labels, "labels", p, "p")
-    if groups is not None and average is None:
-        average = "groups"
     segments = SegmentedTensor(p, average, groups, "p")
     longest = int(segments.distinct[-1])
     require_defined(metric, longest)
@@ -282,18 +281,18 @@ def second_moment(rows: Rows, chosen: Tensor, k: Tensor, form: RatioForm) -> Ten
 
 
 def count(
-    y_true: Tensor, y_pred: Tensor, groups: Any, average: str | None
+    y: Tensor, labels: Tensor, groups: Any, average: str | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Hits, predicted and actual positives, and the size, of every segment.
 
     The labels stay on their device; four numbers for each segment leave it.
     """
-    if math.prod(y_true.shape) == 0:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
-    true = read_labels(y_true, "y_true", y_true, "y_true")
-    pred = read_labels(y_pred, "y_pred", y_true, "y_true")
+    if math.prod(y.shape) == 0:
+        raise ValueError("y is empty: there is nothing to evaluate")
+    true = read_labels(y, "y", y, "y")
+    pred = read_labels(labels, "labels", y, "y")
     xp = namespace(true)
-    segments = SegmentedTensor(true, average, groups, "y_true")
+    segments = SegmentedTensor(true, average, groups, "y")
 
     def counted(flags: Tensor) -> Floats:
         found = [

@@ -84,12 +84,12 @@ def decide_masks(
     mode: str = "multilabel",
     zero_division: float = 1.0,
     logits: bool = False,
-    calibrator: MaskCalibrator | None = None,
+    reference: MaskCalibrator | None = None,
 ) -> MaskDecision:
     """Choose the mask of every image and class with the highest expected score.
 
     Pixels are assumed to be independent with the given probabilities, unless a
-    calibrator knows better. Each class of each image gets its own best mask, an empty
+    reference knows better. Each class of each image gets its own best mask, an empty
     one where that scores more. Calls may be captured in a CUDA graph; a class that
     would need a sort has `expected` nan there.
 
@@ -108,7 +108,7 @@ def decide_masks(
     logits : bool, default=False
         Whether these are logits: of a softmax over classes with "multiclass", else of
         one sigmoid each.
-    calibrator : MaskCalibrator, optional
+    reference : MaskCalibrator, optional
         What `calibrate_masks` fitted for this network. The masks are then best for
         calibrated probabilities, and for pixels that depend on each other.
 
@@ -120,10 +120,10 @@ def decide_masks(
     (logits,) = as_flags(logits=logits)
     shape = tuple(probabilities.shape)
     later: list[Callable[[], Tensor | None]] = []
-    p = read_masks(probabilities, mode, logits, calibrator, later)
+    p = read_masks(probabilities, mode, logits, reference, later)
     images, classes, n = p.shape
     rows = p.reshape(-1, n)
-    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    sd = None if reference is None else reference.row_sd(images, p)
     if sd is None:
         best, value, cut, labels = decide_pixels(rows, found)
     else:
@@ -156,7 +156,7 @@ def forecast_masks(
     *,
     zero_division: float = 1.0,
     logits: bool = False,
-    calibrator: MaskCalibrator | None = None,
+    reference: MaskCalibrator | None = None,
 ) -> Tensor:
     """Expected Dice or IoU of given masks, for each image and class.
 
@@ -170,8 +170,8 @@ def forecast_masks(
         Score of an empty mask where the class is absent.
     logits : bool, default=False
         Whether `probabilities` holds logits, of one sigmoid each, or of a softmax where
-        the calibrator has ``mode="multiclass"``.
-    calibrator : MaskCalibrator, optional
+        the reference has ``mode="multiclass"``.
+    reference : MaskCalibrator, optional
         What `calibrate_masks` fitted for this network.
 
     Returns
@@ -179,8 +179,8 @@ def forecast_masks(
     tensor of shape (images, classes)
     """
     found, form = mask_metric(metric, zero_division)
-    mode = "multilabel" if calibrator is None else calibrator.mode
-    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], calibrator)
+    mode = "multilabel" if reference is None else reference.mode
+    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], reference)
     if tuple(masks.shape) != tuple(probabilities.shape):
         raise ValueError(
             f"masks has shape {tuple(masks.shape)} but probabilities has shape "
@@ -188,7 +188,7 @@ def forecast_masks(
         )
     images, classes, n = p.shape
     chosen = (masks > 0).reshape(-1, n)
-    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    sd = None if reference is None else reference.row_sd(images, p)
     value = expected_of(p.reshape(-1, n), chosen, found, form, sd)
     return value.reshape(images, classes)
 

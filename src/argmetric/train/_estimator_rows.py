@@ -222,7 +222,7 @@ class BatchDecisions:
                 "a calibration"
             )
         scores, logits = self._scores(X)
-        return scores, {"calibrator": self.calibrator_, "logits": logits}
+        return scores, {"reference": self.calibrator_, "logits": logits}
 
     def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Scores of several classes, and the map that calibrates them."""
@@ -237,7 +237,7 @@ class BatchDecisions:
         return scores, {
             "classes": self.classes_.tolist(),
             "zero_division": self.zero_division,
-            "calibrator": self._batch_map,
+            "reference": self._batch_map,
             "logits": logits,
         }
 

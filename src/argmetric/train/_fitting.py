@@ -265,7 +265,7 @@ def _decided_rule(
         metric,
         groups=rows["groups"],
         average=rows.get("average"),
-        calibrator=calibrator,
+        reference=calibrator,
         logits=held_out.margins,
     )
     mapped = held_out.scores

@@ -40,8 +40,8 @@ def test_a_number_of_any_kind_is_taken(three):
     ],
 )
 def test_what_is_no_number_is_refused_by_name(value):
-    with pytest.raises(TypeError, match=r"^max_positives must be .* number.*, not "):
-        am.decide(P, max_positives=value)
+    with pytest.raises(TypeError, match=r"^min_positives must be .* number.*, not "):
+        am.decide(P, min_positives=value)
     with pytest.raises(TypeError, match=r"^beta must be a number, not "):
         am.FBeta(value)
 
@@ -94,8 +94,8 @@ def test_flags_and_words():
         with pytest.raises(TypeError, match="logits must be True or False, not"):
             am.decide(P, logits=wrong)
     for wrong in ("c", None, 1, np.array(["auto"]), ["auto"], {"auto": 1}):
-        with pytest.raises(ValueError, match="method must be one of 'auto', 'windows'"):
-            am.decide(P, method=wrong)
+        with pytest.raises(ValueError, match="choice must be one of 'best', 'one_se'"):
+            am.tune([0, 1, 1, 0, 0], P, choice=wrong)
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, iter])

@@ -122,7 +122,7 @@ def test_rows_that_the_model_learns_from_too_count_half():
     assert frozen.calibrator_.counts[1].sum() == 300.0
 
     raw, chosen = fitted.estimator_.predict_proba(X)[:, 1], fitted.predict(X)
-    whole = am.forecast(raw, chosen, calibrator=am.calibrate(Y, scores)).interval
+    whole = am.forecast(raw, chosen, reference=am.calibrate(Y, scores)).interval
     low, high = fitted.forecast(X).interval
     assert low < whole[0]
     assert high > whole[1]

@@ -317,7 +317,7 @@ def test_the_score_of_a_batch_is_forecast():
     fitted = model(pos_label="ham").fit(X, WORDS)
     p = fitted.estimator_.predict_proba(X)[:, 0]
     predicted = fitted.predict(X)
-    by_hand = am.forecast(p, predicted == "ham", calibrator=fitted.calibrator_)
+    by_hand = am.forecast(p, predicted == "ham", reference=fitted.calibrator_)
     mean = by_hand.mean
     assert fitted.forecast(X).mean == mean
     assert fitted.forecast(X).interval == by_hand.interval

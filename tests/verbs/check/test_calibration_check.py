@@ -96,7 +96,7 @@ def test_verdicts():
         assert abs(wrong.expected_recalibrated - wrong.score_recalibrated) < 0.01
         assert wrong.route == "recalibrate"
         assert wrong.advice[0].endswith(
-            "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)"
+            "pass reference=(y, p) to decide, or reference=calibrate(y, p)"
         )
         best = wrong.score_recalibrated
         assert best == pytest.approx(fit.score_as_is, abs=0.003)
@@ -151,7 +151,7 @@ def made_up(route="recalibrate", **changes):
 @pytest.mark.parametrize(
     ("route", "how"),
     [
-        ("recalibrate", "calibrator=calibrate(y, p)"),
+        ("recalibrate", "reference=calibrate(y, p)"),
         ("tune", "take the cut of tune(y, p)"),
         ("half", "cut at 0.5"),
     ],

@@ -27,7 +27,7 @@ def test_it_is_worth_what_enumeration_says(name, metric):
     rng = np.random.default_rng(4)
     for size in (1, 2, 5, 8):
         p = rng.random(size).round(1)
-        half = am.decide(p, metric, calibrator=MAPS[name]).cut_half
+        half = am.decide(p, metric, reference=MAPS[name]).cut_half
         wanted = enumerated_mean(metric, mapped(MAPS[name], p), (p >= 0.5).astype(int))
         assert (half.threshold, half.n_positives) == (0.5, (p >= 0.5).sum())
         assert half.expected == pytest.approx(float(wanted), abs=1e-12)
@@ -39,7 +39,7 @@ def test_it_is_that_of_a_forecast_for_the_same_labels(name, size):
     p = np.random.default_rng(size).beta(0.6, 1.2, size)
     groups = np.arange(size) % 9
     for how in ({}, {"groups": groups, "average": "groups"})[: 1 + (size < 1000)]:
-        half = am.decide(p, calibrator=MAPS[name], **how).cut_half
+        half = am.decide(p, reference=MAPS[name], **how).cut_half
         law = am.forecast(mapped(MAPS[name], p), p >= 0.5, **how)
         assert half.n_positives == (p >= 0.5).sum()
         assert half.expected == pytest.approx(law.mean, rel=1e-11)
@@ -48,8 +48,8 @@ def test_it_is_that_of_a_forecast_for_the_same_labels(name, size):
 def test_log_odds_are_cut_at_0_and_a_prior_moves_no_cut():
     p = np.random.default_rng(2).beta(0.6, 1.2, 300)
     x = np.log(p / (1 - p))
-    given = am.decide(p, calibrator=MAPS["moves"]).cut_half
-    half = am.decide(x, logits=True, calibrator=MAPS["moves"]).cut_half
+    given = am.decide(p, reference=MAPS["moves"]).cut_half
+    half = am.decide(x, logits=True, reference=MAPS["moves"]).cut_half
     assert (half.threshold, half.n_positives) == (0.0, given.n_positives)
     assert half.expected == pytest.approx(given.expected, rel=1e-11)
     moved = am.decide(p, prior=0.1)

@@ -113,7 +113,7 @@ def test_damaged_references_are_refused(part, changes, message):
 
 def test_rules_without_labelled_rows_of_their_scores_keep_none():
     assert am.tune(None, P, "f1").reference is None
-    assert am.tune(Y, P, calibrator=am.calibrate(Y, P)).reference is None
+    assert am.tune(Y, P, reference=am.calibrate(Y, P)).reference is None
     assert am.Rule("f1", 0.5).reference is None
     with pytest.warns(UserWarning, match="all scores equal"):
         assert am.tune(Y, np.full(Y.size, 0.4)).reference is None

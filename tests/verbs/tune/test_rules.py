@@ -133,10 +133,10 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
         ({"cost": (1, 2, 3)}, "pair"),
         ({"cost": sparse.dok_array(np.eye(2))}, "cost has keys among fp, fn, tp, tn"),
         ({"cost": {1: 2, "a": 3, "fp": 1}}, r"keys among .*, not \[1, 'a'\]"),
-        ({"calibrator": 3}, "calibrator must be made by calibrate"),
-        ({"p": [-0.1, 0.2], "calibrator": lambda p: p}, "outside of"),
-        ({"calibrator": lambda p: p * 9}, "calibrated p is"),
-        ({"calibrator": lambda p: p[:1]}, "gives shape"),
+        ({"reference": 3}, "or a fitted Calibrator"),
+        ({"p": [-0.1, 0.2], "reference": lambda p: p}, "outside of"),
+        ({"reference": lambda p: p * 9}, "calibrator gives is"),
+        ({"reference": lambda p: p[:1]}, "of shape"),
         ({"y": None, "min_recall": 0.5}, "min_recall need labels"),
         ({"y": None, "groups": [0, 1]}, "groups needs labels"),
         ({"y": None, "pos_label": 1}, "pos_label needs labels"),
@@ -254,7 +254,7 @@ def test_logits_that_meet_a_rule_for_probabilities_are_noticed():
 def test_a_calibrator_is_applied_first_and_saved(tmp_path):
     y, p = many(600)
     calibrator = am.calibrate(y, p, "platt")
-    rule = tune(y, p, calibrator=calibrator)
+    rule = tune(y, p, reference=calibrator)
     plain = tune(y, p)
     assert rule.score == plain.score  # a monotone map moves the threshold alone
     assert rule.threshold != plain.threshold
@@ -267,16 +267,16 @@ def test_a_calibrator_is_applied_first_and_saved(tmp_path):
     assert loaded == rule
     np.testing.assert_array_equal(loaded.apply(p), rule.apply(p))
     assert "calibrated p >= " in repr(rule)
-    free = tune(None, p, calibrator=calibrator)
+    free = tune(None, p, reference=calibrator)
     assert free.calibrator == calibrator
     expected = tune(None, calibrator.apply(p))
     assert free.threshold == expected.threshold
 
 
 def test_a_function_as_calibrator_works_but_cannot_be_saved(tmp_path):
-    rule = tune(Y, P, calibrator=np.sqrt)
+    rule = tune(Y, P, reference=np.sqrt)
     assert rule.apply(P).tolist() == tune(Y, P).apply(P).tolist()
-    assert rule == tune(Y, P, calibrator=np.sqrt)
-    with pytest.raises(TypeError, match="no file can hold"):
+    assert rule == tune(Y, P, reference=np.sqrt)
+    with pytest.raises(TypeError, match="cannot be saved"):
         rule.save(tmp_path / "rule.json")
     assert list(tmp_path.iterdir()) == []

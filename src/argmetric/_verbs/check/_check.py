@@ -173,7 +173,7 @@ def calibration_check(
     )
     before = problem.decided()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decided(calibrator=lambda p: ready)
+    after = problem.decided(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
@@ -209,7 +209,7 @@ def calibration_check(
     if weight is None:
         # Labels by maps of other folds, judged through the map of all rows
         found = fit_map(reference, chosen, strict=False)
-        how = {"calibrator": found, **problem.options()}
+        how = {"reference": found, **problem.options()}
         law = forecast(problem.checked(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),

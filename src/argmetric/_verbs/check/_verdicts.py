@@ -28,7 +28,7 @@ LOSSES = (  # attributes that only JSON has
 )
 QUALITIES = {"ece": "ECE", "brier": "Brier score", "log_loss": "log-loss"}
 HOW = {
-    "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
+    "recalibrate": "pass reference=(y, p) to decide, or reference=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
     "half": "cut at 0.5",
     "weights": "take the weights of classes.tune(y, p)",

@@ -9,6 +9,7 @@ from argmetric._ground.lazy import lazy_names
 if TYPE_CHECKING:
     from argmetric._verbs.decide._decide import NeverDefinedError as NeverDefinedError
     from argmetric._verbs.decide._decide import decide as decide
+    from argmetric._verbs.decide._decide import decide_by as decide_by
     from argmetric._verbs.decide._decide import (
         refuse_never_defined as refuse_never_defined,
     )
@@ -31,7 +32,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_decide": ("NeverDefinedError", "decide", "refuse_never_defined"),
+        "_decide": (
+            "NeverDefinedError",
+            "decide",
+            "decide_by",
+            "refuse_never_defined",
+        ),
         "_evaluate": ("ActualScore", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
         "_result": ("Cut", "Decision", "ExpectedMetricDisplay"),

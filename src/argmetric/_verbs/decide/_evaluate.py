@@ -19,9 +19,13 @@ from argmetric._ground.display import (
     metric_title,
     only_shown,
 )
+from argmetric._ground.label_words import LabelError
 from argmetric._ground.labels import (
+    binary_labels,
     classes_of,
     distinct,
+    handed_in,
+    handed_in_metric,
     read_together,
     refuse_sparse_pos_label,
 )
@@ -135,9 +139,9 @@ class ActualScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
-    metric: MetricLike = "f1",
+    y: Any,
+    labels: Any,
+    metric: MetricLike | None = None,
     *,
     groups: Any = None,
     average: Average | None = None,
@@ -149,17 +153,22 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_pred : array-like
-        Labels, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
+    y : array-like
+        The truth, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
         `pos_label`. Tensors are counted on their device.
-    metric : str, Metric or callable, default="f1"
-        What to compute.
+    labels : array-like or Decision
+        What was handed in. There are no scores here: of a rule pass
+        ``rule.predict(p)``, of a threshold ``p >= threshold``.
+    metric : str, Metric or callable, optional
+        What to compute; by default the metric of a decision, or "f1".
     groups : array-like, optional
         Group of each row.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        How segments are combined. Groups alone mean "groups".
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0; with nan such segments are left out of the mean.
+        Value of 0/0, by default the metric's own; with nan such segments are left out
+        of the mean.
     pos_label : object, optional
         The label that counts as positive.
     forecast : Forecast, optional
@@ -188,20 +197,24 @@ def evaluate(
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
     """
-    metric = get_metric(metric, zero_division=zero_division)
+    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
     by: Any = average  # checked with the layout
-    if type(y_true) is not np.ndarray and is_tensor(y_true):
+    labels, flags = handed_in(labels)
+    if type(y) is not np.ndarray and is_tensor(y):
         refuse_for_tensors(pos_label=pos_label is not None)
         from argmetric.tensors import count
 
-        counts = count(y_true, y_pred, groups, by)
-    elif is_sparse(y_true) and is_sparse(y_pred):
-        refuse_sparse_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
-        counts = _count_sparse(y_true, y_pred, groups, by)
+        counts = count(y, labels, groups, by)
+    elif is_sparse(y) and is_sparse(labels):
+        refuse_sparse_pos_label(pos_label, y=y, labels=labels)
+        counts = _count_sparse(y, labels, groups, by)
+    elif flags and pos_label is not None:  # the truth has names, and a decision none
+        true = binary_labels(y, pos_label)
+        counts = _count(true.positive, labels, None, groups, by)
     else:
-        counts = _count(y_true, y_pred, pos_label, groups, by)
+        counts = _count(y, labels, pos_label, groups, by)
     hit, predicted, actual, sizes = counts
     require_defined(metric, int(sizes.max()))
     values = np.atleast_1d(metric.value(hit, predicted, actual, sizes))
@@ -240,15 +253,21 @@ def warn_of_surprise(forecast: Any, score: float) -> None:
 
 
 def _count(
-    y_true: Any, y_pred: Any, pos_label: Any, groups: Any, average: Average | None
+    y: Any, labels: Any, pos_label: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Hits, predicted and actual positives, and the size, of every segment."""
-    read = read_together(pos_label, y_true=y_true, y_pred=y_pred)
+    try:
+        read = read_together(pos_label, y=y, labels=labels)
+    except LabelError as error:
+        if error.kind != "many" or "classes.evaluate" in error.way_out:
+            raise
+        way = "call argmetric.classes.evaluate for a score of all classes"
+        raise LabelError("many", error.problem, f"{error.way_out}, or {way}") from None
     true, pred = (numbers == 1.0 for numbers in read)
     if true.size == 0:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
+        raise ValueError("y is empty: there is nothing to evaluate")
     cells = Probabilities(true.astype(np.float64))
-    layout = lay_out(cells, groups=groups, average=average, name="y_true")
+    layout = lay_out(cells, groups=groups, average=average, name="y")
     order = layout.segment_rows(0, layout.indptr.size - 1)
     hit, predicted, actual = (
         np.add.reduceat(layout.select(a)[order].astype(np.float64), layout.indptr[:-1])
@@ -258,19 +277,17 @@ def _count(
 
 
 def _count_sparse(
-    y_true: Any, y_pred: Any, groups: Any, average: Average | None
+    y: Any, labels: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Counts of two sparse matrices, from their entries alone."""
-    check_structure(y_true, "y_true")
-    check_structure(y_pred, "y_pred")
-    if 0 in y_true.shape:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
-    layout = lay_out(y_true, groups=groups, average=average, name="y_true")
-    true, pred = _entries(y_true, "y_true"), _entries(y_pred, "y_pred")
+    check_structure(y, "y")
+    check_structure(labels, "labels")
+    if 0 in y.shape:
+        raise ValueError("y is empty: there is nothing to evaluate")
+    layout = lay_out(y, groups=groups, average=average, name="y")
+    true, pred = _entries(y, "y"), _entries(labels, "labels")
     if true.shape != pred.shape:
-        raise ValueError(
-            f"y_pred has shape {pred.shape} but y_true has shape {true.shape}"
-        )
+        raise ValueError(f"labels has shape {pred.shape} but y has shape {true.shape}")
     axis = {"samples": 1, "macro": 0}.get(layout.average or "")
     hit, predicted, actual = (
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()

@@ -62,7 +62,7 @@ class Decision(Result):
     threshold : float or None
         `p >= threshold` gives these labels; infinite for the empty prediction; None
         where a tie is split, or where each segment has a cut of its own. With a
-        calibrator or a reference it is a cut on calibrated p.
+        reference it is a cut on calibrated p.
     threshold_raw : float or None
         The same cut on the scores that were given: `p >= threshold_raw` gives these
         labels. Without a map it is `threshold`; a tie that only the map made has one.
@@ -71,7 +71,7 @@ class Decision(Result):
     expected : float
         What was maximised: the expected metric of these labels under the probabilities
         that they were decided with; the mean over segments where there are some. With
-        a calibrator or a reference the map counts as certain. What to expect of the
+        a reference the map counts as certain. What to expect of the
         score is `forecast().mean`, which is taken over all maps that the reference
         allows, and has an interval.
     error : float
@@ -281,10 +281,10 @@ class Decision(Result):
     ) -> Any:
         """Forecast the score of these labels as they were decided.
 
-        Probabilities, groups, metric and the calibrator or reference are those of the
-        decision. Without a map, `forecast(p, labels)` says the same, and its mean is
-        `expected`. With a reference the mean is taken over all maps that it allows,
-        and is mostly lower than `expected`, which was maximised under one of them.
+        Probabilities, groups, metric and reference are those of the decision. Without a
+        map, `forecast(p, labels)` says the same, and its mean is `expected`. With a
+        reference the mean is taken over all maps that it allows, and is mostly lower
+        than `expected`, which was maximised under one of them.
 
         Parameters
         ----------
@@ -323,8 +323,8 @@ def forecast_of(
     """The forecast for labels of the rows that were decided, through the same map."""
     from argmetric._forecast.forecast import forecast
 
-    names = ("groups", "average", "logits", "calibrator")
-    given = {name: asked[name] for name in names}
+    given = {name: asked[name] for name in ("groups", "average", "logits")}
+    given["reference"] = asked["calibrator"]
     return forecast(asked["p"], labels, metric, **given, **options)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import check_fraction, check_number
+from argmetric._ground.arguments import check_fraction, check_number, read_share
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
 from argmetric._ground.types import Booleans, Floats, Integers
@@ -322,7 +322,9 @@ def check_tune_limits(
     for name, value in given.items():
         check_fraction(value, name)
     most: int | float | None = None
-    if max_positives is not None:
+    if isinstance(max_positives, str):
+        most = float(read_share(max_positives, "max_positives"))
+    elif max_positives is not None:
         most = check_number(max_positives, "max_positives")
         if isinstance(max_positives, Integral):  # 1 is a row, 1.0 all of them
             most = int(max_positives)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
     check_count,
     check_label,
@@ -32,12 +33,14 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._verbs.tune._certified import check_certain
-from argmetric._verbs.tune._files import calibrated
 from argmetric._verbs.tune._matrix import MultiLabelRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import RuleLimits, check_tune_limits
 from argmetric._verbs.tune._uncertainty import Choice
 from argmetric.metrics import Metric, MetricLike, Utility, get_metric, require_defined
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.calibrator import Calibrator
 
 LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
 Cost = Mapping[str, float] | tuple[float, float]
@@ -80,9 +83,9 @@ def refuse_same_names(metrics: list[Metric]) -> None:
         )
 
 
-def check_p(p: Any, calibrator: Any) -> Floats:
-    """Finite scores in one or two dimensions, calibrated where that is asked for."""
-    scores = read_scores(p, "p", logits=calibrator is None, hint=LOGITS)
+def check_p(p: Any, *, logits: bool = True) -> Floats:
+    """Finite scores in one or two dimensions; probabilities where they go to a map."""
+    scores = read_scores(p, "p", logits=logits, hint=LOGITS)
     if scores.ndim not in (1, 2):
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
@@ -94,15 +97,17 @@ def check_p(p: Any, calibrator: Any) -> Floats:
             f"p is {scores.ravel()[index]:g} at {where}: scores must be finite, clip "
             "them first"
         )
-    if calibrator is not None:
-        shape = scores.shape
-        scores = to_floats(calibrated(calibrator, scores), "calibrated p")
-        if scores.shape != shape:
-            raise ValueError(
-                f"the calibrator gives shape {scores.shape} for p of shape {shape}"
-            )
-        scores = check_scores(scores, "calibrated p", logits=False)
     return scores
+
+
+def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
+    """Scores after the map, checked."""
+    mapped = to_floats(calibrator.apply(scores), "calibrated p")
+    if mapped.shape != scores.shape:
+        raise ValueError(
+            f"the calibrator gives shape {mapped.shape} for p of shape {scores.shape}"
+        )
+    return check_scores(mapped, "calibrated p", logits=False)
 
 
 def column_of_labels(y: Any, n: int) -> AnyArray:
@@ -199,7 +204,7 @@ def tune(
     cost: Cost | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
-    calibrator: Any = None,
+    reference: Any = None,
     choice: Choice = "best",
     average: RuleAverage | None = None,
     n_bootstrap: int = 200,
@@ -256,9 +261,10 @@ def tune(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such cuts are left out.
     pos_label : object, optional
-        The positive class; not needed for 0/1, -1/1 and booleans.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first, here and in `Rule.apply`.
+        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one with fewest positives on the run around it whose
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
@@ -336,7 +342,10 @@ def tune(
     certain = check_certain(
         confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
     )
-    scores = check_p(p, calibrator)
+    calibrator = resolve_reference(with_positives(reference, pos_label)).calibrator
+    scores = check_p(p, logits=calibrator is None)
+    if calibrator is not None:
+        scores = mapped_scores(calibrator, scores)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:

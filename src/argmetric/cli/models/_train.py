@@ -11,7 +11,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._learning import as_count, average_of, metric_named, warnings_in
+from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.models import _saved as models
 from argmetric.cli.models._saved import (
@@ -236,8 +236,7 @@ def predict(o: Given) -> int:
         place = saved.model.classes_.tolist().index(saved.classes[1])
         p = saved.model.predict_proba(X)[:, place]
         if o.joint:
-            most = as_count(o.max_positives, table.n_rows, average)
-            limits: dict[str, Any] = {"max_positives": most, "n_jobs": o.jobs}
+            limits: dict[str, Any] = {**o.only("max_positives"), "n_jobs": o.jobs}
             decision = saved.model.decide(X, **rows.how, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:

@@ -246,8 +246,8 @@ def calibrate(o: Given) -> int:
 
     Without --map, the command prints how much score is lost by deciding with the
     probabilities as they are, and writes the map to --output. Use labels that the model
-    was not trained on. `argmetric decide --calibrator` and `argmetric forecast
-    --calibrator` apply the map.
+    was not trained on. `argmetric decide --reference` and `argmetric forecast
+    --reference` apply the map.
 
     With --map, the rows are written with a column of calibrated probabilities added.
 

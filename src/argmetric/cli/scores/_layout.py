@@ -7,6 +7,7 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
-MAPS = "calibrator reference reference_score reference_label prior"
+MAPS = "reference reference_score reference_label prior"
 _STAR = "*"
 _DECISIONS = "decision_*"  # as `argmetric decide` names them
 _SHOWN_NAMES = 5  # columns, where none matches a pattern
@@ -113,10 +114,10 @@ class Rows:
     def call(self, verb: str, *columns: Any, **options: Any) -> Any:
         """Call a verb of the package, which takes what it knows of these rows."""
         module = am.classes if self.way == "classes" else am
-        function, name = getattr(module, verb), "calibrator"
-        if self.reference is not None:
-            name = "reference"
-        how = {**self.how, "logits": self.logits, name: getattr(self, name)}
+        function, known_of = getattr(module, verb), self.reference
+        if known_of is None:
+            known_of = self.calibrator
+        how = {**self.how, "logits": self.logits, "reference": known_of}
         known = signature(function).parameters
         return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
@@ -160,9 +161,10 @@ class Rows:
 
     def recalibrate(self, o: Given) -> None:
         """Take the map that the options ask for, if any."""
-        if o.calibrator is not None:
-            self.calibrator = load.load_saved(o.calibrator, "map")
         if o.reference is None:
+            return
+        if load.is_saved(o.reference):
+            self.calibrator = load.load_saved(o.reference, "map")
             return
         table, y, p = read_reference(o, self.score, self.columns)
         self.labelled = self.reference = y, p
@@ -472,7 +474,7 @@ def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
 
     logits = bool(o.logits)
     try:
-        return resolve_reference(None, (y, Probabilities(p, logits)), logits=logits)
+        return resolve_reference((y, Probabilities(p, logits)), logits=logits)
     except ValueError as error:
         raise files.DataError(f"{table.source}: {error}") from error
 
@@ -482,7 +484,16 @@ def read_reference(
 ) -> tuple[files.Table, Any, Floats]:
     """Read labels and scores of --reference, in columns of the rows where it can be."""
     given = o.only("encoding", "max_line", "decimal").items()
-    table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    neither = f"--reference {o.reference} is neither labelled rows nor a map of "
+    neither += "argmetric calibrate"
+    try:
+        table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    except files.DataError as error:
+        if not os.path.isfile(o.reference):
+            raise
+        raise files.DataError(f"{neither}: {error}") from None
+    if not table.names:
+        raise files.DataError(f"{neither}: it has no columns")
     way = way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--reference needs its labels: pass --labels 'y_*'")

@@ -192,6 +192,11 @@ def _reference(o: Given) -> tuple[Any, ...] | None:
     """Labels and scores of --reference, and segments where it has the column."""
     if o.reference is None:
         return None
+    if io.is_saved(o.reference):
+        raise UsageError(
+            f"--reference {o.reference} is a saved map or rule: monitor compares with "
+            "labelled rows, and needs these"
+        )
     table, y, p = read_reference(o, o.score or "")
     if y.min() == y.max():
         raise files.DataError(
