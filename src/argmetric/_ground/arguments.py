@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,6 +23,7 @@ LARGEST_COUNT = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
+_PERCENT = re.compile(r"(\d{1,16}\.?\d{0,16}|\.\d{1,16})\s*%", re.ASCII)
 
 
 def shown(value: Any) -> str:
@@ -72,6 +74,37 @@ def check_count(
     if not low <= number <= high:
         raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
     return number
+
+
+def count_or_share(value: Any, name: str, n: int) -> int:
+    """A count of rows; a share such as "5%" is so many of n rows, rounded down."""
+    found = _count_or_fraction(value, name)
+    return math.floor(found * n) if isinstance(found, Fraction) else found
+
+
+def count_or_part(value: Any, name: str) -> int | float:
+    """A count of rows as an int; a share such as "5%" as a float, here 0.05."""
+    found = _count_or_fraction(value, name)
+    return float(found) if isinstance(found, Fraction) else found
+
+
+def _count_or_fraction(value: Any, name: str) -> int | Fraction:
+    plain = _plain(value)
+    if not isinstance(plain, str):
+        if isinstance(plain, float) and 0.0 < plain < 1.0:
+            raise ValueError(
+                f"{name} is a count of rows, and {plain:g} is none: a share of them is "
+                f"a text, {100.0 * plain:g}%"
+            )
+        return check_count(value, name)
+    found = _PERCENT.fullmatch(plain.strip())
+    share = None if found is None else Fraction(found[1]) / 100
+    if share is None or share > 1:
+        raise ValueError(
+            f"{name} must be a count of rows, or a share of them from '0%' to '100%', "
+            f"not {shown(value)}"
+        )
+    return share
 
 
 def check_fraction(value: Any, name: str) -> float:

@@ -51,7 +51,7 @@ MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 def check(
     y: Any,
     p: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,
@@ -122,6 +122,7 @@ def check(
         raise ValueError("p is empty: there is nothing to check")
     code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
     coded = None if groups is None else code_groups(groups, code.size)
+    goal = "f1" if metric is None and cost is None else metric
     found = get_class_metric(
         metric,
         average=average,
@@ -141,7 +142,7 @@ def check(
     tuned = None
     if cost is None and len(names) <= MOST_CLASSES_TUNED:
         tuned = tuned_class_labels(
-            code, plain_p, metric, fold, average=average, zero_division=zero_division
+            code, plain_p, goal, fold, average=average, zero_division=zero_division
         )
     given: dict[RouteName, Integers | None] = {
         "recalibrate": after.codes,

@@ -218,7 +218,7 @@ def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> N
 
 def decide(
     p: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,

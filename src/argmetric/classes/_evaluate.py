@@ -151,7 +151,7 @@ class ActualClassScore(float, Result):
 def evaluate(
     y_true: Any,
     y_pred: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     *,
     classes: Any = None,
     groups: Any = None,

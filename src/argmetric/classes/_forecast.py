@@ -141,7 +141,7 @@ class ClassForecast(Result, ScoreLaw):
 def forecast(
     p: Any,
     labels: Any,
-    metric: MetricLike = "f1",
+    metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
     classes: Any = None,

@@ -131,7 +131,7 @@ def monitor(
     if metric is None and cost is None:
         metric = "f1" if rule is None else rule.metric  # type: ignore[assignment]
     found = get_class_metric(
-        "f1" if metric is None else metric,
+        metric,
         average=average,
         zero_division=zero_division,
         cost=cost,

@@ -157,7 +157,7 @@ def resolve_map(
 
 def read_call(
     p: Any,
-    metric: MetricLike,
+    metric: MetricLike | None,
     *,
     average: Any = None,
     zero_division: float | None = None,

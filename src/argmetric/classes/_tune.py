@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from argmetric._verbs.tune import (
     check_p,
     check_row_weight,
     check_settings,
-    one_metric,
     refuse_same_names,
 )
 from argmetric.classes._input import class_codes
@@ -73,11 +72,10 @@ def tune(
     zero_division : {0.0, 1.0, nan}, optional
         What a class without true and predicted rows counts, by default nothing (it is
         left out).
-    cost : matrix, dict or pair, optional
+    cost : matrix, optional
         In place of a metric: the cost of a true class (row) that is predicted as
         another (column); the score is then the negative mean cost of a row, and gains
-        are negative costs. Or costs of "fp", "fn", "tp" and "tn" of each class, or the
-        pair (fp, fn), whose negative mean over the classes is the score.
+        are negative costs.
     max_per_class : int, sequence or dict, optional
         Most of these rows that are given a class: one number, one per class or a dict
         by class. In folds it means the same share of rows.
@@ -114,19 +112,16 @@ def tune(
     array(['c'], dtype='<U1')
     """
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
-    gains = False
+    if cost is not None and metric is not None:
+        raise ValueError("cost stands in place of a metric: pass one of them")
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         if not metric:
             raise ValueError("metric is an empty list: name at least one metric")
         metrics = [get_metric(one, zero_division=zero_division) for one in metric]
         refuse_same_names(metrics)
-        if cost is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
     else:
-        gains = is_cost_matrix(cost)
-        if gains and metric is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
-        metrics = [one_metric(metric, None if gains else cost, zero_division)]
+        goal = "f1" if metric is None else metric
+        metrics = [get_metric(goal, zero_division=zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     settings = check_settings(
@@ -147,8 +142,8 @@ def tune(
     true, names = class_codes(y, p, scores, classes, several=True)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     wanted: list[Metric | ClassGain] = [*metrics]
-    if gains:
-        found = get_class_metric("accuracy", cost=cost, n_classes=len(names))
+    if cost is not None:
+        found = get_class_metric(None, cost=cost, n_classes=len(names))
         assert isinstance(found, ClassGain)
         wanted = [found]
     elif zero_division is None:  # absent classes are left out, as by `decide`
@@ -160,11 +155,6 @@ def tune(
         rule = tune_classes(scores, true, names, weight, goal, settings, **how)
         rules[goal.name] = replace(rule, calibrator=calibrator)
     return rules if several else next(iter(rules.values()))
-
-
-def is_cost_matrix(cost: Any) -> bool:
-    """Whether costs are given for every pair of classes."""
-    return cost is not None and not isinstance(cost, Mapping) and np.ndim(cost) == 2
 
 
 def tuned_class_labels(

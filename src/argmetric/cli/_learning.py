@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import signal
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
+from argmetric._ground.arguments import count_or_share
 from argmetric._ground.display import Field
 from argmetric.cli import _options as opt
 from argmetric.cli._command import Given, epilogue
@@ -274,7 +274,6 @@ def command_group(
     return made
 
 
-_ROUNDING = 1e-12  # 29% of 100 rows are 29, though 0.29 * 100 is a little less
 
 
 def metric_named(
@@ -359,17 +358,17 @@ def average_of(average: str | None, group: str | None, *, wide: bool = False) ->
     return None if group is None else average or "groups"
 
 
-def as_count(most: float | None, rows: int, average: str | None) -> int | None:
+def as_count(most: int | str | None, rows: int, average: str | None) -> int | None:
     """Return a limit as a number of rows: 5% is that share of them, rounded down."""
-    if not isinstance(most, float):
+    if not isinstance(most, str):
         return most
     if average is not None and average != "pooled":
         part = "group" if average == "groups" else "label"
         raise UsageError(
-            f"--max-positives {100 * most:g}% is a share of all rows; with --{part} it "
+            f"--max-positives {most} is a share of all rows; with --{part} it "
             f"is a number of rows in each {part}"
             if part == "group"
-            else f"--max-positives {100 * most:g}%: a decision on several labels takes "
+            else f"--max-positives {most}: a decision on several labels takes "
             "a whole number of rows"
         )
-    return math.floor(most * rows * (1 + _ROUNDING))
+    return count_or_share(most, "--max-positives", rows)

@@ -57,9 +57,7 @@ METRICS = (
     "The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see "
     "`argmetric metrics`."
 )
-_MOST = Parameter(
-    converter=values.count_or_percent, metavar="COUNT|PERCENT", validator=COUNT
-)
+_MOST = Parameter(converter=values.count_or_percent, metavar="COUNT|PERCENT")
 _PATTERN = Parameter(metavar="PATTERN")
 _WHOLE = Parameter(converter=values.whole)
 _PART = Annotated[float | None, Parameter(validator=FRACTION)]
@@ -187,7 +185,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         for_rows: With --confidence: the limits hold for the next so many rows of their
             kind, and not for the population.
         """,
-        max_positives=Annotated[int | float | None, _MOST],
+        max_positives=Annotated[int | str | None, _MOST],
         min_positives=(Annotated[int, _WHOLE, Parameter(validator=COUNT)], 0),
         min_precision=_PART,
         min_recall=_PART,

@@ -121,15 +121,14 @@ def whole(type_: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
-def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | float:
-    """Read 500 as a count, and 5% as a share of 0.05."""
+def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | str:
+    """Read 500 as a count; 5% stays a text, which the verbs read."""
     text = tokens[0].value
     if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
         return int(text)
     if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
-        share = float(text[:-1]) / 100
-        if 0 < share <= 1:
-            return share
+        if 0 < float(text[:-1]) <= 100:
+            return text.removeprefix("+")
     raise ValueError(
         f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
     )

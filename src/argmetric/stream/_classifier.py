@@ -86,7 +86,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row that waited too long is forgotten, or learned as a negative.
     pos_label : optional
         The positive class; by default the larger one.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         For the draws of "omcsl".
 
     Attributes
@@ -142,7 +142,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         waiting: int = 10_000,
         expired: Literal["drop", "negative"] = "drop",
         pos_label: Any = None,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.metric = metric
         self.rule = rule

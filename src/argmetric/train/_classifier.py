@@ -78,8 +78,8 @@ class MetricClassifier(
         error of it, which costs 0.4 to 1.6 points on unseen rows: see `tune`.
     min_precision, min_recall : float, optional
         Minimum precision and recall on the out-of-fold scores.
-    max_positives : int or float, optional
-        Largest number or share of rows predicted positive on the out-of-fold scores.
+    max_positives : int or str, optional
+        Most rows predicted positive on the out-of-fold scores: a count, or "5%".
     confidence : float, optional
         The minimums and the budget hold for new rows with this probability: see `tune`;
         `rule_.guarantee` has the promise. Its proof is for the scores of one model
@@ -96,7 +96,7 @@ class MetricClassifier(
         Value of 0/0, by default the metric's own.
     n_jobs : int, optional
         Folds fitted at a time.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState or None, default=0
         Seed of the bootstrap behind the intervals of `rule_`, and of the restarts with
         more than two classes. With two classes the threshold does not depend on it.
 
@@ -163,13 +163,13 @@ class MetricClassifier(
         choice: Literal["best", "one_se"] = "best",
         min_precision: float | None = None,
         min_recall: float | None = None,
-        max_positives: int | float | None = None,
+        max_positives: int | str | None = None,
         confidence: float | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Any = None,
         zero_division: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.metric = metric

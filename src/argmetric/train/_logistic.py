@@ -95,7 +95,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         The optimiser. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional
         Weights of the classes, multiplied with `sample_weight`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of the random starts and of the sample.
     n_jobs : int, optional
         Threads, as in scikit-learn (None is 1, -1 all cores). The result does not
@@ -187,7 +187,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         init: Literal["likelihood", "random"] = "likelihood",
         solver: Literal["lbfgs", "bfgs"] = "lbfgs",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         warm_start: bool = False,
         max_iter: int = 1000,

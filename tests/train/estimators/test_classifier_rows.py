@@ -294,7 +294,7 @@ def test_floors_and_budgets_hold_out_of_fold():
     strict = chosen(min_precision=0.8)
     assert Y[strict].mean() >= 0.8
     assert chosen(max_positives=10).sum() <= 10
-    assert chosen(max_positives=0.05).sum() <= 20
+    assert chosen(max_positives="5%").sum() <= 20
     assert chosen(choice="one_se").sum() <= chosen().sum()
 
 

@@ -125,8 +125,17 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
         ({"min_recall": 1.2}, "min_recall must lie"),
         *(
             ({"max_positives": most}, "max_positives must be")
-            for most in (-1, 1.5, True, "3", NAN, INF)
+            for most in (-1, 1.5, True, "3", "120%", "-1%", "%", NAN, INF)
         ),
+        ({"max_positives": 0.05}, "a share of them is a text, 5%"),
+        ({"min_positives": 0.5}, "a share of them is a text, 50%"),
+        ({"min_positives": 1, "confidence": 0.9}, "min_positives has no guarantee"),
+        ({"budget": 5.0}, "budget must be a pair"),
+        ({"budget": ([1, 2, 3], 5)}, "one cost for each row"),
+        ({"budget": ([1, -2], 5)}, "cost of budget is -2 in row 1"),
+        ({"budget": ([1, 2], -5)}, "the most of budget must be"),
+        ({"budget": ([1, 1], 5), "confidence": 0.9}, "costs of new rows are not known"),
+        ({"y": None, "budget": ([1, 1], 5)}, "budget needs labels"),
         ({"metric": "f1", "cost": (1, 5)}, "cost stands in place of a metric"),
         ({"metric": ["f1"], "cost": (1, 5)}, "cost stands in place of a metric"),
         ({"cost": {"fpr": 1}}, r"not \['fpr'\]"),

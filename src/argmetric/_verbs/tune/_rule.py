@@ -33,6 +33,7 @@ from argmetric._verbs.tune._files import (
     current_versions,
     read_only,
 )
+from argmetric._verbs.tune._scan import limit_words
 from argmetric.metrics import (
     Metric,
     get_metric,
@@ -359,7 +360,7 @@ class Rule(SavedRule):
             held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
-        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
         promise = None if self.guarantee is None else self.guarantee.sentence
         if self.calibrator is not None:
