@@ -177,7 +177,7 @@ def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
         call = ("decide", "scores.csv", "--max-positives", value, "--json", "-m", "f2")
         wanted = am.decide(P, "f2", max_positives=count)
         assert json.loads(run(*call).out)["n_positives"] == wanted.n_positives
-    assert as_count(0.29, 100, None) == 29  # 0.29 * 100 is a little less
+    assert as_count("29%", 100, None) == 29  # 0.29 * 100 is a little less
     grouped = ("--group", "order", "--max-positives", "10%")
     assert run("decide", "scores.csv", *grouped, "--average", "pooled").code == 0
     for command in ("decide", "report"):

@@ -26,6 +26,7 @@ from argmetric._ground.arguments import (
     check_share,
     is_tensor,
     refuse_for_tensors,
+    refuses,
 )
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import read_together
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from argmetric._calibrate.resolve import PriorShare
 
 
+@refuses("sample_weight")
 def forecast(
     p: Any,
     labels: Any,

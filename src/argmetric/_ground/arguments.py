@@ -11,11 +11,12 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from decimal import Decimal
 from fractions import Fraction
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -310,6 +311,38 @@ def refuse_for_tensors(**given: bool) -> None:
             f"{' and '.join(names)} cannot be used with tensors: pass arrays, such as "
             "p.cpu().numpy()"
         )
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Words that users try and that a verb cannot have: why, and what to do instead
+REFUSED = {
+    "sample_weight": (
+        "the law of the metric is that of whole rows, each counted once. A weight that "
+        "is a number of rows alike: repeat them, np.repeat(p, weight). Errors that "
+        "weigh differently: metric=Utility(...). Weights of labelled rows: "
+        "tune(..., sample_weight=...) for a threshold, evaluate(..., "
+        "sample_weight=...) for the score"
+    ),
+}
+
+
+def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have a function say why it does not take these keywords."""
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in names:
+                if kwargs.pop(name, None) is not None:
+                    raise TypeError(
+                        f"{function.__name__} takes no {name}: {REFUSED[name]}"
+                    )
+            return function(*args, **kwargs)
+
+        return checked
+
+    return wrap
 
 
 def install(extra: str) -> str:

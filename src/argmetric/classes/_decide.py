@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_flag, shown
+from argmetric._ground.arguments import check_flag, refuses, shown
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import same_kind
 from argmetric.classes._climb import (
@@ -216,6 +216,7 @@ def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> N
     )
 
 
+@refuses("sample_weight")
 def decide(
     p: Any,
     metric: MetricLike | None = None,

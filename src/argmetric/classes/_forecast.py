@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._ground.arguments import check_count, check_share
+from argmetric._ground.arguments import check_count, check_share, refuses
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
     INTERVAL,
@@ -138,6 +138,7 @@ class ClassForecast(Result, ScoreLaw):
         return ax
 
 
+@refuses("sample_weight")
 def forecast(
     p: Any,
     labels: Any,

@@ -274,8 +274,6 @@ def command_group(
     return made
 
 
-
-
 def metric_named(
     name: str | None, zero_division: str | None, *, several: bool = False
 ) -> Metric:

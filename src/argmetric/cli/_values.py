@@ -126,9 +126,9 @@ def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | str:
     text = tokens[0].value
     if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
         return int(text)
-    if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
-        if 0 < float(text[:-1]) <= 100:
-            return text.removeprefix("+")
+    is_share = re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII)
+    if is_share and 0 < float(text[:-1]) <= 100:
+        return text.removeprefix("+")
     raise ValueError(
         f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
     )

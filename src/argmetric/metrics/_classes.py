@@ -270,7 +270,8 @@ def get_class_metric(
     Parameters
     ----------
     metric : str, Metric, ClassMetric, callable or None
-        None is "f1", or goes with a cost. "f1", "f2", "jaccard", "precision", "recall": averaged over the classes.
+        None goes with a cost, and is "f1" without one. "f1", "f2", "jaccard",
+        "precision", "recall": averaged over the classes.
         "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa", "accuracy":
         their forms for several classes. A function of the table of counts.
     average : {"macro", "weighted"}, optional

@@ -26,6 +26,7 @@ from argmetric._ground.arguments import (
     check_share,
     is_tensor,
     refuse_for_tensors,
+    refuses,
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
@@ -68,6 +69,7 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
+@refuses("sample_weight")
 def decide(
     p: Any,
     metric: MetricLike = "f1",
