@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 
-MODULES = "classes metrics scale search sequence stream tensors train".split()
+MODULES = ("classes", "metrics", "scale", "search", "sequence", "stream", "tensors")
+MODULES = (*MODULES, "train")
 NEED_TORCH = ("BestAchievable", "ExpectedMetricLoss", "SoftMetricLoss")
 
 

@@ -370,7 +370,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def score(self, X: Any, y: Any) -> float:
-        """Mean of the metric over the rows.
+        """Mean of the metric over the rows, negated where smaller is better.
 
         Parameters
         ----------
@@ -382,8 +382,8 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = self.predict(X)
         truth = label_matrix(y, *labels.shape)
         tp, k, t = (part.sum(axis=1) for part in (labels & truth, labels, truth))
-        values = row_metric(self.metric).value(tp, k, t, labels.shape[1])
-        return float(np.mean(values))
+        metric = row_metric(self.metric)
+        return metric._gain(float(np.mean(metric.value(tp, k, t, labels.shape[1]))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -274,7 +274,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The metric of `predict(X)`."""
+        """The metric of `predict(X)`, negated where smaller is better."""
         predicted = self._decided(X)[0]
         truth = self._truth(y, predicted.size)
         weight, pace = check_weight(sample_weight, predicted.size)
@@ -282,7 +282,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive, chosen = truth == 1, predicted == 1
         tp, k = weight[positive & chosen].sum(), weight[chosen].sum()
         metric = self._model.metric
-        return float(metric.value(tp, k, weight[positive].sum(), weight.sum()))
+        t, n = weight[positive].sum(), weight.sum()
+        return metric._gain(float(metric.value(tp, k, t, n)))
 
     # -- labels that come later ---------------------------------------------------
 

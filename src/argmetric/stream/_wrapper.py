@@ -147,9 +147,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.column_stack(from_log_odds(self._logits(X))[::-1])
 
     def score(self, X: Any, y: Any) -> float:
-        """The metric of `predict(X)`."""
+        """The metric of `predict(X)`, negated where smaller is better."""
         predicted = self.predict(X) == self.classes_[1]
-        return self._metric.score(self._truth(column_or_1d(y)), predicted)
+        value = self._metric.score(self._truth(column_or_1d(y)), predicted)
+        return self._metric._gain(value)
 
     # -- one row at a time ------------------------------------------------------
 

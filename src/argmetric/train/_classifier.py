@@ -14,10 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
 from argmetric._ground.arguments import check_jobs, check_label, check_seed, shown
-from argmetric._ground.features import check_features, response_method, scores_of
+from argmetric._ground.features import (
+    check_features,
+    estimator_labels,
+    is_second,
+    response_method,
+    scores_of,
+)
+from argmetric._ground.labels import one_per_row
 from argmetric._ground.types import AnyArray, Floats
-from argmetric._ground.validation import warn_of_common_class
-from argmetric.metrics import MetricLike
+from argmetric._ground.validation import to_numpy, warn_of_common_class
+from argmetric._verbs.decide import evaluate
+from argmetric.classes import evaluate as evaluate_classes
+from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._estimator_rows import BatchDecisions
 from argmetric.train._fitting import (
     base_estimator,
@@ -135,7 +144,7 @@ class MetricClassifier(
     the threshold, so its sign is the decision and meta-estimators that look at the
     sign, such as OneVsRestClassifier, keep the rule. `predict_proba` is calibrated: a
     row may be predicted positive at a probability below one half. `score` is the
-    accuracy, as in every scikit-learn classifier; pass ``scoring=`` for another score.
+    metric, and not the accuracy; pass ``scoring=`` for another score.
 
     Examples
     --------
@@ -315,6 +324,43 @@ class MetricClassifier(
             probabilities=not logits,
             positive=self._positive,
         )
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> float:
+        """The metric that the rule was tuned for, of `predict(X)`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+        groups : array-like of shape (n_samples,), optional
+            Their groups; needed with ``average="groups"``.
+
+        Returns
+        -------
+        float
+            Larger is better: a metric that is minimised is negated.
+        """
+        labels = self.predict(X)
+        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        how: Any = {"zero_division": self.zero_division, "sample_weight": sample_weight}
+        if self.average == "groups":
+            if groups is None:
+                raise ValueError("average='groups' needs score(X, y, groups=...)")
+            how["groups"] = groups
+        if self._positive is None:
+            how |= {"classes": self.classes_.tolist(), "average": self.average}
+            value = evaluate_classes(truth, labels, self.metric, **how)
+        else:
+            positive = self.classes_[self._positive]
+            known = is_second(truth, self.classes_, "y") == (self._positive == 1)
+            value = evaluate(known, labels == positive, self.metric, **how)
+        return get_metric(self.metric)._gain(value)
 
     def get_metadata_routing(self) -> Any:
         """Say where parameters of `fit` go: to the estimator, the splitter, or here."""

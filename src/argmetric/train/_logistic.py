@@ -24,10 +24,17 @@ from argmetric._ground.arguments import (
     check_seed,
     shown,
 )
-from argmetric._ground.features import estimator_labels, explained
+from argmetric._ground.features import (
+    class_number,
+    estimator_labels,
+    explained,
+    is_second,
+)
+from argmetric._ground.labels import one_per_row
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Floats
-from argmetric._ground.validation import warn_of_common_class
+from argmetric._ground.validation import to_numpy, warn_of_common_class
+from argmetric._verbs.decide import evaluate
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import FitSettings, Optimum, fit
 from argmetric.train._objectives import (
@@ -374,6 +381,33 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_label(self.pos_label)
         if not isinstance(self.verbose, bool):
             check_number(self.verbose, "verbose")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The metric that the model was fitted for (the first of several), on `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        float
+            Larger is better: a metric that is minimised is negated.
+        """
+        labels, metric = self.predict(X), self._metrics()[0]
+        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        second = is_second(truth, self.classes_, "y")
+        chosen = labels == self.classes_[1]
+        if class_number(self.classes_, self.pos_label) == 0:
+            second, chosen = ~second, ~chosen
+        return metric._gain(
+            evaluate(second, chosen, metric, sample_weight=sample_weight)
+        )
 
     def _metrics(self) -> list[Metric]:
         """The metric, or those of all operating points."""

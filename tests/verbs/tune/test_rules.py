@@ -289,3 +289,27 @@ def test_a_function_as_calibrator_works_but_cannot_be_saved(tmp_path):
     with pytest.raises(TypeError, match="no file can hold"):
         rule.save(tmp_path / "rule.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_predict_is_apply_for_every_rule():
+    y, p = np.arange(60) % 3, np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    quick = {"n_bootstrap": 0, "cv": None}
+    groups = np.arange(60) % 6
+    rules = [
+        (tune(y == 1, p[:, 1], **quick), p[:, 1]),
+        (tune(y == 1, p[:, 1], groups=groups, **quick), p[:, 1]),
+        (tune(["no", "yes"] * 30, p[:, 1], pos_label="yes", **quick), p[:, 1]),
+        (tune(np.eye(3, dtype=int)[y], p, **quick), p),
+        (tune(np.eye(3, dtype=int)[y], p, average="micro", **quick), p),
+        (am.classes.tune(y, p, **quick), p),
+    ]
+    for rule, scores in rules:
+        found = rule.predict(scores)
+        np.testing.assert_array_equal(found, rule.apply(scores))
+        assert found.dtype == rule.apply(scores).dtype
+    rule, scores = rules[0]
+    assert isinstance(rule.predict(pd.Series(scores)), pd.Series)
+    for way in (rule.predict, rule.apply):
+        with pytest.warns(UserWarning, match="are these logits") as told:
+            way([3.0])
+        assert told[0].filename == __file__

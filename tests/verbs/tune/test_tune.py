@@ -259,9 +259,7 @@ def test_limits_equal_brute_force(case, min_precision, min_recall, most, least, 
     rule = quietly(y, p, name, **limits, **QUICK)
     check_rule(rule, name, y, p, exact_curve(name, y, p), allowed)
     kept = {key: x for key, x in limits.items() if x is not None}
-    assert rule.constraints == {
-        key: float(shares.get(x, x)) for key, x in kept.items()
-    }
+    assert rule.constraints == {key: float(shares.get(x, x)) for key, x in kept.items()}
 
 
 @given(
@@ -272,7 +270,7 @@ def test_limits_equal_brute_force(case, min_precision, min_recall, most, least, 
 )
 @settings(deadline=None, max_examples=100)
 def test_a_budget_equals_brute_force(case, costs, most, weighted):
-    """The best of the cuts whose rows, each as often as it weighs, cost at most that."""
+    """The best of the cuts whose rows, each times its weight, cost no more."""
     y, p = case
     costs = costs[: len(y)]
     weight = [1 + i % 3 for i in range(len(y))] if weighted else [1] * len(y)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -23,6 +22,7 @@ from argmetric._ground.validation import (
     read_scores,
     same_kind,
     to_floats,
+    warn_user,
 )
 from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune import _files
@@ -62,6 +62,23 @@ class SavedRule(Exported, Saved[Any]):
     _elsewhere: ClassVar[dict[str, str]] = {
         "multiclass": "argmetric.classes.MultiClassRule"
     }
+
+    def apply(self, p: Any) -> Any:
+        raise NotImplementedError
+
+    def predict(self, p: Any) -> Any:
+        """Labels of the scores: what `apply` gives, by scikit-learn's name.
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not rows of features.
+
+        Returns
+        -------
+        array-like
+        """
+        return self.apply(p)
 
     def _header(self) -> list[Field]:
         head = {"file": NAME, "format": FORMAT, "kind": self.kind}
@@ -315,11 +332,9 @@ class Rule(SavedRule):
         elif self.probabilities and scores.size:
             low, high = float(scores.min()), float(scores.max())
             if low < 0.0 or high > 1.0:
-                warnings.warn(
+                warn_user(
                     f"scores from {low:g} to {high:g} meet a rule that was tuned on "
-                    "scores between 0 and 1: are these logits or percentages?",
-                    UserWarning,
-                    stacklevel=3,
+                    "scores between 0 and 1: are these logits or percentages?"
                 )
         if self.operator == "<":
             return scores < cut

@@ -252,7 +252,9 @@ class RuleLimits:
         """The limits that were set."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
-    def paid_for(self, budget: Any, scores: Floats, weight: Floats | None) -> RuleLimits:
+    def paid_for(
+        self, budget: Any, scores: Floats, weight: Floats | None
+    ) -> RuleLimits:
         """These limits, with no more positives than a budget pays for."""
         rows, n = rows_for_budget(budget, scores, weight), float(scores.size)
         if weight is not None:

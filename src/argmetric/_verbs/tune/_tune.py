@@ -255,7 +255,7 @@ def tune(
         In place of a metric: costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn);
         the score is the negative sum of costs.
     calibrator : Calibrator or callable, optional
-        Applied to `p` first, here and in `Rule.predict`.
+        Applied to `p` first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
         The best cut, or the one with fewest positives around it whose score is within
         one standard error, which costs 0.4 to 1.6 points on unseen rows.
