@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pydoc
+import textwrap
 
 MODULES = ("classes", "metrics", "scale", "search", "sequence", "stream", "tensors")
 MODULES = (*MODULES, "train")
@@ -46,3 +48,24 @@ def test_a_random_state_has_one_default():
     assert len(found) > 15
     others = {name: default for name, default in found.items() if default != 0}
     assert not others
+
+
+SCREENS = 100  # lines: two screens of a terminal
+VERBS = ("decide", "forecast", "evaluate", "tune", "calibrate", "monitor", "report")
+
+
+def test_the_help_of_a_verb_fits_in_two_screens():
+    """What is longer belongs to a page of the documentation."""
+    long = {}
+    for name, thing in public_things():
+        if inspect.isclass(thing):  # methods have their own help
+            text = inspect.getdoc(thing) or ""
+        else:
+            text = pydoc.plain(pydoc.render_doc(thing))
+        lines = [textwrap.wrap(line, 80) or [""] for line in text.splitlines()]
+        if sum(map(len, lines)) > SCREENS:
+            long[name] = sum(map(len, lines))
+    assert not long
+    assert {f"argmetric.{verb}" for verb in VERBS} <= {
+        name for name, _ in public_things()
+    }

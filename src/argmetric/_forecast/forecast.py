@@ -80,17 +80,12 @@ def forecast(
         True labels that have arrived already; nan or None for the others.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. (`adjust_prior` instead adds the constant that Bayes'
-        rule gives for a change of prevalence.) "estimate" estimates the share by
-        comparing the scores with those of `reference`; the result has it as `share`,
-        and the interval includes its uncertainty. The estimate assumes that each class
-        still has the scores it had in the reference. Without `prior` a warning and a
-        note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had; the interval
+        includes the uncertainty of `share`.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
-        share (all rows of a group, where there are groups). It widens the interval;
-        the probability of each row stays as given, unless known labels inform about
-        the effect.
+        (of a group) share. It widens the interval.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.

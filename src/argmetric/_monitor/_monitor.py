@@ -64,12 +64,10 @@ def monitor(
 ) -> Monitoring:
     """Forecast the score of every period, and say whether something moved.
 
-    A period has scores and no labels. Nothing may have happened to it; the share of
-    positives may have moved while each class still looks the same; or other rows came,
-    and a row of a given score is as likely to be positive as before. These readings are
-    weighed by the scores and mixed into one interval. Where the scores moved in a way
-    that fits none of them well, the verdict is "cannot say without labels", and the
-    interval promises nothing.
+    A period has scores and no labels. Nothing may have happened to it, the share of
+    positives may have moved, or other rows came. We weight the explanations by how well
+    they fit, and mix them into one interval; where none fits, the verdict is "cannot
+    say without labels". More on the page :doc:`/production`.
 
     Parameters
     ----------
@@ -86,39 +84,29 @@ def monitor(
     time : array-like, optional
         Time of every row: dates, times or ISO text, in any order.
     every : str or int, optional
-        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows. By default a
-        week where there are times, and otherwise all rows of a call. Weeks begin on
-        Monday.
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows; by default a
+        week where there are times, and otherwise all rows of a call.
     known : array-like, optional
         True labels that have arrived; nan or None for the others.
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of every row, such as a basket or a user. The metric is computed in every
-        group of a period and averaged. Rows of one name in two periods are a group in
-        each.
+        Group of every row: the metric is averaged over the groups of a period.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        As for `forecast`: "groups" or "pooled" for groups, where "pooled" scores all
-        rows together; "samples", "macro" or "micro" for a matrix, the mean over its
-        rows or columns, or all its cells together. One map and one shift serve all
-        groups and columns, and groups are independent of each other given the scores.
-        The alarm on movement and the verdict look at all scores together.
+        As for `forecast`. One map and one shift serve all groups and columns.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`. The map is then
-        fitted again for each period, with the reference weighted as its rows. Made for
-        periods of some hundred rows or more in which other rows come; whether it gains
-        there is not settled. Segments and rows that are added later do without.
+        Numbers that describe the rows of the reference and of `p`: the map is fitted
+        again for each period, with the reference weighted as its rows. Benefit
+        unproven.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes the three readings. "none": no row became more or less likely to be
-        positive than the reference says. "prior": the share of positives moved and
-        nothing else did.
+        "auto" mixes the three explanations. "none": nothing but the rows changed.
+        "prior": the share of positives moved and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
         Score that is still good enough: raises an alarm where the score is below it.
     false_alarms : float, default=0.05
-        Probability of an alarm of each kind in a year in which nothing happens; in 52
-        periods, where they are not made by time.
+        Chance of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional

@@ -68,36 +68,28 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     instead of the likelihood, with the intercept unpenalised. U is the metric of smooth
     counts ("soft", Jansche 2005), or the exact expectation of the metric when each
     row is labelled at random with its probability ("expected", Jansche 2007). The
-    function is not concave, so the search starts several times and keeps the best.
+    search starts several times and keeps the best. More on the page :doc:`/training`.
 
     Parameters
     ----------
     metric : str, Metric, callable or a list of these, default="f1"
-        A name, a `Metric` or a function of (tp, k, t, n). With a list, one model has
-        several operating points: the coefficients maximise the mean of the metrics, and
-        each metric has its own intercept (see `at`); `predict` uses the first.
+        A list gives several operating points: the coefficients maximise the mean of the
+        metrics, and each has its own intercept (see `at`); `predict` uses the first.
     objective : {"soft", "expected"}, default="soft"
         "soft" takes any metric; "expected" takes F-measures.
     C : float, default=10.0
         Inverse strength of the penalty, on the scale of scikit-learn's
-        `LogisticRegression`. The default penalty is ten times weaker than there,
-        because a metric between 0 and 1 has smaller slopes than the log-loss. May be
-        infinite.
+        `LogisticRegression`; may be infinite.
     gamma : float, default=1.0
-        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C,
-        and with the size of random starts.
+        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)).
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     n_restarts : int, default=5
-        Number of starts: the maximum-likelihood fit, the same with its intercept at the
-        best threshold, and random directions. With more than 50,000 rows all starts run
-        on a stratified sample of 20,000, and the two best distinct optima go on to
-        all rows.
+        Number of starts. With more than 50,000 rows all run on a stratified sample of
+        20,000, and the two best distinct optima go on to all rows.
     init : {"likelihood", "random"}, default="likelihood"
-        Where the search starts. "random" draws all initial values at random, from a
-        standard normal distribution in standardised columns, and uses all rows;
-        with ``solver="bfgs"`` and ``C=inf`` this is the training that Jansche (2005)
-        published. "likelihood" finds better optima, see the user guide.
+        Where the search starts: at the maximum-likelihood fit, or at normal values.
+        "random" with ``solver="bfgs"`` and ``C=inf`` is the training of Jansche (2005).
     solver : {"lbfgs", "bfgs"}, default="lbfgs"
         The optimiser. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional
@@ -105,17 +97,14 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     random_state : int, RandomState instance or None, default=0
         Seed of the random starts and of the sample.
     n_jobs : int, optional
-        Threads, as in scikit-learn (None is 1, -1 all cores). The result does not
-        depend on it.
+        Threads, as in scikit-learn. The result does not depend on it.
     warm_start : bool, default=False
         Whether the first start is the solution of the last call of `fit`.
     max_iter : int, default=1000
         Maximum number of iterations from each start. A `ConvergenceWarning` says that
-        the best start needed more. Rare binary columns take a few hundred iterations,
-        others a few dozen.
+        the best start needed more.
     tol : float, default=1e-4
-        A search ends when no slope, in standardised columns, exceeds it, or when an
-        iteration gains less than a thousandth of it.
+        A search ends when no slope, in standardised columns, exceeds it.
     pos_label : label, optional
         The label the metric calls positive; by default the greater one.
     verbose : int, default=0
@@ -127,34 +116,22 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         The labels, sorted.
     coef_ : ndarray of shape (1, n_features)
         Coefficients; a positive `decision_function` means `classes_[1]`.
-    intercept_ : ndarray of shape (1,)
-        Intercept.
-    intercepts_ : ndarray of shape (n_metrics,)
-        Intercept of each operating point; the first is `intercept_`.
+    intercept_, intercepts_ : ndarray of shape (1,) and (n_metrics,)
+        Intercept, and that of each operating point.
     objective_ : float
         The penalised objective at the solution, in units of the metric.
     restarts_ : ndarray of shape (n_restarts,)
         The objective on all rows for each start; the best is `objective_`.
     n_iter_ : ndarray of shape (1,)
         Iterations of the best start.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, where X had names.
-
-    See Also
-    --------
-    argmetric.MetricClassifier : calibrates and tunes any classifier for the metric.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
     `predict_proba` is the smooth label 1/(1+exp(-gamma·x·θ)) that the objective
     counted. It ranks rows but is not calibrated: use :func:`argmetric.calibrate` if you
-    need probabilities.
-
-    The search runs on standardised columns, so features of different scales do no
-    harm; the penalty stays on the coefficients of the columns as they are. Sparse rows
-    stay sparse.
+    need probabilities. The search runs on standardised columns. `score` is the metric.
 
     References
     ----------
@@ -167,17 +144,10 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     --------
     >>> import argmetric as am
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1, 0, 1, 1]
-    >>> f_half = am.FBeta((0.25 / 0.75) ** 0.5)  # precision counts three times
-    >>> model = am.MetricLogisticRegression(f_half, C=100, random_state=0).fit(X, y)
-    >>> model.predict(X)
-    array([0, 0, 1, 1])
-    >>> am.MetricLogisticRegression("f1", random_state=0).fit(X, y).predict(X)
+    >>> am.MetricLogisticRegression("f1").fit(X, y).predict(X)
     array([1, 1, 1, 1])
-
-    Two operating points from one training:
-
     >>> points = [am.FBeta(0.5), am.FBeta(2)]
-    >>> model = am.MetricLogisticRegression(points, C=100, random_state=0).fit(X, y)
+    >>> model = am.MetricLogisticRegression(points, C=100).fit(X, y)
     >>> [model.at(point).predict(X).tolist() for point in points]
     [[0, 0, 1, 1], [1, 1, 1, 1]]
     """

@@ -63,23 +63,21 @@ def calibration_check(
     *,
     groups: Any = None,
     average: Average | None = None,
+    zero_division: float | None = None,
     sample_weight: Any = None,
-    pos_label: Any = None,
     method: Method | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
-    random_state: int | None = 0,
     logits: bool = False,
-    zero_division: float | None = None,
+    pos_label: Any = None,
+    random_state: int | None = 0,
 ) -> CalibrationCheck:
     """Check whether probabilities are good enough to decide and to forecast with.
 
     Labels are chosen in four ways, none of them fitted on the rows that it labels:
     `decide` with `p` as it is, `decide` with `p` recalibrated, one tuned cut, and the
-    cut at one half. All are scored on `y` with the metric itself, because many
-    calibration errors do not change a decision and some change it much. The forecast
-    of the score is compared with the actual score. An interval says how far a forecast
-    with recalibrated `p` may be off on as many new rows.
+    cut at one half. All are scored on `y` with the metric itself, and forecasts of the
+    score are held against it. More on the page :doc:`/calibrating`.
 
     Parameters
     ----------
@@ -92,23 +90,23 @@ def calibration_check(
     groups, average
         As for `decide`; groups alone mean the mean over groups. Folds and bootstrap
         samples keep groups whole.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
     sample_weight : array-like, optional
         Weights of the rows in the fit, the scores and the bins. The decision ignores
         them.
-    pos_label : object, optional
-        The label that counts as positive.
     method : str, optional
         How to recalibrate, as for `calibrate`: by default "spline".
     n_bins : int, default=10
         Bins of equal mass for the reliability table.
     n_bootstrap : int, default=200
         Samples drawn for the standard errors of the scores, the labels held fixed.
-    random_state : int, optional
-        Seed of folds and samples.
     logits : bool, default=False
         Whether `p` holds log-odds.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
+    pos_label : object, optional
+        The label that counts as positive.
+    random_state : int or None, default=0
+        Seed of folds and samples.
 
     Returns
     -------

@@ -94,20 +94,19 @@ def decide(
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    The labels are assumed to be independent with the given probabilities. The expected
+    Labels are assumed to be independent with the given probabilities. The expected
     metric is computed exactly for every number k of predicted positives, 0 included,
-    and the best k is taken; of equally good ones the smallest.
+    and the best k is taken. More on the page :doc:`/deciding`.
 
     Parameters
     ----------
     p : array-like
-        Probability of the positive class: one per row (list, array, series), or a
-        matrix (array, frame, sparse) with one column per label. An absent cell of a
-        sparse matrix is p = 0 and is never chosen. For a tensor (of torch, say) the
-        result is a `tensors.TensorDecision` on the device of the tensor.
+        Probability of the positive class: one per row, or a matrix with one column per
+        label (absent cells of a sparse one are never chosen). For a tensor the result
+        is a `tensors.TensorDecision` on its device.
     metric : str, Metric or callable, default="f1"
-        A name, an instance, or a function of (tp, k, t, n): true positives, predicted
-        positives, actual positives, size.
+        A name, an instance, or a function of (tp, k, t, n): true, predicted and actual
+        positives, and size.
     groups : array-like, optional
         Group of each row (order, query, document), of any kind and in any order.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
@@ -115,43 +114,34 @@ def decide(
         over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
-        out: the expectation is over the outcomes in which the metric is defined.
+        out of the expectation.
     min_positives, max_positives : int, optional
         Bounds on the number of predicted positives, in each segment.
     min_precision, min_recall : float, optional
-        Lower limits for the expected precision (an empty prediction meets it) and for
-        the expected recall given that there is a positive, in each segment.
+        Lower limits for the expected precision and recall, in each segment.
     cost : array-like, optional
-        The cost of each row that is predicted positive, such as its tokens; goes with
-        `max_cost`.
+        The cost of each row, such as its tokens; goes with `max_cost`.
     max_cost : float, optional
-        The largest total cost of the predicted positives, in each segment. The labels
-        are the best ones within it for segments of up to 12 rows, or where only a few
-        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
-        may have 2,000 rows, or 500 where the metric is not linear in the true
-        positives; for those metrics, such as "jaccard", the bound is wide.
+        The largest total cost of the predicted positives, in each segment; `gap` bounds
+        what the labels of segments of more than 12 rows miss. A segment over its budget
+        may have 2,000 rows, or 500 where the metric is not linear in tp.
     confidence : float, optional
-        The limits hold for new rows with this probability, and not in expectation: the
-        rows of `reference` prove a threshold, and the result has the promise as
-        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
+        The limits hold for new rows with this probability, which the rows of
+        `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. "estimate" estimates the share by comparing the scores
-        with those of `reference`; the result has it as `share`. The estimate assumes
-        that each class still has the scores it had in the reference. Without `prior` a
-        warning and a note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
-        of p, or an object with a method `apply`. `threshold` then refers to calibrated
-        p, and `threshold_raw` to `p` as given.
+        Applied to `p` first. `threshold` then refers to calibrated p, and
+        `threshold_raw` to `p` as given.
     reference : pair (y, p), or `Rule.reference`, optional
         Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
         and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
     method : {"auto", "windows", "reference"}, default="auto"
-        The near-linear algorithms; windowed sums with a rigorous error bound; or the
-        published quadratic and cubic algorithms, for study.
+        Near-linear algorithms, windowed sums, or those of the papers, for study.
     check : bool, default=True
         Refuse a metric for which the best decision need not be a top-k set.
     n_jobs : int, optional
@@ -173,13 +163,6 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
-
-    Per group, where the right answer may be "none":
-
-    >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
-    ...               average="groups", zero_division=1.0)
-    >>> d.labels
-    array([1, 0, 0, 0])
     """
     if cost is not None and max_cost is None:
         raise ValueError(

@@ -211,58 +211,49 @@ def tune(
 ) -> Tuned | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
-    Every cut between distinct scores is tried. Ties go to fewer positives.
+    Every cut between distinct scores is tried. Ties go to fewer positives. More on the
+    page :doc:`/tuning`.
 
     Parameters
     ----------
     y : array-like or None
-        The truth: 0/1, booleans, or two values with `pos_label`; a 0/1 matrix for
-        several labels. None: the best threshold for a population with these
-        probabilities (linear-fractional metrics).
+        The truth: 0/1, booleans, two values with `pos_label`, or a 0/1 matrix. None:
+        the best threshold for a population with these probabilities.
     p : array-like
         Scores, the larger the more positive. A matrix has one column per label.
     metric : str, Metric, callable, or a list of them, default="f1"
         What to optimise; a list gives a dict of rules over one sort.
     groups : array-like, optional
-        Group of each row: the mean of the metric over groups is optimised, with one
-        threshold for all.
+        Group of each row: the mean of the metric over groups is optimised.
     average : {"groups", "pooled", "macro", "micro", "samples"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: a rule per
-        label ("macro", default), or one for all cells or for the mean over rows.
+        label (default), or one for all cells or for the mean over rows.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such cuts are left out.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
     min_positives, max_positives : int or str, optional
-        Limits on the positives among these rows: a count, or a share such as "5%". In
-        folds and samples a count means the same share of rows.
+        Limits on the positives among these rows: a count, or a share such as "5%".
     min_precision, min_recall, min_specificity, min_npv : float, optional
-        Lower limits on these rows pooled; NPV is the share of negatives among the rows
-        that are not selected.
+        Lower limits on these rows pooled.
     budget : pair, optional
         Cost of each row, and the most that the selected ones of these rows may cost.
     confidence : float, optional
-        The limits hold for new rows with this probability, such as 0.95: the result
-        has a `guarantee`. Without limits the metric itself is promised. Raises
-        `NotCertifiedError` where these rows prove no threshold.
-    for_rows : int, optional
-        With `confidence`: the limits hold for the next so many rows of their kind.
-    prior : float, optional
-        With `confidence`: the share of positives among new rows, where it moves.
-    unlabelled : array-like, optional
-        With `confidence`: scores of other rows, which say where a test begins.
+        The limits, or the metric, hold for new rows with this probability: see
+        `Rule.guarantee`. Raises `NotCertifiedError` where these rows prove nothing.
+    for_rows, prior, unlabelled : int, float, array-like, optional
+        With `confidence`: the limits hold for the next so many rows of their kind; the
+        share of positives among new rows; scores of other rows, where a test begins.
     cost : dict or pair, optional
-        In place of a metric: costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn);
-        the score is the negative sum of costs.
+        In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
     calibrator : Calibrator or callable, optional
         Applied to `p` first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
-        The best cut, or the one with fewest positives around it whose score is within
-        one standard error, which costs 0.4 to 1.6 points on unseen rows.
+        The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9
         Of both intervals.
     n_bootstrap : int, default=200
-        Samples behind the interval of the threshold; 0 leaves both intervals out.
+        Samples behind the intervals; 0 leaves them out.
     cv : int, default=5
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
@@ -288,8 +279,6 @@ def tune(
     0.5
     >>> rule.apply([0.2, 0.7])
     array([0, 1])
-    >>> am.tune(y, p, "precision", min_recall=1.0).threshold
-    0.25
     """
     check_label(pos_label)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
