@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pydoc
+import re
 import textwrap
 
 MODULES = ("classes", "metrics", "scale", "search", "sequence", "stream", "tensors")
@@ -27,11 +28,15 @@ def public_callables():
     for name, thing in public_things():
         yield name, thing
         if inspect.isclass(thing):
-            for member in sorted(vars(thing)):
+            for member in sorted(dir(thing)):
                 found = inspect.getattr_static(thing, member)
                 if isinstance(found, classmethod | staticmethod):
                     found = found.__func__
-                if not member.startswith("_") and inspect.isfunction(found):
+                found = found.fget if isinstance(found, property) else found
+                ours = getattr(found, "__module__", None) or ""
+                if member.startswith("_") or not ours.startswith("argmetric"):
+                    continue
+                if inspect.isfunction(found):
                     yield f"{name}.{member}", found
 
 
@@ -69,3 +74,40 @@ def test_the_help_of_a_verb_fits_in_two_screens():
     assert {f"argmetric.{verb}" for verb in VERBS} <= {
         name for name, _ in public_things()
     }
+
+
+# Where a public signature may say Any, and why
+ANY_ALLOWED = {
+    r"search\.": "tasks, sentences and documents are of the user's own types",
+    r"sequence\.": "sentences, spans and models are of the user's own types",
+    r"scale\.Dask client": "a client of dask, which need not be installed",
+    r".* (options|params)$": "handed on as they are",
+    r".* (values|nearest|counterexample|rule)$": "values of JSON",
+    r".*(to_dict|values|from_dict) (return|values)$": "values of JSON",
+    r".*to_onnx return$": "a model of onnx, which need not be installed",
+    r".*to_sql column$": "a column of any library of tables",
+    r"(train\.)?MetricObjective\.eval ": "data sets of LightGBM and XGBoost",
+    r"(classes\.|scale\.)?(Decision|Class\w+|Scaled\w+|MultiLabelRule|MultiClassRule|"
+    r"Files|Report) ": "made by the verbs, not by users",
+    r"stream\.(Online|River)Classifier\.\w+_ return": "one property made for all",
+    r".*(classes) return$": "labels of the classes, as the user has them",
+}
+
+
+def test_no_public_signature_says_any():
+    """Editors complete what has a type; arrays of any dtype are arrays."""
+    found = []
+    for name, thing in public_callables():
+        function = inspect.unwrap(thing.__init__ if inspect.isclass(thing) else thing)
+        for parameter, said in getattr(function, "__annotations__", {}).items():
+            text = re.sub(
+                r"NDArray\[Any\]|AnyArray|Callable\[\.\.\., Any\]", "", str(said)
+            )
+            if re.search(r"\bAny\b", text):
+                found.append(f"{name.removeprefix('argmetric.')} {parameter}")
+    wrong = [
+        one for one in found if not any(re.match(rule, one) for rule in ANY_ALLOWED)
+    ]
+    assert not wrong
+    idle = [rule for rule in ANY_ALLOWED if not any(re.match(rule, x) for x in found)]
+    assert not idle

@@ -20,7 +20,7 @@ from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
 from argmetric._ground.validation import (
     check_choice,
     check_weight,
@@ -114,13 +114,13 @@ ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 
 
 def calibrate(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     method: Method | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     logits: bool = False,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Calibrator:
     """Fit a map that recalibrates probabilities, on labelled rows.
 

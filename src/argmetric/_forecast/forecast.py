@@ -32,7 +32,15 @@ from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import read_together
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    CalibratorLike,
+    Floats,
+    Label,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import is_sparse, warn_of_scale
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -43,21 +51,21 @@ if TYPE_CHECKING:
 
 @refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike = "f1",
     coverage: float = 0.9,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    known: Any = None,
+    known: ArrayLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    pos_label: Any = None,
+    calibrator: CalibratorLike | None = None,
+    reference: ReferenceLike | None = None,
+    pos_label: Label | None = None,
 ) -> Forecast:
     """Forecast the score of given labels before the true labels are known.
 

@@ -19,7 +19,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import check_groups
 from argmetric._ground.layout import Average, check_matrix_average
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats, Label, LabelsLike, ReferenceLike
 from argmetric._ground.validation import (
     read_scores,
     refuse_two_classes,
@@ -42,24 +42,24 @@ OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
 def monitor(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike | None = None,
     *,
-    reference: Any,
-    time: Any = None,
-    every: Any = None,
-    known: Any = None,
-    by: Any = None,
-    groups: Any = None,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    features: Any = None,
+    features: tuple[ArrayLike, ArrayLike] | None = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
     floor: float | None = None,
     false_alarms: float = 0.05,
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     logits: bool = False,
 ) -> Monitoring:
     """Forecast the score of every period, and say whether something moved.
@@ -195,7 +195,7 @@ def monitor(
         notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     given = labels if rule is None else None
-    more = {"by": by, "groups": groups, "pos_label": pos_label}
+    more: Any = {"by": by, "groups": groups, "pos_label": pos_label}
     made = empty.add(p, given, time=time, known=known, **more)
     if features is None:
         return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,13 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Integers,
+)
 from argmetric._ground.validation import check_length, check_weight
 from argmetric._verbs.decide import cell_scales, warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
@@ -36,6 +42,9 @@ from argmetric.metrics import (
     MetricLike,
     get_class_metric,
 )
+
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
 
 COVERAGE = 0.9
 DRAWS = 2000  # of the shares of the cells, for the interval
@@ -127,7 +136,7 @@ class ActualClassScore(float, Result):
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, shaded by share of the true class.
 
         Parameters
@@ -150,7 +159,7 @@ class ActualClassScore(float, Result):
             ax.set_yticks(range(count), names)
             for (truth, said), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how = {"color": "wk"[int(share[truth, said] <= 0.5)]}
+                    how: Any = {"color": "wk"[int(share[truth, said] <= 0.5)]}
                     ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
@@ -159,17 +168,17 @@ class ActualClassScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    sample_weight: Any = None,
-    cost: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
+    forecast: ClassForecast | None = None,
 ) -> ActualClassScore:
     """Return the actual score of classes against the true ones.
 
@@ -234,7 +243,8 @@ def evaluate(
         values = values[~np.isnan(values)]
     score = score_of_counts(total, names, of_metric, values)
     if weight is not None:
-        score._squares = np.bincount(cell, weight**2, count * count)
+        squares = np.bincount(cell, weight**2, count * count)
+        score._squares = np.asarray(squares, dtype=np.float64)
         score._rows = int(np.count_nonzero(weight))
     if forecast is not None:
         if weight is not None:

@@ -25,7 +25,18 @@ from argmetric._ground.display import (
     metric_title,
 )
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    CalibratorLike,
+    ClassNames,
+    Floats,
+    Integers,
+    LabelRule,
+    ReferenceLike,
+    SharesLike,
+    WithLabels,
+)
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
@@ -119,7 +130,7 @@ class ClassForecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the score and its interval.
 
         Parameters
@@ -140,21 +151,21 @@ class ClassForecast(Result, ScoreLaw):
 
 @refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: ArrayLike | LabelRule | WithLabels,
     metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
+    known: ArrayLike | None = None,
+    prior: SharesLike | str | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    calibrator: CalibratorLike | None = None,
+    reference: ReferenceLike | None = None,
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
 

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    CalibratorLike,
+    ClassNames,
+    Floats,
+    Integers,
+    SharesLike,
+)
 from argmetric._ground.validation import check_scores, is_sparse, warn_of_scale
 from argmetric._verbs.tune import (
     LOGITS,
@@ -36,18 +43,18 @@ from argmetric.metrics import (
 
 
 def tune(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike | Sequence[MetricLike] | None = None,
     *,
-    classes: Any = None,
+    classes: ClassNames | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    sample_weight: Any = None,
-    calibrator: Any = None,
+    cost: ArrayLike | None = None,
+    max_per_class: SharesLike | None = None,
+    min_recall: SharesLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    calibrator: CalibratorLike | None = None,
     n_bootstrap: int = 200,
     coverage: float = 0.9,
     cv: int | None = 5,
@@ -120,8 +127,8 @@ def tune(
         metrics = [get_metric(one, zero_division=zero_division) for one in metric]
         refuse_same_names(metrics)
     else:
-        goal = "f1" if metric is None else metric
-        metrics = [get_metric(goal, zero_division=zero_division)]
+        one_goal = "f1" if metric is None else metric
+        metrics = [get_metric(one_goal, zero_division=zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     settings = check_settings(
@@ -148,7 +155,7 @@ def tune(
         wanted = [found]
     elif zero_division is None:  # absent classes are left out, as by `decide`
         wanted = [one.with_zero_division(math.nan) for one in metrics]
-    how = {"by_support": average == "weighted", "max_per_class": max_per_class}
+    how: Any = {"by_support": average == "weighted", "max_per_class": max_per_class}
     how["min_recall"] = min_recall
     rules = {}
     for goal in wanted:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.types import Booleans, Floats, Hashes, Integers
+from argmetric._ground.types import Booleans, Floats, Hashes, Integers, Label
 from argmetric._verbs.tune import (
     Choice,
     Cost,
@@ -55,7 +55,7 @@ def tune(
     n_bootstrap: int = 200,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Rule:
     """Find the threshold with the best score on labelled rows.
 

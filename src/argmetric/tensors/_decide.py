@@ -14,6 +14,7 @@ import numpy as np
 from argmetric._expected import TIE
 from argmetric._ground.arguments import as_flags, check_count, check_fraction
 from argmetric._ground.display import metric_title
+from argmetric._ground.types import ArrayLike
 from argmetric.metrics import (
     FBeta,
     Jaccard,
@@ -99,7 +100,7 @@ def decide(
     p: Tensor,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: str | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,

@@ -22,7 +22,16 @@ from argmetric._ground.features import (
     scores_of,
 )
 from argmetric._ground.labels import one_per_row
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    Features,
+    Floats,
+    Folds,
+    Label,
+    RandomState,
+)
 from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
 from argmetric.classes import evaluate as evaluate_classes
@@ -146,22 +155,22 @@ class MetricClassifier(
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator | None = None,
         metric: MetricLike = "f1",
         *,
         calibration: Method | None = "spline",
         route: Literal["tune", "decide", "half", "auto"] = "tune",
-        cv: Any = 5,
+        cv: Folds = 5,
         choice: Literal["best", "one_se"] = "best",
         min_precision: float | None = None,
         min_recall: float | None = None,
         max_positives: int | str | None = None,
         confidence: float | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         zero_division: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
@@ -181,10 +190,10 @@ class MetricClassifier(
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
         """Tune and calibrate on out-of-fold scores, then fit on all rows.
@@ -243,7 +252,7 @@ class MetricClassifier(
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Features) -> AnyArray:
         """Predict the class of each row with the tuned rule.
 
         Parameters
@@ -282,7 +291,7 @@ class MetricClassifier(
             return p
         return np.column_stack((1.0 - p, p) if self._positive == 1 else (p, 1.0 - p))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """Return the signed distance of each row from the threshold.
 
         Parameters
@@ -309,7 +318,11 @@ class MetricClassifier(
         )
 
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> float:
         """The metric that the rule was tuned for, of `predict(X)`.
 
@@ -338,14 +351,14 @@ class MetricClassifier(
             how["groups"] = groups
         if self._positive is None:
             how |= {"classes": self.classes_.tolist(), "average": self.average}
-            value = evaluate_classes(truth, labels, self.metric, **how)
+            value: float = evaluate_classes(truth, labels, self.metric, **how)
         else:
             positive = self.classes_[self._positive]
             known = is_second(truth, self.classes_, "y") == (self._positive == 1)
             value = evaluate(known, labels == positive, self.metric, **how)
         return get_metric(self.metric)._gain(value)
 
-    def get_metadata_routing(self) -> Any:
+    def get_metadata_routing(self) -> object:
         """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")

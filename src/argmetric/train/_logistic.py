@@ -32,7 +32,7 @@ from argmetric._ground.features import (
 )
 from argmetric._ground.labels import one_per_row
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Features, Floats, Label
 from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
 from argmetric.metrics import Metric, MetricLike, get_metric
@@ -163,13 +163,13 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         n_restarts: int = 5,
         init: Literal["likelihood", "random"] = "likelihood",
         solver: Literal["lbfgs", "bfgs"] = "lbfgs",
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        class_weight: dict[Label, float] | Literal["balanced"] | None = None,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         warm_start: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -189,7 +189,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -210,17 +212,19 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         previous = None
         if self.warm_start and hasattr(self, "coef_"):
             previous = np.append(self.coef_[0], self.intercepts_)
-        y = estimator_labels(y)
-        with explained(X, y):
-            X, y = validate_data(self, X, y, order="C", **FORMS)
-        if not isinstance(X, np.ndarray) and not X.has_canonical_format:
-            X = X.copy()  # the caller's stays as it is
-            X.sum_duplicates()
-        labels = read_labels(y, self.pos_label)
+        matrix: Any = X
+        truth: Any = estimator_labels(y)
+        with explained(matrix, truth):
+            matrix, truth = validate_data(self, matrix, truth, order="C", **FORMS)
+        if not isinstance(matrix, np.ndarray) and not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's stays as it is
+            matrix.sum_duplicates()
+        labels = read_labels(truth, self.pos_label)
         if self.pos_label is None:
-            warn_of_common_class(labels.classes, 1, y)
-        weight = read_weights(y, labels, sample_weight, self.class_weight)
-        rows = TrainingRows(X, y == labels.positive, weight, check_jobs(self.n_jobs))
+            warn_of_common_class(labels.classes, 1, truth)
+        weight = read_weights(truth, labels, sample_weight, self.class_weight)
+        positive, threads = truth == labels.positive, check_jobs(self.n_jobs)
+        rows = TrainingRows(matrix, positive, weight, threads)
         if not weight.all():  # rows of weight 0 are not there
             there = np.flatnonzero(weight)
             rows = rows.take(there, weight[there])
@@ -276,7 +280,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         point.intercept_ = self.intercepts_[place : place + 1]
         return point
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """x·θ + θ₀; positive where `classes_[1]` is predicted.
 
         Parameters
@@ -294,7 +298,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             X = validate_data(self, X, reset=False, **FORMS)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Smooth labels of both classes, not calibrated probabilities; see the notes.
 
         Parameters
@@ -310,7 +314,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         margin = self.gamma * self.decision_function(X)
         return np.column_stack(from_log_odds(margin)[::-1])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels: `classes_[1]` where the decision function is positive.
 
         Parameters
@@ -352,7 +356,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not isinstance(self.verbose, bool):
             check_number(self.verbose, "verbose")
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """The metric that the model was fitted for (the first of several), on `X`.
 
         Parameters

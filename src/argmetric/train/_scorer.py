@@ -16,6 +16,7 @@ from argmetric._ground.features import (
     scores_of,
 )
 from argmetric._ground.labels import one_per_row
+from argmetric._ground.types import Label
 from argmetric._ground.validation import (
     Probabilities,
     check_length,
@@ -141,7 +142,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
 def optimal_scorer(
     metric: MetricLike = "f1",
     *,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     max_positives: int | str | None = None,

@@ -23,7 +23,7 @@ from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import ArrayLike, Booleans, Floats, Label
 from argmetric._ground.validation import (
     Probabilities,
     check_choice,
@@ -57,19 +57,19 @@ MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
 def calibration_check(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     method: Method | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
     logits: bool = False,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     random_state: int | None = 0,
 ) -> CalibrationCheck:
     """Check whether probabilities are good enough to decide and to forecast with.
@@ -150,13 +150,14 @@ def calibration_check(
         weight = None  # all rows alike
     checked = Probabilities(scores, logits)
     reference = check_reference(positive, checked, weight, logits=logits)
+    coded: Any = groups
     if groups is not None and scores.ndim == 1:
-        groups = code_groups(groups, scores.size)
+        coded = code_groups(groups, scores.size)
     by: Any = average  # checked with the layout
-    layout = lay_out(checked, groups=groups, average=by, logits=logits)
+    layout = lay_out(checked, groups=coded, average=by, logits=logits)
     is_known = isinstance(p, Probabilities) and p.scale_is_known
     problem = LabelledScores(
-        scores, positive, weight, groups, layout, metric, logits, is_known
+        scores, positive, weight, coded, layout, metric, logits, is_known
     )
     chosen = choose_method(reference, method or DEFAULT)
     mended = calibrate_out_of_fold(
@@ -164,7 +165,7 @@ def calibration_check(
         checked,
         chosen,
         cv=N_FOLDS,
-        groups=np.arange(len(scores)) if scores.ndim == 2 else groups,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else coded,
         sample_weight=weight,
         random_state=random_state,
         logits=logits,
@@ -181,7 +182,7 @@ def calibration_check(
     }
     called = {name: one for name in ROUTES if (one := labels[name]) is not None}
     names = tuple(called)
-    units = units_of(layout, groups)
+    units = units_of(layout, coded)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
     case = Case(metric, units, truth, tuple(called.values()), placed)
@@ -191,7 +192,7 @@ def calibration_check(
     part: Any = slice(None) if placed is None else placed > 0
     known = truth[part], None if placed is None else placed[part]
     ordered = Reference(layout.scores[part], *known, logits)
-    segmented = groups is not None or scores.ndim == 2
+    segmented = coded is not None or scores.ndim == 2
     cuts = segmented or loses_ranking(problem, mended, folds)
     bins = reliability_bins(ordered.p, *known, n_bins)
     clustered = units.n_units < layout.scores.size

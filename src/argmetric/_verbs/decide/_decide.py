@@ -30,6 +30,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.types import ArrayLike, CalibratorLike, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
@@ -71,10 +72,10 @@ def _never_defined(metric: Metric) -> str:
 
 @refuses("sample_weight")
 def decide(
-    p: Any,
+    p: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
@@ -82,12 +83,12 @@ def decide(
     min_precision: float | None = None,
     min_recall: float | None = None,
     confidence: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     max_cost: float | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    calibrator: CalibratorLike | None = None,
+    reference: ReferenceLike | None = None,
     method: Method = "auto",
     check: bool = True,
     n_jobs: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from argmetric._ground.labels import (
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
 from argmetric._ground.sparse import check_structure, entry_place, is_sparse
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import ArrayLike, Axes, Booleans, Floats, Integers, Label
 from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
@@ -37,6 +37,9 @@ from argmetric.metrics import (
     get_metric,
     require_defined,
 )
+
+if TYPE_CHECKING:
+    from argmetric._forecast.result import Forecast
 
 COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
@@ -119,7 +122,7 @@ class ActualScore(float, Result):
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, with the score as its title.
 
         Parameters
@@ -141,16 +144,16 @@ class ActualScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    forecast: Forecast | None = None,
 ) -> float:
     """Return the actual score of labels against the truth, averaged as in `decide`.
 
@@ -332,17 +335,21 @@ def _count(
     parts = (true & pred, pred, true)
     weight = _row_weight(sample_weight, true.shape[0])
     if weight is None:
-        return Counted(*map(summed, parts), layout.sizes)
+        hit, predicted, actual = map(summed, parts)
+        return Counted(hit, predicted, actual, layout.sizes)
     worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
     four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
     squares = np.array([np.sum(worth**2, where=cell) for cell in four])
     known = squares, int(np.count_nonzero(worth))
     if layout.average == "samples":
-        each = [*map(summed, parts), layout.sizes.astype(np.float64)]
-        return Counted(*(x[weight > 0.0] for x in (*each, weight)), *known)
-    sums = [summed(np.where(part, worth, 0.0)) for part in parts]
-    sums.append(summed(worth))
-    return Counted(*(x[sums[3] > 0.0] for x in sums), None, *known)
+        sums = [*map(summed, parts), layout.sizes.astype(np.float64)]
+        kept, weight = weight > 0.0, weight[weight > 0.0]
+    else:
+        sums = [summed(np.where(part, worth, 0.0)) for part in parts]
+        sums.append(summed(worth))
+        kept, weight = sums[3] > 0.0, None
+    hit, predicted, actual, sizes = (x[kept] for x in sums)
+    return Counted(hit, predicted, actual, sizes, weight, *known)
 
 
 def _count_sparse(

@@ -15,7 +15,17 @@ from argmetric._ground.arguments import shown
 from argmetric._ground.display import INTERVAL, Field
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    CalibratorLike,
+    Floats,
+    Frame,
+    Label,
+    Series,
+)
 from argmetric._ground.validation import (
     check_choice,
     check_scores,
@@ -63,10 +73,10 @@ class SavedRule(Exported, Saved[Any]):
         "multiclass": "argmetric.classes.MultiClassRule"
     }
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Series | Frame:
         raise NotImplementedError
 
-    def predict(self, p: Any) -> Any:
+    def predict(self, p: ArrayLike) -> AnyArray | Series | Frame:
         """Labels of the scores: what `apply` gives, by scikit-learn's name.
 
         Parameters
@@ -214,9 +224,9 @@ class Rule(SavedRule):
     metric: Metric
     threshold: float
     operator: Operator = ">="
-    pos_label: Any = 1
-    neg_label: Any = 0
-    calibrator: Any = None
+    pos_label: Label = 1
+    neg_label: Label = 0
+    calibrator: CalibratorLike | None = None
     prevalence: float = math.nan
     positive_rate: float = math.nan
     n: int = 0
@@ -305,7 +315,7 @@ class Rule(SavedRule):
             return None
         return raw_cut(calibrator, self.threshold)
 
-    def applies(self, p: Any) -> Booleans:
+    def applies(self, p: ArrayLike) -> Booleans:
         """Which scores are positive.
 
         Parameters
@@ -342,7 +352,7 @@ class Rule(SavedRule):
             return np.zeros(scores.shape, dtype=bool)
         return scores >= cut
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Series:
         """Labels of the scores, in the kind of the input (array, series).
 
         Parameters
@@ -459,7 +469,7 @@ class Rule(SavedRule):
             return "calibrated p"
         return "p" if self.probabilities else "score"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score against the threshold, and where the best one may lie.
 
         Parameters
@@ -473,4 +483,5 @@ class Rule(SavedRule):
         """
         from argmetric._verbs.tune._plot import ThresholdDisplay
 
-        return ThresholdDisplay(self).plot(ax).ax_
+        drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
+        return drawn

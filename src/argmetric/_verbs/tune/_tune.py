@@ -18,7 +18,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels, label_array, one_per_row
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, CalibratorLike, Floats, Label
 from argmetric._ground.validation import (
     check_choice,
     check_length,
@@ -181,33 +181,33 @@ RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
 def tune(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike | Sequence[MetricLike] | None = None,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: RuleAverage | None = None,
     zero_division: float | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     min_positives: int | str | None = None,
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     min_specificity: float | None = None,
     min_npv: float | None = None,
-    budget: Any = None,
+    budget: tuple[ArrayLike, float] | None = None,
     confidence: float | None = None,
     for_rows: int | None = None,
     prior: float | None = None,
-    unlabelled: Any = None,
+    unlabelled: ArrayLike | None = None,
     cost: Cost | None = None,
-    calibrator: Any = None,
+    calibrator: CalibratorLike | None = None,
     choice: Choice = "best",
     coverage: float = 0.9,
     n_bootstrap: int = 200,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Tuned | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
@@ -368,7 +368,7 @@ def tune(
             certain=certain,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
-        return rules[0]  # type: ignore[no-any-return]
+        return rules[0]
     return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
 
 
