@@ -304,7 +304,7 @@ def tune_calls() -> Calls:
         y = truth(p)
         for word, options in {
             "max_positives=20": {"max_positives": 20},
-            "max_positives=.1": {"max_positives": 0.1},
+            "max_positives=.1": {"max_positives": "10%"},
             "min_precision": {"min_precision": 0.5},
             "min_recall": {"min_recall": 0.7},
             "zero_division": {"zero_division": 1.0},

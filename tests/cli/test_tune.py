@@ -102,7 +102,7 @@ def test_tune_options_reach_the_function(run: Run) -> None:
         sample_weight=WEIGHT,
         min_recall=0.6,
         min_precision=0.3,
-        max_positives=0.6,
+        max_positives="60%",
         choice="one_se",
     )
     assert am.Rule.load("rule.json") == rule

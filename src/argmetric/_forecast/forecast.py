@@ -27,6 +27,7 @@ from argmetric._ground.arguments import (
     check_share,
     is_tensor,
     refuse_for_tensors,
+    refuses,
 )
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.labels import (
@@ -36,7 +37,14 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    Floats,
+    Label,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import is_sparse, warn_of_scale
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -45,21 +53,22 @@ if TYPE_CHECKING:
     from argmetric._calibrate.resolve import PriorShare
 
 
+@refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    known: Any = None,
+    known: ArrayLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
-    reference: Any = None,
-    pos_label: Any = None,
+    reference: ReferenceLike | None = None,
+    pos_label: Label | None = None,
 ) -> Forecast:
     """Forecast the score of given labels before the true labels are known.
 
@@ -83,17 +92,12 @@ def forecast(
         True labels that have arrived; nan or None for the others.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. (`adjust_prior` instead adds the constant that Bayes'
-        rule gives for a change of prevalence.) "estimate" estimates the share by
-        comparing the scores with those of `reference`; the result has it as `share`,
-        and the interval includes its uncertainty. The estimate assumes that each class
-        still has the scores it had in the reference. Without `prior` a warning and a
-        note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had; the interval
+        includes the uncertainty of `share`.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
-        share (all rows of a group, where there are groups). It widens the interval;
-        the probability of each row stays as given, unless known labels inform about
-        the effect.
+        (of a group) share. It widens the interval.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.

@@ -19,7 +19,15 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.features import probabilities_of
 from argmetric._ground.pictures import Display, draw_law
-from argmetric._ground.types import Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Estimator,
+    Features,
+    Floats,
+    Label,
+    LabelsLike,
+)
 from argmetric.metrics import Metric, MetricLike
 
 if TYPE_CHECKING:
@@ -119,7 +127,7 @@ class Forecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the score with its mean and interval.
 
         Parameters
@@ -131,7 +139,8 @@ class Forecast(Result, ScoreLaw):
         -------
         matplotlib Axes
         """
-        return ForecastDisplay(self).plot(ax).ax_
+        drawn: Axes = ForecastDisplay(self).plot(ax).ax_
+        return drawn
 
 
 @dataclass(repr=False)
@@ -169,12 +178,12 @@ class ForecastDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        p: Any,
-        labels: Any,
+        p: ArrayLike,
+        labels: LabelsLike,
         metric: MetricLike = "f1",
         *,
         score: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Forecast the score of labels, and draw the forecast.
@@ -203,13 +212,13 @@ class ForecastDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Features,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         score: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Forecast the score of what a classifier predicts, and draw the forecast.
@@ -232,7 +241,8 @@ class ForecastDisplay(Display):
             All else that `forecast` takes.
         """
         p, positive = probabilities_of(estimator, X, pos_label)
-        labels = np.asarray(estimator.predict(X)) == positive
+        model: Any = estimator
+        labels = np.asarray(model.predict(X)) == positive
         return cls.from_predictions(p, labels, metric, score=score, ax=ax, **options)
 
     def _labels(self) -> dict[str, Any]:

@@ -26,7 +26,15 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Frame,
+    Integers,
+    Label,
+)
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
@@ -79,7 +87,7 @@ class LabelledEstimate(Result):
             Field("metric", self.metric.name),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score and its interval.
 
         Parameters
@@ -93,7 +101,8 @@ class LabelledEstimate(Result):
         """
         from argmetric._monitor._words import draw_estimate
 
-        return draw_estimate(self, ax)
+        drawn: Axes = draw_estimate(self, ax)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -126,7 +135,7 @@ class LabellingPlan(Result):
     _metric: Metric
     _coverage: float
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """The rows to label as a frame: row, score, predicted label and stratum.
 
         Parameters
@@ -142,7 +151,7 @@ class LabellingPlan(Result):
         }
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw where on the score the rows lie, by their predicted label.
 
         Parameters
@@ -156,7 +165,8 @@ class LabellingPlan(Result):
         """
         from argmetric._monitor._words import draw_rows_to_label
 
-        return draw_rows_to_label(self, ax)
+        drawn: Axes = draw_rows_to_label(self, ax)
+        return drawn
 
     def fields(self) -> list[Field]:
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
@@ -170,7 +180,9 @@ class LabellingPlan(Result):
             Field("sizes", self.sizes, "strata", f"{self.sizes.size}"),
         ]
 
-    def estimate(self, y: Any, *, pos_label: Any = None) -> LabelledEstimate:
+    def estimate(
+        self, y: ArrayLike, *, pos_label: Label | None = None
+    ) -> LabelledEstimate:
         """Estimate the score of the period from labels of the drawn rows.
 
         Parameters

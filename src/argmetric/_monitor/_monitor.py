@@ -24,7 +24,7 @@ from argmetric._ground.labels import (
     handed_in_metric,
 )
 from argmetric._ground.layout import Average, check_matrix_average
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats, Label, LabelsLike, ReferenceLike
 from argmetric._ground.validation import (
     read_scores,
     refuse_two_classes,
@@ -47,34 +47,32 @@ OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
 def monitor(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike | None = None,
     *,
-    reference: Any,
-    time: Any = None,
-    every: Any = None,
-    known: Any = None,
-    by: Any = None,
-    groups: Any = None,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    features: Any = None,
+    features: tuple[ArrayLike, ArrayLike] | None = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
     floor: float | None = None,
     false_alarms: float = 0.05,
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     logits: bool = False,
 ) -> Monitoring:
     """Forecast the score of every period, and say whether something moved.
 
-    A period has scores and no labels. Nothing may have happened to it; the share of
-    positives may have moved while each class still looks the same; or other rows came,
-    and a row of a given score is as likely to be positive as before. These readings are
-    weighed by the scores and mixed into one interval. Where the scores moved in a way
-    that fits none of them well, the verdict is "cannot say without labels", and the
-    interval promises nothing.
+    A period has scores and no labels. Nothing may have happened to it, the share of
+    positives may have moved, or other rows came. We weight the explanations by how well
+    they fit, and mix them into one interval; where none fits, the verdict is "cannot
+    say without labels". More on the page :doc:`/production`.
 
     Parameters
     ----------
@@ -92,38 +90,31 @@ def monitor(
     time : array-like, optional
         Time of every row: dates, times or ISO text, in any order.
     every : str or int, optional
-        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows. By default a
-        week where there are times, and otherwise all rows of a call. Weeks begin on
-        Monday.
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows; by default a
+        week where there are times, and otherwise all rows of a call.
     known : array-like, optional
         True labels that have arrived; nan or None for the others.
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of each row, such as a basket or a user. The metric is computed in every
-        group of a period and averaged. Rows of one name in two periods are a group in
-        each.
+        Group of each row: the metric is averaged over the groups of a period.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows, the mean over columns, or all cells together. One map and one shift
-        serve all groups and columns, and groups are independent of each other given the
-        scores. The alarm on movement and the verdict look at all scores together.
+        serve all groups and columns.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`. The map is then
-        fitted again for each period, with the reference weighted as its rows. Made for
-        periods of some hundred rows or more in which other rows come; whether it gains
-        there is not settled. Segments and rows that are added later do without.
+        Numbers that describe the rows of the reference and of `p`: the map is fitted
+        again for each period, with the reference weighted as its rows. Benefit
+        unproven.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes the three readings. "none": no row became more or less likely to be
-        positive than the reference says. "prior": the share of positives moved and
-        nothing else did.
+        "auto" mixes the three explanations. "none": nothing but the rows changed.
+        "prior": the share of positives moved and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
         Score that is still good enough: raises an alarm where the score is below it.
     false_alarms : float, default=0.05
-        Probability of an alarm of each kind in a year in which nothing happens; in 52
-        periods, where they are not made by time.
+        Chance of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
@@ -210,7 +201,7 @@ def monitor(
         notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     given = labels if rule is None else None
-    more = {"by": by, "groups": groups, "pos_label": pos_label}
+    more: Any = {"by": by, "groups": groups, "pos_label": pos_label}
     made = empty.add(p, given, time=time, known=known, **more)
     if features is None:
         return made

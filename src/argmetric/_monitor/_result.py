@@ -14,7 +14,16 @@ from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
 from argmetric._ground.display import Field, as_frame, metric_title
 from argmetric._ground.saving import Saved, check_version, restored
-from argmetric._ground.types import AnyArray, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Frame,
+    Integers,
+    Label,
+    LabelsLike,
+    RandomState,
+)
 from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
@@ -102,14 +111,14 @@ class Monitoring(Saved["Monitoring"]):
 
     def add(
         self,
-        p: Any,
-        labels: Any = None,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
         *,
-        time: Any = None,
-        known: Any = None,
-        by: Any = None,
-        groups: Any = None,
-        pos_label: Any = None,
+        time: ArrayLike | None = None,
+        known: ArrayLike | None = None,
+        by: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        pos_label: Label | None = None,
     ) -> Monitoring:
         """Add rows: new periods, or more rows of the last ones.
 
@@ -134,15 +143,15 @@ class Monitoring(Saved["Monitoring"]):
 
     def add_labels(
         self,
-        y: Any,
-        p: Any,
-        labels: Any = None,
+        y: ArrayLike,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
         *,
-        time: Any = None,
+        time: ArrayLike | None = None,
         period: int | None = None,
-        by: Any = None,
-        groups: Any = None,
-        pos_label: Any = None,
+        by: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        pos_label: Label | None = None,
     ) -> Monitoring:
         """Add true labels of rows that were added before without them.
 
@@ -279,10 +288,10 @@ class Monitoring(Saved["Monitoring"]):
         *,
         period: int = -1,
         segment: str | None = None,
-        p: Any = None,
-        labels: Any = None,
-        known: Any = None,
-        random_state: Any = 0,
+        p: ArrayLike | None = None,
+        labels: LabelsLike | None = None,
+        known: ArrayLike | None = None,
+        random_state: RandomState = 0,
     ) -> LabellingPlan:
         """Draw the rows whose labels tell most about the score of a period.
 
@@ -349,7 +358,7 @@ class Monitoring(Saved["Monitoring"]):
             random_state,
         )
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """One row per period; with segments, those of all of them below each other.
 
         Parameters
@@ -451,7 +460,7 @@ class Monitoring(Saved["Monitoring"]):
     def _notes(self) -> tuple[str, ...]:
         return (*notes_of(self), self.watch.unseen)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score and interval over time, in the colours of the verdicts.
 
         Parameters
@@ -465,4 +474,5 @@ class Monitoring(Saved["Monitoring"]):
         """
         from argmetric._monitor._words import draw_periods
 
-        return draw_periods(self, ax)
+        drawn: Axes = draw_periods(self, ax)
+        return drawn

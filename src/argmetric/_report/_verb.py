@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
 from argmetric._report._classes import report_class_check, report_class_decision
@@ -28,12 +29,12 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
 
 
 def report(
-    result: Any,
-    y: Any = None,
+    result: object,
+    y: ArrayLike | None = None,
     *,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     coverage: float | None = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
 ) -> Report:
     """Make a page on a result, to be saved or shown in a notebook.
 
@@ -72,7 +73,7 @@ def report(
             f"there is no page on {kind}"
         )
     made, takes = _PAGES[known[0]]
-    given = {"y": y, "pos_label": pos_label, "coverage": coverage}
+    given: dict[str, Any] = {"y": y, "pos_label": pos_label, "coverage": coverage}
     given |= {"reference": reference}
     told = {name: value for name, value in given.items() if value is not None}
     for name in told.keys() - takes:

@@ -16,7 +16,12 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+)
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
@@ -49,15 +54,15 @@ MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 
 
 def check(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     method: Literal["matrix", "temperature"] | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
@@ -122,6 +127,7 @@ def check(
         raise ValueError("p is empty: there is nothing to check")
     code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
     coded = None if groups is None else code_groups(groups, code.size)
+    goal = "f1" if metric is None else metric
     found = get_class_metric(
         metric,
         average=average,

@@ -16,6 +16,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
 from argmetric._ground.saving import plain
+from argmetric._ground.types import Axes, Frame
 from argmetric._verbs.check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,
@@ -186,7 +187,7 @@ class ClassCalibrationCheck(CheckedRoutes):
             *only_shown(lines),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Classes as rows, with verdict, shares and calibration error.
 
         Parameters
@@ -198,7 +199,7 @@ class ClassCalibrationCheck(CheckedRoutes):
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw forecast and actual share of every class, the worst 40 classes first.
 
         Parameters

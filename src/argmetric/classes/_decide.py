@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_flag, shown
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.arguments import check_flag, refuses, shown
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+    ReferenceLike,
+    SharesLike,
+)
 from argmetric._ground.validation import same_kind
 from argmetric.classes._climb import (
     Rows,
@@ -221,20 +228,21 @@ def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> N
     )
 
 
+@refuses("sample_weight")
 def decide(
-    p: Any,
+    p: ArrayLike,
     metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    prior: Any = None,
+    cost: ArrayLike | None = None,
+    max_per_class: SharesLike | None = None,
+    min_recall: SharesLike | None = None,
+    prior: SharesLike | str | None = None,
     logits: bool = False,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     certificate: bool = False,
 ) -> ClassDecision:
     """Choose one of several classes for each row, with the highest expected metric.

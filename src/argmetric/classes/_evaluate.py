@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,17 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
-from argmetric._ground.validation import check_length
-from argmetric._verbs.decide import warn_of_surprise
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Integers,
+    LabelRule,
+    WithLabels,
+)
+from argmetric._ground.validation import check_length, check_weight
+from argmetric._verbs.decide import cell_scales, warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
     ClassAverage,
@@ -38,6 +46,9 @@ from argmetric.metrics import (
     MetricLike,
     get_class_metric,
 )
+
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
 
 COVERAGE = 0.9
 DRAWS = 2000  # of the shares of the cells, for the interval
@@ -54,7 +65,7 @@ class ActualClassScore(float, Result):
     classes : tuple
         The classes, in the order of the table.
     confusion : ndarray
-        Rows by true class (rows) and label (columns).
+        Rows by true class (rows) and label (columns), or the sums of their weights.
     n_groups : int or None
         Number of groups that the score is the mean over.
     coverage : float
@@ -67,11 +78,13 @@ class ActualClassScore(float, Result):
     n_groups: int | None
     coverage: float = COVERAGE
     _group_scores: Floats | None
+    _squares: Floats | None  # sums of squared weights of the cells
+    _rows: int
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return int(self.confusion.sum())
+        """Number of rows that have a weight."""
+        return self._rows
 
     @property
     def per_class(self) -> Floats | None:
@@ -88,8 +101,9 @@ class ActualClassScore(float, Result):
         """The range in which the score on many more such rows would lie.
 
         The shares of the cells are drawn from their posterior, Dirichlet(count +
-        1/C²), and the middle 90 % of the scores is kept. For groups it is the mean ±
-        1.645 standard errors; None for a single group.
+        1/C²), and the middle 90 % of the scores is kept. With weights w a cell counts
+        as (Σw)²/Σw² rows of equal weight. For groups it is the mean ± 1.645 standard
+        errors; None for a single group.
         """
         tail = (1.0 - self.coverage) / 2.0
         if self._group_scores is not None:
@@ -99,9 +113,16 @@ class ActualClassScore(float, Result):
             error = 1.645 * float(self._group_scores.std(ddof=1)) / count**0.5
             return float(self) - error, float(self) + error
         rng = np.random.default_rng(0)
-        cells = self.confusion.ravel() + 1.0 / self.confusion.size
-        drawn = rng.dirichlet(cells, DRAWS).reshape(DRAWS, *self.confusion.shape)
-        scores = self.metric.score(drawn * self.n)
+        cells, prior = self.confusion.ravel(), 1.0 / self.confusion.size
+        if self._squares is None:
+            drawn = rng.dirichlet(cells + prior, DRAWS)
+        else:
+            scale = cell_scales(cells, self._squares)
+            drawn = rng.standard_gamma(cells / scale + prior, (DRAWS, cells.size))
+            drawn *= scale
+            drawn /= drawn.sum(axis=1, keepdims=True)
+        tables = drawn.reshape(DRAWS, *self.confusion.shape) * cells.sum()
+        scores = self.metric.score(tables)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
         return min(low, float(self)), max(high, float(self))
 
@@ -119,7 +140,7 @@ class ActualClassScore(float, Result):
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, shaded by share of the true class.
 
         Parameters
@@ -142,7 +163,7 @@ class ActualClassScore(float, Result):
             ax.set_yticks(range(count), names)
             for (truth, said), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how = {"color": "wk"[int(share[truth, said] <= 0.5)]}
+                    how: Any = {"color": "wk"[int(share[truth, said] <= 0.5)]}
                     ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
@@ -151,16 +172,17 @@ class ActualClassScore(float, Result):
 
 
 def evaluate(
-    y: Any,
-    labels: Any,
+    y: ArrayLike,
+    labels: ArrayLike | LabelRule | WithLabels,
     metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
+    forecast: ClassForecast | None = None,
 ) -> ActualClassScore:
     """Return the actual score of classes against the true ones.
 
@@ -177,6 +199,8 @@ def evaluate(
         The classes; by default all labels that occur.
     groups, average, zero_division, cost
         As for `decide`.
+    sample_weight : array-like, optional
+        Weight of each row; counts become sums of weights.
     forecast : ClassForecast, optional
         A forecast for the same labels: warn if its interval does not contain the
         score.
@@ -217,13 +241,26 @@ def evaluate(
     predicted = codes_of(said, names, truth.size, "labels")
     count = len(names)
     cell = true * count + predicted
-    total = np.bincount(cell, minlength=count * count).reshape(count, count)
+    weight = check_weight(sample_weight, truth.shape, "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
+    total = np.bincount(cell, weight, count * count).reshape(count, count)
     values = None
     if groups is not None:
-        values = group_scores(of_metric, cell, code_groups(groups, truth.size), count)
+        coded = code_groups(groups, truth.size)
+        values = group_scores(of_metric, cell, coded, count, weight)
         values = values[~np.isnan(values)]
     score = score_of_counts(total, names, of_metric, values)
+    if weight is not None:
+        squares = np.bincount(cell, weight**2, count * count)
+        score._squares = np.asarray(squares, dtype=np.float64)
+        score._rows = int(np.count_nonzero(weight))
     if forecast is not None:
+        if weight is not None:
+            raise ValueError(
+                "forecast counts every row once, so it cannot be held against a score "
+                "with sample_weight: leave one of them out"
+            )
         warn_of_surprise(forecast, float(score))
     return score
 
@@ -237,7 +274,7 @@ def sorted_classes(found: set[Any], name: str) -> tuple[Any, ...]:
 
 
 def score_of_counts(
-    counts: Integers,
+    counts: Integers | Floats,
     classes: tuple[Any, ...],
     metric: ClassMetric,
     of_groups: Floats | None = None,
@@ -253,14 +290,25 @@ def score_of_counts(
     result = ActualClassScore(value)
     result.metric, result.classes, result.confusion = metric, classes, confusion
     result.n_groups = None if of_groups is None else int(of_groups.size)
-    result._group_scores = of_groups
+    result._group_scores, result._squares = of_groups, None
+    result._rows = int(confusion.sum())
     return result
 
 
 def group_scores(
-    metric: ClassMetric, cell: Integers, groups: Groups, count: int
+    metric: ClassMetric,
+    cell: Integers,
+    groups: Groups,
+    count: int,
+    weight: Floats | None = None,
 ) -> Floats:
-    """Score of every group, nan where undefined; cell = true·count + predicted."""
+    """Score of every group, nan where undefined; cell = true·count + predicted.
+
+    Groups whose rows all weigh 0 are left out.
+    """
     cells = groups.codes * (count * count) + cell
-    tables = np.bincount(cells, minlength=groups.count * count * count)
-    return metric.score(tables.reshape(-1, count, count).astype(np.float64))
+    flat = np.bincount(cells, weight, groups.count * count * count)
+    tables = flat.reshape(-1, count, count).astype(np.float64)
+    if weight is not None:
+        tables = tables[tables.any(axis=(1, 2))]
+    return metric.score(tables)

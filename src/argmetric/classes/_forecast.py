@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._ground.arguments import check_count, check_share
+from argmetric._ground.arguments import check_count, check_share, refuses
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
     INTERVAL,
@@ -26,7 +26,17 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Integers,
+    LabelRule,
+    ReferenceLike,
+    SharesLike,
+    WithLabels,
+)
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
@@ -120,7 +130,7 @@ class ClassForecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the score and its interval.
 
         Parameters
@@ -139,21 +149,22 @@ class ClassForecast(Result, ScoreLaw):
         return ax
 
 
+@refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: ArrayLike | LabelRule | WithLabels,
     metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
+    known: ArrayLike | None = None,
+    prior: SharesLike | str | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     logits: bool = False,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
 

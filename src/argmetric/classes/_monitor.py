@@ -11,7 +11,15 @@ from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, metric_title
 from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.saving import Saved, check_version, restored
-from argmetric._ground.types import Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Frame,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
     BETTER,
@@ -36,7 +44,7 @@ from argmetric.classes._monitor_period import (
 )
 from argmetric.classes._prepare import resolve_map
 from argmetric.classes._weights import MultiClassRule
-from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
 FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
@@ -47,18 +55,18 @@ UNSEEN = (
 
 
 def monitor(
-    p: Any,
-    labels: Any = None,
+    p: ArrayLike,
+    labels: LabelsLike | None = None,
     metric: MetricLike | None = None,
     *,
-    reference: Any,
-    time: Any = None,
-    every: Any = None,
-    known: Any = None,
-    classes: Any = None,
-    average: Any = None,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    classes: ClassNames | None = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
     false_alarms: float = 0.05,
@@ -214,7 +222,12 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         return tuple(one for one in self.periods if one.alarm)
 
     def add(
-        self, p: Any, labels: Any = None, *, time: Any = None, known: Any = None
+        self,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        known: ArrayLike | None = None,
     ) -> ClassMonitoring:
         """Add periods. The answer is that of one call with all rows.
 
@@ -266,7 +279,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """One row per period, with a column for the share of every class.
 
         Parameters
@@ -337,7 +350,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             notes.append(CANNOT_SAY_MEANS.replace("share of positives", "shares"))
         return (*notes, UNSEEN)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score and interval over time, in the colours of the verdicts.
 
         Parameters
@@ -349,4 +362,5 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         -------
         matplotlib Axes
         """
-        return draw_periods(self, ax)
+        drawn: Axes = draw_periods(self, ax)
+        return drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from argmetric._ground.display import (
     metric_title,
 )
 from argmetric._ground.pictures import bars_size, drawing
-from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
 from argmetric.classes._climb import expected_table
 from argmetric.classes._prepare import ClassBatch
 from argmetric.classes._values import rule_of
 from argmetric.metrics import ClassGMean, ClassMetric
+
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
 
 SHOWN = 8  # classes in the printed form
 
@@ -143,8 +146,12 @@ class ClassDecision(Result):
         return expected_table(self._batch.p, self.codes)
 
     def forecast(
-        self, coverage: float = 0.9, *, known: Any = None, random_state: int = 0
-    ) -> Any:
+        self,
+        coverage: float = 0.9,
+        *,
+        known: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> ClassForecast:
         """Forecast the score of these labels, with an interval.
 
         Parameters
@@ -205,7 +212,7 @@ class ClassDecision(Result):
         own = "" if self.per_class is None else f", {self.per_class[c]:.3f}"
         return str(self.classes[c]), f"{text}{own}"
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Classes as rows: rows given, rows expected, expected value.
 
         Parameters
@@ -224,7 +231,7 @@ class ClassDecision(Result):
             columns["most_probable"] = self.per_class_most_probable
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what each class is expected to score, and with the most probable class.
 
         Where the metric is no mean over classes, draw how many rows each class gets.

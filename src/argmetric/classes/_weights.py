@@ -15,7 +15,7 @@ from argmetric._ground.display import COUNT, INTERVAL, Field
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Integers
 from argmetric._ground.validation import check_scores, to_floats
 from argmetric._verbs.tune import (
     FEW_ROWS,
@@ -199,7 +199,7 @@ class MultiClassRule(SavedRule):
         for name, value in (known | files.checked_facts(self)).items():
             object.__setattr__(self, name, value)
 
-    def predicts(self, p: Any) -> npt.NDArray[np.int64]:
+    def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
         """Column of the chosen class; ties go to the first.
 
         With a calibrator, classes whose values agree to 7 digits are ties.
@@ -227,7 +227,7 @@ class MultiClassRule(SavedRule):
             )
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray:
         """Labels of the rows.
 
         Parameters
@@ -308,7 +308,7 @@ class MultiClassRule(SavedRule):
     def _plus(self) -> str:
         return " + offset" if self.offsets is not None and self.offsets.any() else ""
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the weight of every class.
 
         Parameters

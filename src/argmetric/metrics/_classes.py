@@ -269,8 +269,9 @@ def get_class_metric(
 
     Parameters
     ----------
-    metric : str, Metric, ClassMetric or callable, default="f1"
-        "f1", "f2", "jaccard", "precision", "recall": averaged over the classes.
+    metric : str, Metric, ClassMetric, callable or None
+        None goes with a cost, and is "f1" without one. "f1", "f2", "jaccard",
+        "precision", "recall": averaged over the classes.
         "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa", "accuracy":
         their forms for several classes. A function of the table of counts.
     average : {"macro", "weighted"}, optional
@@ -291,9 +292,9 @@ def get_class_metric(
         if metric is not None:
             raise ValueError("cost stands in place of a metric: pass one of them")
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
+    metric = "f1" if metric is None else metric
     if isinstance(metric, ClassMetric):
         return metric
-    metric = "f1" if metric is None else metric
     if isinstance(metric, str) and metric == "quadratic_kappa":
         return ClassAgreement("quadratic kappa", absent, quadratic=True)
     if callable(metric) and not isinstance(metric, Metric):

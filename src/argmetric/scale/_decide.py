@@ -12,6 +12,7 @@ from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._ground.arguments import as_flags, check_choice, check_path
 from argmetric._ground.display import Result
+from argmetric._ground.types import Path, ReferenceLike
 from argmetric._ground.whole_files import unfinished
 from argmetric._verbs.decide import Limits, check_limits, refuse_never_defined
 from argmetric.metrics import Metric, MetricLike, get_metric
@@ -44,7 +45,7 @@ def decide(
     files: Files,
     metric: MetricLike = "f1",
     *,
-    output: Any,
+    output: Path,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     min_positives: int = 0,
@@ -52,7 +53,7 @@ def decide(
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     resume: bool = False,
 ) -> ScaledDecision:
     """Choose the labels with the highest expected metric.

@@ -15,7 +15,7 @@ from argmetric._ground.display import (
     part_text,
 )
 from argmetric._ground.pictures import bars_size, draw_bars, draw_counts, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.classes import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
 
@@ -99,7 +99,7 @@ class ScaledDecision(Result):
             *self._keys("skipped", "notes"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the decision and of a cut at one half.
 
         Parameters
@@ -114,7 +114,8 @@ class ScaledDecision(Result):
         bars = {"decision": self.expected}
         if self.expected_half is not None:
             bars["0.5 cut-off"] = self.expected_half
-        return _draw_expected(ax, bars, self.metric.name, self.n)
+        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -176,7 +177,7 @@ class ScaledClassDecision(Result):
             Field("skipped", self.skipped),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the labels and of the most probable classes.
 
         Parameters
@@ -189,7 +190,8 @@ class ScaledClassDecision(Result):
         matplotlib Axes
         """
         bars = {"decision": self.expected, "most probable": self.most_probable}
-        return _draw_expected(ax, bars, self.metric.name, self.n)
+        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False)
@@ -242,7 +244,7 @@ class ScaledScore(Result):
             zero,
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix.
 
         Parameters

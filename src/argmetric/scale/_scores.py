@@ -22,6 +22,7 @@ from argmetric._forecast.shares import (
 )
 from argmetric._ground.arguments import check_choice, check_share
 from argmetric._ground.groups import Segments
+from argmetric._ground.types import Label
 from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum
@@ -48,7 +49,7 @@ def evaluate(
     *,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> ScaledScore:
     """Actual score of a column of decisions, for files of any size.
 
@@ -146,7 +147,7 @@ def forecast(
     *,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Forecast:
     """Forecast the score of a column of labels, for files of any size.
 
@@ -252,7 +253,8 @@ def forecast_bucket(bucket: Bucket, metric: Metric, coverage: float) -> Found:
     """All rows at once, in memory."""
     p, chosen = np.abs(bucket.values), np.signbit(bucket.values)
     known = Probabilities(p, scale_is_known=True)
-    found = forecast_rows(known, chosen, metric, coverage, groups=bucket.groups())
+    of_groups: Any = bucket.groups()
+    found = forecast_rows(known, chosen, metric, coverage, groups=of_groups)
     return {"forecast": found}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._ground.arguments import check_count
 from argmetric._ground.display import SCORE, Field, Result
 from argmetric._ground.pictures import Mark, draw_curve, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
@@ -257,7 +257,7 @@ class SequenceDecision(Result):
             self._field("method", "found by"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the best expectation for every number of positives.
 
         Parameters

@@ -13,7 +13,7 @@ from argmetric._ground.arguments import check_flag, check_items, check_texts, sh
 from argmetric._ground.display import Field, Result, metric_fields
 from argmetric._ground.groups import code_groups
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.search.corpus.labels import SchemeName, Span, write_labels
@@ -100,7 +100,7 @@ class SpanDecision(Result):
             *self._keys("upper", "proven", "method", "n_cut", "cut_length"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how probable the chosen spans are, type by type.
 
         Parameters

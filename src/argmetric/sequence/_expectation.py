@@ -12,7 +12,7 @@ from argmetric._ground.arguments import check_count, check_number, is_whole, sho
 from argmetric._ground.discrete import DiscreteLaw, distinct
 from argmetric._ground.display import INTERVAL, Field, Result, Shown, only_shown
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Axes, Floats, Integers
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
@@ -98,7 +98,7 @@ class VectorExpectation(Shown):
     beam: int | None = None
 
 
-def evaluate(utility: Any, z: Any, y: Any) -> float:
+def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
     """Utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
@@ -355,7 +355,7 @@ class UtilityDistribution(Result, DiscreteLaw):
         parts = (" ".join(filter(None, line)) for line in self.lines())
         return f"{self._title()}({', '.join(parts)})"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution with its mean and an interval between quantiles.
 
         Parameters

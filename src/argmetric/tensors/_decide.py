@@ -19,6 +19,7 @@ from argmetric._ground.arguments import (
     count_or_share,
 )
 from argmetric._ground.display import metric_title
+from argmetric._ground.types import ArrayLike
 from argmetric.metrics import (
     FBeta,
     Jaccard,
@@ -104,7 +105,7 @@ def decide(
     p: Tensor,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: str | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,

@@ -12,7 +12,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._ground.arguments import as_flags, check_share
 from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.display import metric_title
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, require_defined
 from argmetric.tensors._arrays import (
     Tensor,
@@ -93,7 +93,7 @@ def forecast(
     metric: MetricLike = "f1",
     coverage: float = 0.9,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: str | None = None,
     zero_division: float | None = None,
     logits: bool = False,

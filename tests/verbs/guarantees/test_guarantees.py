@@ -234,7 +234,7 @@ def test_another_share_of_positives_turns_the_floor():
     moved = certified(y, p, min_recall=0.7, confidence=0.9, prior=0.2)
     assert moved.promises == same.promises
     with pytest.raises(ValueError, match="cannot be promised for another share"):
-        certified(y, p, max_positives=0.2, confidence=0.9, prior=0.2)
+        certified(y, p, max_positives="20%", confidence=0.9, prior=0.2)
 
 
 def test_unlabelled_scores_say_where_the_test_begins():

@@ -43,7 +43,7 @@ def all_rules():
         "f1": tune(y, p),
         "empty": tune(y, p, "precision", zero_division=1.0),
         "left out": tune(y, p, "precision", zero_division=NAN),
-        "limits": tune(y, p, "mcc", min_recall=0.5, max_positives=0.4),
+        "limits": tune(y, p, "mcc", min_recall=0.5, max_positives="40%"),
         "one_se": tune(y, p, am.Tversky(0.2, 0.9), choice="one_se"),
         "fractional": tune(None, p, am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1))),
         "cost": tune(y, p, cost=(1, 5), cv=None),

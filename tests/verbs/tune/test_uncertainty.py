@@ -234,7 +234,7 @@ def test_a_count_means_its_share_in_folds_and_samples(average):
     if average is not None:
         options = {"groups": rng.integers(0, 50, 1000), "average": average}
     count = tune(y, p, max_positives=60, **options)
-    share = tune(y, p, max_positives=0.06, **options)
+    share = tune(y, p, max_positives="6%", **options)
     assert count.threshold == share.threshold > tune(y, p, **options).threshold
     for name in ("out_of_fold_score", "score_interval", "threshold_interval"):
         assert getattr(count, name) == getattr(share, name)

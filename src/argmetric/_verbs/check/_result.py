@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._forecast.result import Forecast
 from argmetric._ground.display import Field, metric_title
 from argmetric._ground.features import probabilities_of
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Axes, Floats
 from argmetric._verbs.check._bins import Line, ReliabilityBins
 from argmetric._verbs.check._routes import Route, RouteName
 from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
@@ -162,7 +162,7 @@ class CalibrationCheck(CheckedRoutes):
             *self._keys("n_units", "bins"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram over a histogram of the probabilities.
 
         Parameters
@@ -174,7 +174,8 @@ class CalibrationCheck(CheckedRoutes):
         -------
         matplotlib Axes
         """
-        return CalibrationCostDisplay(self).plot(ax).ax_
+        drawn: Axes = CalibrationCostDisplay(self).plot(ax).ax_
+        return drawn
 
 
 _PROMISES = {"recalibrated": "after recalibration"}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         refuse_never_defined as refuse_never_defined,
     )
     from argmetric._verbs.decide._evaluate import ActualScore as ActualScore
+    from argmetric._verbs.decide._evaluate import cell_scales as cell_scales
     from argmetric._verbs.decide._evaluate import evaluate as evaluate
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._verbs.decide._one import decide_items as decide_items
@@ -38,7 +39,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "decide_by",
             "refuse_never_defined",
         ),
-        "_evaluate": ("ActualScore", "evaluate", "warn_of_surprise"),
+        "_evaluate": ("ActualScore", "cell_scales", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
         "_result": ("Cut", "Decision", "ExpectedMetricDisplay"),
         "_question": (

@@ -28,10 +28,12 @@ from argmetric._ground.arguments import (
     is_tensor,
     read_share,
     refuse_for_tensors,
+    refuses,
     shown,
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
@@ -72,11 +74,12 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
+@refuses("sample_weight")
 def decide(
-    p: Any,
+    p: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
@@ -85,28 +88,27 @@ def decide(
     min_recall: float | None = None,
     budget: tuple[Any, float] | None = None,
     confidence: float | None = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    The labels are assumed to be independent with the given probabilities. The expected
+    Labels are assumed to be independent with the given probabilities. The expected
     metric is computed exactly for every number k of predicted positives, 0 included,
-    and the best k is taken; of equally good ones the smallest.
+    and the best k is taken. More on the page :doc:`/deciding`.
 
     Parameters
     ----------
     p : array-like
-        Probability of the positive class: one per row (list, array, series), or a
-        matrix (array, frame, sparse) with one column per label. An absent cell of a
-        sparse matrix is p = 0 and is never chosen. For a tensor (of torch, say) the
-        result is a `tensors.TensorDecision` on the device of the tensor.
+        Probability of the positive class: one per row, or a matrix with one column per
+        label (absent cells of a sparse one are never chosen). For a tensor the result
+        is a `tensors.TensorDecision` on its device.
     metric : str, Metric or callable, default="f1"
-        A name, an instance, or a function of (tp, k, t, n): true positives, predicted
-        positives, actual positives, size.
+        A name, an instance, or a function of (tp, k, t, n): true, predicted and actual
+        positives, and size.
     groups : array-like, optional
         Group of each row: an order, a query, a document, of any kind and in any order.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
@@ -115,37 +117,27 @@ def decide(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own: 0.0. With nan such outcomes are left
         out: the expectation is over the outcomes in which the metric is defined.
-    min_positives : int, default=0
-        Fewest predicted positives, in each segment.
-    max_positives : int or str, optional
-        Most predicted positives, in each segment: a count, or a share of its rows such
-        as "5%", rounded down.
+    min_positives, max_positives : int or str, optional
+        Bounds on the number of predicted positives, in each segment: a count, or for
+        the most of them a share such as "5%", rounded down.
     min_precision, min_recall : float, optional
-        Lower limits for the expected precision (an empty prediction meets it) and for
-        the expected recall given that there is a positive, in each segment.
+        Lower limits for the expected precision and recall, in each segment.
     budget : pair (cost, most), optional
-        The cost of each row that is predicted positive, such as its tokens, and the
-        largest total cost of the predicted positives, in each segment. The labels are
-        the best ones within it for segments of up to 12 rows, or where only a few rows
-        fit; for longer ones `gap` bounds what they miss. A segment over its budget may
-        have 2,000 rows, or 500 where the metric is not linear in the true positives;
-        for those metrics, such as "jaccard", the bound is wide.
+        The cost of each row, such as its tokens, and the largest total cost of the
+        predicted positives, in each segment; `gap` bounds what the labels of segments
+        of more than 12 rows miss. A segment over its budget may have 2,000 rows, or 500
+        where the metric is not linear in tp.
     confidence : float, optional
-        The limits hold for new rows with this probability, and not in expectation: the
-        rows of `reference` prove a threshold, and the result has the promise as
-        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
+        The limits hold for new rows with this probability, which the rows of
+        `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
     reference : pair (y, p) or Calibrator, optional
         What is known of these scores: labelled rows that the model was not trained on,
-        or a fitted map. `p` is recalibrated first. Rows are labels and scores on the
-        scale of `p`, as for `calibrate(y, p)`; a map is that of `calibrate`,
-        `adjust_prior` or `Rule.reference`, or a function of p. `threshold` then refers
-        to calibrated p, and `threshold_raw` to `p` as given.
+        or a fitted map. `p` is recalibrated first; `threshold` then refers to
+        calibrated p, and `threshold_raw` to `p` as given.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. "estimate" estimates the share by comparing the scores
-        with those of `reference`; the result has it as `share`. The estimate assumes
-        that each class still has the scores it had in the reference. Without `prior` a
-        warning and a note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had.
     logits : bool, default=False
         Whether `p` holds log-odds.
     pos_label : object, optional
@@ -171,13 +163,6 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
-
-    Per group, where the right answer may be "none":
-
-    >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
-    ...               zero_division=1.0)
-    >>> d.labels
-    array([1, 0, 0, 0])
     """
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,16 @@ from argmetric._ground.labels import (
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
 from argmetric._ground.sparse import check_structure, entry_place, is_sparse
-from argmetric._ground.types import Floats, Integers
-from argmetric._ground.validation import Probabilities
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Integers,
+    Label,
+    LabelsLike,
+)
+from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
     Metric,
@@ -41,6 +49,9 @@ from argmetric.metrics import (
     get_metric,
     require_defined,
 )
+
+if TYPE_CHECKING:
+    from argmetric._forecast.result import Forecast
 
 COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
@@ -56,8 +67,9 @@ class ActualScore(float, Result):
     ----------
     metric : Metric
         What was computed.
-    counts : dict of str to int
-        Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn.
+    counts : dict of str to int or float
+        Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn; with
+        `sample_weight` the sums of their weights.
     average : str or None
         How groups, rows or labels were combined; None where all rows are one batch.
     n_groups : int or None
@@ -68,11 +80,13 @@ class ActualScore(float, Result):
     """
 
     metric: Metric
-    counts: dict[str, int]
+    counts: dict[str, int] | dict[str, float]
     average: str | None
     n_groups: int | None
     coverage: float
     _of_means: tuple[float, float] | None
+    _rows: int
+    _squares: Floats | None
 
     @property
     def score(self) -> float:
@@ -81,8 +95,8 @@ class ActualScore(float, Result):
 
     @property
     def n(self) -> int:
-        """Number of rows, or of cells of a matrix."""
-        return sum(self.counts.values())
+        """Number of rows, or of cells of a matrix, that have a weight."""
+        return self._rows
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -90,18 +104,21 @@ class ActualScore(float, Result):
 
         A batch: the shares of the four counts are drawn from their posterior under
         Jeffreys' prior, Dirichlet(count + 1/2), and the middle 90 % of the scores is
-        kept; rows count as independent. A mean over groups or rows: the mean ± 1.645
-        standard errors, within the lowest and the highest of them. None with
+        kept; rows count as independent. With weights w, a cell counts as the
+        (Σw)²/Σw² rows of equal weight that vary as its rows do: shares of gamma
+        variates of that shape + 1/2 and the scale Σw²/Σw. A mean over groups or rows:
+        the mean ± 1.645 standard errors, within the lowest and the highest. None with
         ``average="macro"``, because labels are no sample, and with a single group.
         """
         if self.n_groups is not None:
             return self._of_means
         rng = np.random.default_rng(0)
         cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
-        tp, fp, fn, _ = rng.dirichlet(cells + 0.5, DRAWS).T * self.n
-        values = np.asarray(
-            self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, self.n))
-        )
+        n = cells.sum()
+        scale = 1.0 if self._squares is None else cell_scales(cells, self._squares)
+        drawn = rng.standard_gamma(cells / scale + 0.5, (DRAWS, 4)) * scale
+        tp, fp, fn, _ = (drawn / drawn.sum(axis=1, keepdims=True)).T * n
+        values = np.asarray(self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, n)))
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return min(low, float(self)), max(high, float(self))
@@ -113,11 +130,11 @@ class ActualScore(float, Result):
             *self._keys("average", "score"),
             self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
             *self._keys("coverage", "counts", "n"),
-            *only_shown((name, f"{count:,}") for name, count in self.counts.items()),
+            *only_shown((name, _counted(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, with the score as its title.
 
         Parameters
@@ -139,15 +156,16 @@ class ActualScore(float, Result):
 
 
 def evaluate(
-    y: Any,
-    labels: Any,
+    y: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike | None = None,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
-    pos_label: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    forecast: Forecast | None = None,
 ) -> float:
     """Return the actual score of labels against the truth, averaged as in `decide`.
 
@@ -169,6 +187,10 @@ def evaluate(
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such segments are left out
         of the mean.
+    sample_weight : array-like, optional
+        Weight of each row, as in scikit-learn: counts become sums of weights, and with
+        ``average="samples"`` rows are averaged by weight. A group whose rows all weigh
+        0 is left out.
     pos_label : object, optional
         The label that counts as positive.
     forecast : Forecast, optional
@@ -203,40 +225,52 @@ def evaluate(
     by: Any = average  # checked with the layout
     labels, flags = handed_in(labels)
     if type(y) is not np.ndarray and is_tensor(y):
-        refuse_for_tensors(pos_label=pos_label is not None)
+        weighted = sample_weight is not None
+        refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
         from argmetric.tensors import count
 
-        counts = count(y, labels, groups, by)
+        counted = Counted(*count(y, labels, groups, by))
     elif is_sparse(y) and is_sparse(labels):
         refuse_sparse_pos_label(pos_label, y=y, labels=labels)
-        counts = _count_sparse(y, labels, groups, by)
+        counted = _count_sparse(y, labels, groups, by, sample_weight)
     elif flags and pos_label is not None:  # the truth has names, and a decision none
         true = binary_labels(y, pos_label)
-        counts = _count(true.positive, labels, None, groups, by)
+        counted = _count(true.positive, labels, None, groups, by, sample_weight)
     else:
-        counts = _count(y, labels, pos_label, groups, by)
-    hit, predicted, actual, sizes = counts
-    require_defined(metric, int(sizes.max()))
-    values = np.atleast_1d(metric.value(hit, predicted, actual, sizes))
+        counted = _count(y, labels, pos_label, groups, by, sample_weight)
+    require_defined(metric, math.ceil(counted.sizes.max()))
+    values = np.atleast_1d(metric.value(*counted[:4]))
+    kept = ~np.isnan(values)
+    weight = np.ones(values.size) if counted.weight is None else counted.weight
     score = mean_defined(values)
+    if counted.weight is not None and kept.any():
+        score = float(np.average(values[kept], weights=weight[kept]))
     if math.isnan(score):
         raise ValueError(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
     if forecast is not None:
+        if sample_weight is not None:
+            raise ValueError(
+                "forecast counts every row once, so it cannot be held against a score "
+                "with sample_weight: leave one of them out"
+            )
         warn_of_surprise(forecast, score)
     found = ActualScore(score)
     found.metric, found.average, found.coverage = metric, average, COVERAGE
-    tp, k, t, n = (int(part.sum()) for part in counts)
-    found.counts = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
+    found.counts, found._squares = counted.cells(), counted.squares
+    found._rows = int(counted.sizes.sum() if counted.rows is None else counted.rows)
     found.n_groups = found._of_means = None
     if average in ("groups", "samples", "macro"):
-        defined = values[~np.isnan(values)]
+        defined, weight = values[kept], weight[kept]
         found.n_groups = defined.size
         if average != "macro" and defined.size > 1:
-            # Mean ± 1.645 standard errors: 90 % of a normal law
-            reach = 1.645 * float(defined.std(ddof=1)) / math.sqrt(defined.size)
+            # Mean ± 1.645 standard errors, 90 % of a normal law:
+            # √(Σ w²(x - mean)² · m/(m - 1)) / Σw for m values
+            spread = float(np.sum((weight * (defined - score)) ** 2))
+            spread *= defined.size / (defined.size - 1)
+            reach = 1.645 * math.sqrt(spread) / float(weight.sum())
             low, high = float(defined.min()), float(defined.max())
             found._of_means = max(score - reach, low), min(score + reach, high)
     return found
@@ -252,9 +286,61 @@ def warn_of_surprise(forecast: Any, score: float) -> None:
         warnings.warn(surprise, UserWarning, stacklevel=3)
 
 
+def cell_scales(sums: Floats, squares: Floats) -> Floats:
+    """Σw²/Σw of each cell of a table of weights; of all rows for an empty cell.
+
+    A gamma variate of the shape (Σw)²/Σw² and this scale has the mean and the variance
+    of Σ w·g, g drawn from the unit exponential law for each row (Rubin's bootstrap).
+    """
+    scale = np.full(sums.shape, squares.sum() / sums.sum())
+    np.divide(squares, sums, out=scale, where=sums > 0.0)
+    return scale
+
+
+class Counted(NamedTuple):
+    """Hits, predicted and actual positives, and the size, of every segment.
+
+    With weights all four are sums of weights. `weight` is then that of segments which
+    are rows, and `squares` the sums of squared weights of tp, fp, fn and tn.
+    """
+
+    hit: Floats
+    predicted: Floats
+    actual: Floats
+    sizes: Integers | Floats
+    weight: Floats | None = None
+    squares: Floats | None = None
+    rows: int | None = None
+
+    def cells(self) -> dict[str, int] | dict[str, float]:
+        """The four counts over all segments."""
+        worth = 1.0 if self.weight is None else self.weight
+        tp, k, t, n = (float((part * worth).sum()) for part in self[:4])
+        found = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
+        if self.rows is not None:  # rounding of sums must not fall below nothing
+            return {name: max(x, 0.0) for name, x in found.items()}
+        return {name: int(x) for name, x in found.items()}
+
+
+def _counted(count: float) -> str:
+    return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
+
+
+def _row_weight(sample_weight: Any, n: int) -> Floats | None:
+    weight = check_weight(sample_weight, (n,), "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
+    return weight
+
+
 def _count(
-    y: Any, labels: Any, pos_label: Any, groups: Any, average: Average | None
-) -> tuple[Floats, Floats, Floats, Integers]:
+    y: Any,
+    labels: Any,
+    pos_label: Any,
+    groups: Any,
+    average: Average | None,
+    sample_weight: Any,
+) -> Counted:
     """Hits, predicted and actual positives, and the size, of every segment."""
     try:
         read = read_together(pos_label, y=y, labels=labels)
@@ -269,21 +355,44 @@ def _count(
     cells = Probabilities(true.astype(np.float64))
     layout = lay_out(cells, groups=groups, average=average, name="y")
     order = layout.segment_rows(0, layout.indptr.size - 1)
-    hit, predicted, actual = (
-        np.add.reduceat(layout.select(a)[order].astype(np.float64), layout.indptr[:-1])
-        for a in (true & pred, pred, true)
-    )
-    return hit, predicted, actual, layout.sizes
+
+    def summed(part: Booleans | Floats) -> Floats:
+        flat = layout.select(part)[order].astype(np.float64)
+        return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
+
+    parts = (true & pred, pred, true)
+    weight = _row_weight(sample_weight, true.shape[0])
+    if weight is None:
+        hit, predicted, actual = map(summed, parts)
+        return Counted(hit, predicted, actual, layout.sizes)
+    worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
+    four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
+    squares = np.array([np.sum(worth**2, where=cell) for cell in four])
+    known = squares, int(np.count_nonzero(worth))
+    if layout.average == "samples":
+        sums = [*map(summed, parts), layout.sizes.astype(np.float64)]
+        kept, weight = weight > 0.0, weight[weight > 0.0]
+    else:
+        sums = [summed(np.where(part, worth, 0.0)) for part in parts]
+        sums.append(summed(worth))
+        kept, weight = sums[3] > 0.0, None
+    hit, predicted, actual, sizes = (x[kept] for x in sums)
+    return Counted(hit, predicted, actual, sizes, weight, *known)
 
 
 def _count_sparse(
-    y: Any, labels: Any, groups: Any, average: Average | None
-) -> tuple[Floats, Floats, Floats, Integers]:
+    y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
+) -> Counted:
     """Counts of two sparse matrices, from their entries alone."""
     check_structure(y, "y")
     check_structure(labels, "labels")
     if 0 in y.shape:
         raise ValueError("y is empty: there is nothing to evaluate")
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight goes with dense labels: pass y.toarray() and "
+            "labels.toarray(), or the rows in parts"
+        )
     layout = lay_out(y, groups=groups, average=average, name="y")
     true, pred = _entries(y, "y"), _entries(labels, "labels")
     if true.shape != pred.shape:
@@ -293,7 +402,7 @@ def _count_sparse(
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
         for a in (true.multiply(pred), pred, true)
     )
-    return hit, predicted, actual, layout.sizes
+    return Counted(hit, predicted, actual, layout.sizes)
 
 
 def _entries(labels: Any, name: str) -> Any:

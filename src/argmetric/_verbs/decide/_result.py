@@ -31,12 +31,22 @@ from argmetric._ground.pictures import (
     draw_bars,
     draw_curve,
 )
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Estimator,
+    Features,
+    Floats,
+    Frame,
+    Integers,
+    Label,
+)
 from argmetric.metrics import Metric, MetricLike, RatesForm
 
 if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
     from argmetric._expected import Plan
+    from argmetric._forecast.result import Forecast
     from argmetric._verbs.guarantees import Guarantee
 
 
@@ -174,7 +184,7 @@ class Decision(Result):
         """
         return self._best_cut()
 
-    def curve_of(self, group: Any) -> Floats:
+    def curve_of(self, group: Label) -> Floats:
         """Expected metric of the k most probable items of one segment, k = 0…m.
 
         Parameters
@@ -234,7 +244,7 @@ class Decision(Result):
             *self._keys("share", "notes"),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Segments as rows: id, positives chosen and expected metric.
 
         For a single vector the rows are k = 0…n and the expected metric.
@@ -257,7 +267,7 @@ class Decision(Result):
             }
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected metric against k, or that of every group or label.
 
         Parameters
@@ -269,16 +279,17 @@ class Decision(Result):
         -------
         matplotlib Axes
         """
-        return ExpectedMetricDisplay(self).plot(ax).ax_
+        drawn: Axes = ExpectedMetricDisplay(self).plot(ax).ax_
+        return drawn
 
     def forecast(
         self,
         coverage: float = 0.9,
         *,
-        known: Any = None,
+        known: ArrayLike | None = None,
         prior: float | None = None,
         overdispersion: float = 0.0,
-    ) -> Any:
+    ) -> Forecast:
         """Forecast the score of these labels as they were decided.
 
         Probabilities, groups, metric and reference are those of the decision. Without a
@@ -311,7 +322,9 @@ class Decision(Result):
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
         given = {"known": known, "prior": prior, "overdispersion": overdispersion}
-        found = forecast_of(asked, self.labels, self.metric, coverage=coverage, **given)
+        found: Forecast = forecast_of(
+            asked, self.labels, self.metric, coverage=coverage, **given
+        )
         if prior is not None or not self._moved:
             return found
         return replace(found, notes=(*self._moved, *found.notes))
@@ -365,7 +378,12 @@ class ExpectedMetricDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, p: Any, metric: MetricLike = "f1", *, ax: Any = None, **options: Any
+        cls,
+        p: ArrayLike,
+        metric: MetricLike = "f1",
+        *,
+        ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
         """Decide, and draw the decision.
 
@@ -387,12 +405,12 @@ class ExpectedMetricDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Features,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
-        ax: Any = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Decide by the probabilities of a classifier, and draw the decision.

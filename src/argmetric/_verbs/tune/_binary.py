@@ -427,8 +427,11 @@ def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
         bound = np.where((cuts.k[:-1] < t) & (cuts.k[1:] > t), np.inf, bound)
     alive = ~(bound < top - SLACK * max(1.0, abs(top)))
     if limits.given:
-        floors = replace(limits, max_positives=None)
+        floors = replace(limits, max_positives=None, min_positives=None)
         could = floors.allowed(tp[1:], tp[1:] + fp[:-1], t, n)
         alive &= True if could is None else could
-        alive &= limits.within_budget(cuts.k[:-1], n)
+        most = replace(limits, min_positives=None)
+        alive &= most.within_budget(cuts.k[:-1], n)
+        least = replace(limits, max_positives=None)
+        alive &= least.within_budget(cuts.k[1:], n)
     return alive

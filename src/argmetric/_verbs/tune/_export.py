@@ -19,7 +19,7 @@ from argmetric._ground.arguments import check_choice, check_texts, shown
 from argmetric._ground.display import Result
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Estimator, Floats
 from argmetric._ground.validation import ONE_BITS, ROUNDING, SUM_TOLERANCE
 
 SCHEMA = "argmetric exported rule 2"  # docs/_static/rule.schema.json
@@ -129,7 +129,7 @@ class Exported(Result):
         rule = self._portable()
         return sql_text(rule, DIALECTS[dialect], _columns(rule, column))
 
-    def to_onnx(self, model: Any = None, output: str | None = None) -> Any:
+    def to_onnx(self, model: Estimator | None = None, output: str | None = None) -> Any:
         """Return an ONNX model with the label of each row, as `apply` gives it.
 
         It has two more outputs: "argmetric_label", and "argmetric_valid", which is

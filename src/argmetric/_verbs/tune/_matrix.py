@@ -17,7 +17,7 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import column_names
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Booleans, Floats, Frame
 from argmetric._ground.validation import (
     check_choice,
     is_sparse,
@@ -94,7 +94,7 @@ class MultiLabelRule(SavedRule):
         """One per label."""
         return np.array([rule.threshold for rule in self.rules])
 
-    def applies(self, p: Any) -> Booleans:
+    def applies(self, p: ArrayLike) -> Booleans:
         """Which cells are positive.
 
         Parameters
@@ -113,7 +113,7 @@ class MultiLabelRule(SavedRule):
         columns = zip(self.rules, scores.T, strict=True)
         return np.stack([rule.applies(column) for rule, column in columns], axis=1)
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Frame:
         """Labels 0 and 1 of every cell, in the kind of the input.
 
         Parameters
@@ -161,7 +161,7 @@ class MultiLabelRule(SavedRule):
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score of every label, with its threshold.
 
         Parameters

@@ -11,6 +11,7 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of
 from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ class LabelledDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
-        p: Any,
+        y: ArrayLike,
+        p: ArrayLike,
         metric: MetricLike = "f1",
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Draw what labels and scores of two classes give.
@@ -59,13 +60,13 @@ class LabelledDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
-        ax: Any = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Draw what the scores of a classifier give, on rows it was not fitted on.

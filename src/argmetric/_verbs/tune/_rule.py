@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,13 +15,24 @@ from argmetric._ground.arguments import shown
 from argmetric._ground.display import INTERVAL, Field
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    CalibratorLike,
+    Floats,
+    Frame,
+    Label,
+    Series,
+)
 from argmetric._ground.validation import (
     check_choice,
     check_scores,
     read_scores,
     same_kind,
     to_floats,
+    warn_user,
 )
 from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune import _files
@@ -33,6 +43,7 @@ from argmetric._verbs.tune._files import (
     current_versions,
     read_only,
 )
+from argmetric._verbs.tune._scan import limit_words
 from argmetric.metrics import (
     Metric,
     get_metric,
@@ -61,6 +72,23 @@ class SavedRule(Exported, Saved[Any]):
     _elsewhere: ClassVar[dict[str, str]] = {
         "multiclass": "argmetric.classes.MultiClassRule"
     }
+
+    def apply(self, p: ArrayLike) -> AnyArray | Series | Frame:
+        raise NotImplementedError
+
+    def predict(self, p: ArrayLike) -> AnyArray | Series | Frame:
+        """Labels of the scores: what `apply` gives, by scikit-learn's name.
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not rows of features.
+
+        Returns
+        -------
+        array-like
+        """
+        return self.apply(p)
 
     def _header(self) -> list[Field]:
         head = {"file": NAME, "format": FORMAT, "kind": self.kind}
@@ -196,9 +224,9 @@ class Rule(SavedRule):
     metric: Metric
     threshold: float
     operator: Operator = ">="
-    pos_label: Any = 1
-    neg_label: Any = 0
-    calibrator: Any = None
+    pos_label: Label = 1
+    neg_label: Label = 0
+    calibrator: CalibratorLike | None = None
     prevalence: float = math.nan
     positive_rate: float = math.nan
     n: int = 0
@@ -287,7 +315,7 @@ class Rule(SavedRule):
             return None
         return raw_cut(calibrator, self.threshold)
 
-    def applies(self, p: Any) -> Booleans:
+    def applies(self, p: ArrayLike) -> Booleans:
         """Which scores are positive.
 
         Parameters
@@ -314,11 +342,9 @@ class Rule(SavedRule):
         elif self.probabilities and scores.size:
             low, high = float(scores.min()), float(scores.max())
             if low < 0.0 or high > 1.0:
-                warnings.warn(
+                warn_user(
                     f"scores from {low:g} to {high:g} meet a rule that was tuned on "
-                    "scores between 0 and 1: are these logits or percentages?",
-                    UserWarning,
-                    stacklevel=3,
+                    "scores between 0 and 1: are these logits or percentages?"
                 )
         if self.operator == "<":
             return scores < cut
@@ -326,7 +352,7 @@ class Rule(SavedRule):
             return np.zeros(scores.shape, dtype=bool)
         return scores >= cut
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Series:
         """Labels of the scores, in the kind of the input (array, series).
 
         Parameters
@@ -359,7 +385,7 @@ class Rule(SavedRule):
             held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
-        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
         promise = None if self.guarantee is None else self.guarantee.sentence
         if self.calibrator is not None:
@@ -443,7 +469,7 @@ class Rule(SavedRule):
             return "calibrated p"
         return "p" if self.probabilities else "score"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score against the threshold, and where the best one may lie.
 
         Parameters
@@ -457,4 +483,5 @@ class Rule(SavedRule):
         """
         from argmetric._verbs.tune._plot import ThresholdDisplay
 
-        return ThresholdDisplay(self).plot(ax).ax_
+        drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
+        return drawn

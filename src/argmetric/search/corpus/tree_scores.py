@@ -13,7 +13,7 @@ import numpy as np
 from argmetric._ground.arguments import check_items, shown
 from argmetric._ground.display import Field, Result, only_shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Booleans, Integers
+from argmetric._ground.types import Axes, Booleans, Integers
 from argmetric._ground.validation import check_choice
 from argmetric._ground.whole_files import DataError
 from argmetric.search.corpus.heads import NO_HEAD, Heads, check_heads
@@ -197,7 +197,7 @@ class TreeScores(Result):
             *self._keys("by_length", "worst"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the shares of right heads and right sentences by sentence length.
 
         Parameters

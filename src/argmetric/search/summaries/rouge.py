@@ -14,7 +14,7 @@ import numpy as np
 from argmetric._ground.arguments import check_items, check_texts, shown
 from argmetric._ground.display import INTERVAL, Field, Result, only_shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, Axes, Floats
 from argmetric.search.summaries.summary import Summary
 
 COVERAGE = 0.95
@@ -167,7 +167,7 @@ class SummaryScores(Result):
     def _notes(self) -> tuple[str, ...]:
         return (CONVENTION,)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how ROUGE-2 recall is spread over clusters.
 
         Parameters

@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._ground.display import SCORE, Field, Result
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Integers
+from argmetric._ground.types import Axes, Integers
 from argmetric.search.corpus.labels import (
     BEGIN,
     INSIDE,
@@ -254,7 +254,7 @@ class Evaluation(Result):
             self._field("tokens", "tokens", f"{{:,}}{unknown}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a bar for each share.
 
         Parameters
