@@ -100,7 +100,7 @@ def test_periods_are_those_of_the_function(
     row = next(x for x in text.out.splitlines() if x.startswith("2026-01-26"))
     one = expected.periods[-1]
     assert one.verdict in row
-    assert f"{one.low:.3f} to {one.high:.3f}" in row
+    assert f"{one.interval.low:.3f} to {one.interval.high:.3f}" in row
     assert "without labels nobody sees" in " ".join(text.out.split())
 
 

@@ -93,7 +93,7 @@ def test_matrices(name, metric, average):
     expected = plain.expected if single else plain.group_expected
     counts = plain.n_positives if single else plain.group_n_positives
     agree(decision, expected, plain.labels, counts)
-    assert float(decision.mean) == pytest.approx(plain.expected, abs=1e-12)
+    assert float(decision.mean_expected) == pytest.approx(plain.expected, abs=1e-12)
 
 
 @every_library

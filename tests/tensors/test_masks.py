@@ -77,8 +77,8 @@ def test_one_class_per_pixel(metric):
     assert bool((found.masks <= free.masks).all())  # a claim, or nothing
     assert torch.equal(found.masks.any(1), free.masks.any(1))
     assert torch.equal(found.labels >= 0, free.masks.any(1))
-    np.testing.assert_allclose(found.upper_bound, free.expected, rtol=1e-12)
-    assert bool((found.expected <= found.upper_bound + 1e-12).all())
+    np.testing.assert_allclose(found.bound, free.expected, rtol=1e-12)
+    assert bool((found.expected <= found.bound + 1e-12).all())
     again = tensors.forecast_masks(torch.softmax(x, 1), found.masks, metric)
     np.testing.assert_allclose(found.expected, again, rtol=1e-12)
 

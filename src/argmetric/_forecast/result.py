@@ -19,7 +19,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.features import probabilities_of
 from argmetric._ground.pictures import Display, draw_law
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Floats, Interval
 from argmetric.metrics import Metric, MetricLike
 
 if TYPE_CHECKING:
@@ -33,15 +33,16 @@ class Forecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        What is forecast: the expected score, with a reference over all maps that it
-        allows. `Decision.expected` is under one of them.
-    interval : tuple of two floats
+        What is forecast: the mean of the score, with a reference over all maps that
+        it allows. `Decision.expected` is not it: that is the objective of a decision,
+        under one map.
+    interval : Interval
         Central interval that contains the score with probability `coverage` or more:
         with 90 %, the score is below it with a probability of at most 5 %, and above
         it with at most 5 %.
     coverage : float
         The probability that the interval contains the score.
-    interval_given_map : tuple of two floats, or None
+    interval_given_map : Interval or None
         The interval that would hold if the calibrator and an estimated share of
         positives were exact; the difference to `interval` is their uncertainty. None
         without a calibrator, or if its uncertainty is unknown.
@@ -62,14 +63,14 @@ class Forecast(Result, ScoreLaw):
     assumptions : tuple of str
         Conditions under which the forecast is valid.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, an interval from
-        `low` to `high` of the same coverage, and the share in the `reference`.
+        The share of positives that `prior="estimate"` found: `mean`, an `interval` of
+        the same coverage, and the share in the `reference`.
     notes : tuple of str
         Signs that an assumption fails, such as scores that moved since the reference.
     """
 
     mean: float
-    interval: tuple[float, float]
+    interval: Interval
     coverage: float
     std: float
     values: Floats
@@ -81,7 +82,7 @@ class Forecast(Result, ScoreLaw):
     n_groups: int | None
     expected_positives: float
     assumptions: tuple[str, ...]
-    interval_given_map: tuple[float, float] | None = None
+    interval_given_map: Interval | None = None
     share: EstimatedShare | None = None
     notes: tuple[str, ...] = ()
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
+from argmetric._ground.types import Interval
 
 Lines = list[tuple[str, str]]
 
@@ -214,9 +215,25 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
     return repr(threshold)
 
 
-def as_frame(columns: dict[str, Any], backend: str) -> Any:
-    """Columns as a frame of the library of that name."""
+def _ends(column: Sequence[Interval]) -> dict[str, list[Any]]:
+    lows, highs = zip(*column, strict=True)
+    return {"low": list(lows), "high": list(highs)}
+
+
+def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
+    """Columns as a frame of the library of that name.
+
+    An interval is two columns, its ends: `low` and `high`, `share_low` and
+    `share_high` of `share_interval`.
+    """
     import narwhals as nw
 
     check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
-    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+    flat: dict[str, Any] = {}
+    for name, column in columns.items():
+        if len(column) and isinstance(column[0], Interval):
+            before = name.removesuffix("interval")
+            flat |= {f"{before}{end}": x for end, x in _ends(column).items()}
+        else:
+            flat[name] = column
+    return nw.from_dict(flat, backend=backend).to_native()  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,3 +15,10 @@ Bytes = npt.NDArray[np.uint8]
 BinaryLabels = npt.NDArray[np.uint8]  # 0 and 1, as kernels take them
 Hashes = npt.NDArray[np.uint64]
 AnyArray = npt.NDArray[Any]
+
+
+class Interval(NamedTuple):
+    """Two ends of what a number lies between: a plain pair, with names."""
+
+    low: Any
+    high: Any

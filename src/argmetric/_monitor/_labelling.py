@@ -26,7 +26,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
@@ -44,8 +44,8 @@ class LabelledEstimate(Result):
 
     Attributes
     ----------
-    score : float
-        Expected score of the period.
+    mean : float
+        The estimate of the score: its mean given these labels.
     interval : tuple of two floats
         Interval that contains the score with the probability `coverage`.
     coverage : float
@@ -59,8 +59,8 @@ class LabelledEstimate(Result):
         What is estimated.
     """
 
-    score: float
-    interval: tuple[float, float]
+    mean: float
+    interval: Interval
     coverage: float
     n_labels: int
     hits: float
@@ -70,7 +70,7 @@ class LabelledEstimate(Result):
     def fields(self) -> list[Field]:
         found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            self._field("score", metric_title(self.metric.name), SCORE),
+            self._field("mean", metric_title(self.metric.name), SCORE),
             self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
             Field("coverage", self.coverage),
             self._field("n_labels", "labels", COUNT),
@@ -205,10 +205,10 @@ class LabellingPlan(Result):
         even = np.full(values.size, 1.0 / max(values.size, 1))
         plain = self.sizes * found / np.maximum(drawn, 1)
         return LabelledEstimate(
-            score=float(values.mean()) if values.size else np.nan,
+            mean=float(values.mean()) if values.size else np.nan,
             interval=central_interval(values, even, self._coverage)
             if values.size
-            else (np.nan, np.nan),
+            else Interval(np.nan, np.nan),
             coverage=self._coverage,
             n_labels=int(there.sum()),
             hits=float(plain[is_hit].sum() + known[1]),

@@ -40,7 +40,7 @@ from argmetric.metrics import Metric
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
-TOLD = ("start", "verdict", "alarm", "score", "interval")  # of a saved period
+TOLD = ("start", "verdict", "alarm", *Answer._fields)  # of a saved period
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
@@ -97,7 +97,7 @@ class Monitoring(Saved["Monitoring"]):
             return True, 0, math.inf
         last = self.periods[-1]
         sign = 1.0 if self.metric.greater_is_better else -1.0
-        score = math.inf if math.isnan(last.expected) else sign * last.expected
+        score = math.inf if math.isnan(last.mean) else sign * last.mean
         return not last.alarm, -VERDICTS.index(last.verdict), score
 
     def add(
@@ -362,13 +362,12 @@ class Monitoring(Saved["Monitoring"]):
         columns: dict[str, Any] = {}
         if self._segments:
             columns["segment"] = [key for key, one in parts for _ in one.periods]
-        for name in names:
-            values = [getattr(x, name) for _, one in parts for x in one.periods]
-            columns[name] = self._typed(name, values)
+        periods = [x for _, one in parts for x in one.periods]
+        values = {name: [getattr(x, name) for x in periods] for name in names}
+        for name, column in values.items():
+            columns[name] = self._typed(name, column)
         for name in Answer._fields:
-            columns[name] = [
-                getattr(x.answer, name) for _, one in parts for x in one.periods
-            ]
+            columns[name] = [getattr(x.answer, name) for x in periods]
         return as_frame(columns, backend)
 
     def _typed(self, name: str, values: list[Any]) -> Any:

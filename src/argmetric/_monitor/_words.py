@@ -36,12 +36,12 @@ CANNOT_SAY_MEANS = (
 class Answer(NamedTuple):
     """What is said of the score of a period: the score, and its interval."""
 
-    score: str
-    interval: str
+    score_text: str
+    interval_text: str
 
     @property
     def line(self) -> str:
-        return f"{self.score} ({self.interval})"
+        return f"{self.score_text} ({self.interval_text})"
 
 
 def answer_of(one: Any) -> Answer:
@@ -55,7 +55,7 @@ def answer_of(one: Any) -> Answer:
     if one.verdict == CANNOT_SAY:
         both = number(one.if_other_rows), number(one.if_share)
         return Answer(" or ".join(both), NOT_PROMISED)
-    return Answer(number(one.expected), between(one.low, one.high))
+    return Answer(number(one.mean), between(*one.interval))
 
 
 def number(value: float) -> str:
@@ -81,10 +81,10 @@ def cells_of(one: Period) -> tuple[str, ...]:
 
 def lines_of_period(one: Period) -> list[tuple[str, str]]:
     """A period in nine named lines."""
-    share = f"{one.share:.3f} ({between(one.share_low, one.share_high)})"
+    share = f"{one.share:.3f} ({between(*one.share_interval)})"
     actual = "no labels"
     if one.n_known:
-        actual = f"{number(one.actual)} ({between(one.actual_low, one.actual_high)})"
+        actual = f"{number(one.actual)} ({between(*one.actual_interval)})"
     readings = (
         f"nothing {one.p_nothing:.2f}, other rows {one.p_other_rows:.2f}, "
         f"share moved {one.p_share:.2f}"
@@ -165,10 +165,8 @@ def draw_periods(monitoring: Any, ax: Any = None) -> Any:
                     values = [getattr(one, name) for one in part]
                     ax.plot(x[here], values, "o", color=colour, label=label)
                 continue
-            mean, low, high = (
-                np.array([getattr(one, name) for one in part])
-                for name in ("expected", "low", "high")
-            )
+            mean = np.array([one.mean for one in part])
+            low, high = np.array([one.interval for one in part]).T
             bars = np.maximum([mean - low, high - mean], 0.0)
             ax.errorbar(x[here], mean, bars, fmt="o", color=colour, label=verdict)
         actual = np.array([one.actual for one in periods])
@@ -177,7 +175,7 @@ def draw_periods(monitoring: Any, ax: Any = None) -> Any:
             ax.plot(x[there], actual[there], "kx", label="actual")
         alarms = [i for i, one in enumerate(periods) if one.alarm]
         if alarms:
-            low_end = [periods[i].low for i in alarms]
+            low_end = [periods[i].interval.low for i in alarms]
             ax.plot(x[alarms], low_end, "rv", markersize=9, label="alarm")
         if watch.floor is not None:
             ax.axhline(watch.floor, color="black", linestyle=":", label="floor")
@@ -200,7 +198,7 @@ def draw_estimate(found: LabelledEstimate, ax: Any = None) -> Any:
     title = f"from {found.n_labels:,} labels, {found.coverage:.0%} interval"
     labels = {"xlabel": metric_title(found.metric.name), "ylabel": ""}
     with drawing(ax, size=(6.4, 2.0), title=title, **labels) as ax:
-        bars = np.maximum([[found.score - low], [high - found.score]], 0.0)
-        ax.errorbar([found.score], [0.0], xerr=bars, fmt="o", capsize=4)
+        bars = np.maximum([[found.mean - low], [high - found.mean]], 0.0)
+        ax.errorbar([found.mean], [0.0], xerr=bars, fmt="o", capsize=4)
         ax.set_yticks([])
     return ax

@@ -186,7 +186,7 @@ def _verdicts(
     for one in check.worst[:SHOWN]:
         fault = f", {one.fault}" if one.fault else ""
         reliable = f"{VERDICTS.get(one.reliable, one.reliable)}{fault}"
-        interval = f"{one.share_low:.1%} to {one.share_high:.1%}"
+        interval = "{:.1%} to {:.1%}".format(*one.share_interval)
         shares = f"{one.forecast_share:.1%}", f"{one.share:.1%}", interval
         rows.append((short(one.name, LONGEST), reliable, *shares))
     header: Row = ("class", "reliable?", "forecast share", "actual share")

@@ -61,9 +61,9 @@ def report_monitoring(found: Monitoring) -> Report:
     shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
     by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
+    columns = ("mean", "interval")
     score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
-    columns, name = ("share", "share_low", "share_high"), "share of positives"
+    columns, name = ("share", "share_interval"), "share of positives"
     share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
     sections = [
         Section("by-period", f"{title} by period", (), (by_period,), (score,)),
@@ -121,18 +121,18 @@ def _cards(
     coverage: float,
 ) -> Iterator[Card]:
     last, alarms = periods[-1], [one for one in periods if one["alarm"]]
-    kind, below = _kind(last), last["interval"]
+    kind, below = _kind(last), last["interval_text"]
     suspect = BETTER in last["alarm"] and kind != "known"
     meaning = SUSPECT if suspect else MEANINGS[kind]
     yield Card("Last period", last["verdict"], meaning)
     if kind == "unknown":
-        moved = scores(last["if_share_low"], last["if_share_high"])
-        others = scores(last["if_other_rows_low"], last["if_other_rows_high"])
+        moved = scores(*last["if_share_interval"])
+        others = scores(*last["if_other_rows_interval"])
         below += f": {moved} if the share moved, {others} if other rows came"
     elif kind != "known":
         below = f"{percent(coverage)} interval {below}"
     name = title if kind == "known" else f"Expected {title}"
-    yield Card(name, last["score"], below, accent=True)
+    yield Card(name, last["score_text"], below, accent=True)
     raised = sum(bool(one["alarm"]) for one in segments.values())
     told = [f"the last: {_dates(one)}, {one['alarm']}" for one in alarms[-1:]]
     told += [f"now in {count(raised, 'segment')}"] * bool(raised)
@@ -151,7 +151,7 @@ def _table(
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
-        row = [name, _verdict(one), one["score"], one["interval"]]
+        row = [name, _verdict(one), one["score_text"], one["interval_text"]]
         row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
@@ -162,11 +162,11 @@ def _over_time(
     periods: list[PeriodValues],
     name: str,
     caption: str,
-    columns: tuple[str, str, str],
+    columns: tuple[str, str],
     reference: tuple[float | None, str],
 ) -> Figure:
     """Values and intervals of the periods, in a layer for each kind of them."""
-    of_score, last = columns[0] == "expected", len(periods) - 1
+    of_score, last = columns[0] == "mean", len(periods) - 1
     drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
     actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
     actual = [one for one in actual if math.isfinite(one[1])]
@@ -203,14 +203,14 @@ def _over_time(
 
 
 def _drawn(
-    place: int, one: PeriodValues, columns: tuple[str, str, str]
+    place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """Place, mean and ends of what is drawn: both readings where nobody can say."""
-    both = columns[0] == "expected" and _kind(one) == "unknown"
+    both = columns[0] == "mean" and _kind(one) == "unknown"
     readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
     for name, aside in readings.items():
-        keys = (name, f"{name}_low", f"{name}_high") if name else columns
-        values = [one[key] for key in keys]
+        mean, interval = (name, f"{name}_interval") if name else columns
+        values = [one[mean], *one[interval]]
         if all(map(math.isfinite, values)):
             yield place + aside, *values, one
 
@@ -279,7 +279,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     title = metric_title(found.metric.name)
     c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
     name, old = str(watch.classes[c]), float(watch.shares[c])
-    keys = {"share": "shares", "share_low": "shares_low", "share_high": "shares_high"}
+    keys = {"share": "shares", "share_interval": "share_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
         | one.values()
@@ -289,10 +289,10 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
     shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
     by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
+    columns = ("mean", "interval")
     score = _over_time(periods, title, LOOK_FIRST, columns, (None, ""))
     of_class = f"share of {name}"
-    columns = ("share", "share_low", "share_high")
+    columns = ("share", "share_interval")
     share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
@@ -303,8 +303,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
                 watch.classes,
                 watch.shares.tolist(),
                 last.shares,
-                last.shares_low,
-                last.shares_high,
+                *zip(*last.share_intervals, strict=True),
                 last.counts,
                 strict=True,
             )

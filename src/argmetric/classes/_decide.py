@@ -274,7 +274,7 @@ def decide(
         Labelled rows that the model was not trained on: the class of each row, and the
         probabilities. `p` is recalibrated as by `calibrate(y, p)`.
     certificate : bool, default=False
-        Compute `upper_bound`, which no labels can exceed.
+        Compute `bound`, which no labels can exceed.
 
     Returns
     -------
@@ -402,7 +402,7 @@ def _decision_of(
         expected=score,
         is_exact=expected.exact,
         most_probable=float(usual.groups.mean()),
-        upper_bound=math.nan if math.isnan(bound) else max(bound, score),
+        bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,
         counts=k.sum(axis=0).astype(np.int64),
         expected_counts=mu.sum(axis=0),

@@ -24,7 +24,7 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._ground.validation import check_length
 from argmetric._verbs.decide import warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
@@ -82,7 +82,7 @@ class ActualClassScore(float, Result):
         )
 
     @cached_property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         The shares of the cells are drawn from their posterior, Dirichlet(count +
@@ -95,13 +95,13 @@ class ActualClassScore(float, Result):
             if count < 2:
                 return None
             error = 1.645 * float(self._group_scores.std(ddof=1)) / count**0.5
-            return float(self) - error, float(self) + error
+            return Interval(float(self) - error, float(self) + error)
         rng = np.random.default_rng(0)
         cells = self.confusion.ravel() + 1.0 / self.confusion.size
         drawn = rng.dirichlet(cells, DRAWS).reshape(DRAWS, *self.confusion.shape)
         scores = self.metric.score(drawn * self.n)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
 
     def fields(self) -> list[Field]:
         values = () if self.per_class is None else self.per_class

@@ -25,7 +25,7 @@ from argmetric._ground.display import (
     metric_title,
 )
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
@@ -54,10 +54,11 @@ class ClassForecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        Expected score; with a calibrator, as if it were exact.
-    interval : tuple of two floats
+        What is forecast: the mean of the score; with a calibrator, as if it were
+        exact. `ClassDecision.expected` is the objective of a decision.
+    interval : Interval
         Central interval that contains the score with probability `coverage` or more.
-    interval_given_map : tuple of two floats, or None
+    interval_given_map : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
         Of the intervals.
@@ -77,7 +78,7 @@ class ClassForecast(Result, ScoreLaw):
         Conditions under which the forecast is valid.
     notes : tuple of str
         What was done to p.
-    mean_error : float
+    mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int
         Drawn truths that the law rests on: 0 where it is exact, as of a few rows and
@@ -86,8 +87,8 @@ class ClassForecast(Result, ScoreLaw):
     """
 
     mean: float
-    interval: tuple[float, float]
-    interval_given_map: tuple[float, float] | None
+    interval: Interval
+    interval_given_map: Interval | None
     coverage: float
     std: float
     values: Floats
@@ -98,7 +99,7 @@ class ClassForecast(Result, ScoreLaw):
     n_groups: int | None
     assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    mean_error: float = 0.0
+    mean_standard_error: float = 0.0
     n_draws: int = 0
 
     _check: ClassVar[str] = "classes.check(y, p)"
@@ -112,7 +113,7 @@ class ClassForecast(Result, ScoreLaw):
             self._field("mean", "mean", SCORE),
             self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
             self._field("interval_given_map", "given the map", INTERVAL),
-            *self._keys("coverage", "std", "mean_error", "n_draws"),
+            *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
             Field("assumptions", self.assumptions, "assuming", assuming),
@@ -259,7 +260,7 @@ def forecast_batch(
         n_groups=None if batch.groups is None else batch.groups.count,
         assumptions=tuple(assumptions),
         notes=batch.notes,
-        mean_error=error,
+        mean_standard_error=error,
         n_draws=law.draws,
     )
 

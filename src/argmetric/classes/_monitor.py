@@ -9,7 +9,12 @@ import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
 from argmetric._ground.display import Field, as_frame, metric_title
-from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.saving import (
+    Saved,
+    check_version,
+    restored,
+    with_intervals,
+)
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
@@ -276,9 +281,12 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
-            if name in ("counts", "shares", "shares_low", "shares_high"):
+            if name in ("counts", "shares", "share_intervals"):
                 for c, own in enumerate(self.watch.classes):
-                    columns[f"{name} {own}"] = [one[c] for one in values]
+                    key = f"{name} {own}"
+                    if name == "share_intervals":
+                        key = f"share {own} interval"
+                    columns[key] = [one[c] for one in values]
             else:
                 columns[name] = values
         return as_frame(columns, backend)
@@ -314,7 +322,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             for i, start, end, n, table in values["counts"]
         )
         periods = tuple(
-            ClassPeriod(**{key: restored(x) for key, x in one.items()})
+            ClassPeriod(**with_intervals({k: restored(x) for k, x in one.items()}))
             for one in values["periods"]
         )
         if [one.n for one in periods] != [one.n for one in counts]:

@@ -51,7 +51,7 @@ class ClassDecision(Result):
         left out.
     most_probable : float
         Expected metric of the most probable class of every row.
-    upper_bound : float
+    bound : float
         No labels have a higher expected metric; nan without `certificate=True`, or
         where no bound is known.
     metric : ClassMetric
@@ -87,7 +87,7 @@ class ClassDecision(Result):
     expected: float
     is_exact: bool
     most_probable: float
-    upper_bound: float
+    bound: float
     metric: ClassMetric
     counts: Integers
     expected_counts: Floats
@@ -105,8 +105,8 @@ class ClassDecision(Result):
 
     @property
     def gap(self) -> float:
-        """The most that the search may have missed: `upper_bound` minus `expected`."""
-        return max(self.upper_bound - self.expected, 0.0)
+        """The most that the search may have missed: `bound` minus `expected`."""
+        return max(self.bound - self.expected, 0.0)
 
     @cached_property
     def rule(self) -> Any:
@@ -184,8 +184,8 @@ class ClassDecision(Result):
             how = " (mean over drawn truths)"
         elif not self.is_exact and self.per_class is None:
             how = " (of the expected counts)"
-        if not math.isnan(self.upper_bound):
-            bound = f"{self.upper_bound:.4f}: no labels are expected to score more"
+        if not math.isnan(self.bound):
+            bound = f"{self.bound:.4f}: no labels are expected to score more"
         lines = (self._class_line(c) for c in range(len(self.classes)))
         return [
             *class_metric_fields(self.metric),
@@ -195,7 +195,7 @@ class ClassDecision(Result):
             self._field("expected", "expected", f"{{:.4f}}{how}"),
             Field("is_exact", self.is_exact),
             self._field("most_probable", "most probable", SCORE),
-            Field("upper_bound", self.upper_bound, "upper bound", bound),
+            Field("bound", self.bound, "upper bound", bound),
             *self._keys("counts", "expected_counts", "per_class", "notes"),
             *first_lines(lines, len(self.classes), SHOWN, "classes"),
         ]

@@ -102,10 +102,10 @@ class _Judge:
         self.left -= 1
         if not sure and math.isfinite(self.gain):
             rough = expected(self.function, labels, self.chain, WIDTH)
-            hope = rough.upper if self.sign > 0 else -rough.lower
+            hope = rough.bounds.high if self.sign > 0 else -rough.bounds.low
             if hope <= self.gain:
                 return False
-        gain = self.sign * expected(self.function, labels, self.chain).value
+        gain = self.sign * expected(self.function, labels, self.chain).mean
         margin = 1e-12 * abs(self.gain) if math.isfinite(self.gain) else 0.0
         if math.isnan(gain) or gain <= self.gain + margin:
             return False
@@ -392,7 +392,7 @@ def decode(
     else:
         labels = decode_windows(function, chain)
         if labels is not None:
-            value = expected(function, labels, chain).value
+            value = expected(function, labels, chain).mean
             return decision(labels, value, value, None, "shortest path")
     found = search(function, chain, budget)
     how = "all hypotheses" if found.exhaustive else "search with bounds"

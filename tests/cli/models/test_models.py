@@ -59,9 +59,9 @@ def test_train_and_predict(run, kind):
     assert found["classes"] == [0, 1]
     assert found["output"] == "m.skops"
     rule = found["rule"]
-    low, high = rule["score_interval"]
+    low, high = rule["interval"]
     assert 0.6 < rule["score"] <= 1
-    assert low <= rule["out_of_fold_score"] <= high
+    assert low <= rule["mean"] <= high
     assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
     p = np.array(column("out.csv", "score"), dtype=float)
     decided = np.array(column("out.csv", "decision"), dtype=int)

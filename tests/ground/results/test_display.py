@@ -232,7 +232,7 @@ def shown():
     yield search.Costing(None, n_draws=7), ("n_draws", "7")
     yield Tree(["<b>", "c"], ["X", "Y"], [2, 0]), ("&lt;b&gt;", "X", "c")
     yield Tree(["a"], None, [-1]), ("a", "")
-    yield sequence.expectation("f1", [1], sequence.Independent([0.5])), ("value", "0.5")
+    yield sequence.expectation("f1", [1], sequence.Independent([0.5])), ("mean", "0.5")
     yield am.get_metric("f1").ranking_principle(9), ("holds", "True")
     yield stream.OFORule(prior=(1, 4)), ("prior", "(1.0, 4.0)")
     yield RuleRun(np.array([0, 1]), np.array([0.5, 0.25])), ("positives", "1 of 2")

@@ -35,7 +35,7 @@ def test_odds_off_by_ten_lose_more_than_decoding_gains_and_a_map_restores_it():
     assert check.loss == check.score_recalibrated - check.score_as_is
     assert check.loss > 0.05
     assert check.loss > 10 * check.loss_standard_error
-    assert check.gap == check.expected - check.realised
+    assert check.gap == check.expected - check.score_as_is
     assert check.gap > 0.2  # it promises far too much
     assert check.intercept == pytest.approx(-math.log(10), abs=0.2)
     assert check.slope == pytest.approx(1, abs=4 * check.slope_standard_error)
@@ -507,13 +507,13 @@ def test_the_expected_error_is_that_of_the_law():
         c * abs(v - law.mean)
         for v, c in zip(law.values, law.probabilities, strict=True)
     )
-    assert check.expected_error == pytest.approx(slow)
-    assert check.error_interval == pytest.approx(
+    assert check.forecast_error == pytest.approx(slow)
+    assert check.forecast_error_interval == pytest.approx(
         (law.interval[0] - law.mean, law.interval[1] - law.mean)
     )
     plain = check.to_dict()
-    assert plain["expected_error"] == pytest.approx(slow)
+    assert plain["forecast_error"] == pytest.approx(slow)
     weighted = am.calibration_check(y, p, sample_weight=1.0 + (np.arange(y.size) % 2))
     assert weighted.forecast is None
-    assert math.isnan(weighted.expected_error)
-    assert weighted.to_dict()["expected_error"] is None
+    assert math.isnan(weighted.forecast_error)
+    assert weighted.to_dict()["forecast_error"] is None

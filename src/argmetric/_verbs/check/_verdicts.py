@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.types import Interval
 from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
 
 Verdict = Literal["yes", "no", "too few rows to say"]
@@ -123,7 +124,7 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
     consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= SMALL_GAP * scale:
         return "yes", said
-    low, high = check.error_interval
+    low, high = check.forecast_error_interval
     again = (
         f"recalibrated, forecast {law.mean:.4f}, actual "
         f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
@@ -180,7 +181,7 @@ class CheckedRoutes(Result):
         raise NotImplementedError
 
     @property
-    def expected_error(self) -> float:
+    def forecast_error(self) -> float:
         """Mean error to expect of a forecast for as many new rows, recalibrated."""
         if self.forecast is None:
             return math.nan
@@ -188,12 +189,12 @@ class CheckedRoutes(Result):
         return dot(chances, np.abs(values - self.forecast.mean))
 
     @property
-    def error_interval(self) -> tuple[float, float]:
+    def forecast_error_interval(self) -> Interval:
         """How far the score may come out below and above such a forecast, in 90 %."""
         if self.forecast is None:
-            return math.nan, math.nan
+            return Interval(math.nan, math.nan)
         low, high = self.forecast.interval
-        return low - self.forecast.mean, high - self.forecast.mean
+        return Interval(low - self.forecast.mean, high - self.forecast.mean)
 
     @property
     def fit_to_decide(self) -> Verdict:
@@ -249,11 +250,6 @@ class CheckedRoutes(Result):
         return self._route("recalibrate").score
 
     @property
-    def realised(self) -> float:
-        """The score that labels decided with `p` as it stands got."""
-        return self.score_as_is
-
-    @property
     def ece(self) -> float:
         """Expected calibration error of `p` as it stands."""
         return self.as_is.ece
@@ -276,8 +272,8 @@ class CheckedRoutes(Result):
             del one["name"]
         error = None
         if self.forecast is not None:
-            reach = "from {:+.4f} to {:+.4f}".format(*self.error_interval)
-            error = f"{self.expected_error:.4f}, in 90 % {reach}"
+            reach = "from {:+.4f} to {:+.4f}".format(*self.forecast_error_interval)
+            error = f"{self.forecast_error:.4f}, in 90 % {reach}"
         return [
             Field("fit_to_decide", verdicts[0], "decide with p?", decide),
             Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
@@ -285,8 +281,8 @@ class CheckedRoutes(Result):
             Field("routes", routes),
             *self._metric_fields(),
             *only_shown((one.words, self._route_line(one)) for one in self.routes),
-            Field("expected_error", self.expected_error, "forecast error", error),
-            *self._keys("error_interval", *LOSSES),
+            Field("forecast_error", self.forecast_error, "forecast error", error),
+            *self._keys("forecast_error_interval", *LOSSES),
             *self._line_fields(),
             *self._keys("p_value", "ece", "brier", "log_loss"),
             *(self._quality(name, words) for name, words in QUALITIES.items()),

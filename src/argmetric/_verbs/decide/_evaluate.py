@@ -28,7 +28,7 @@ from argmetric._ground.labels import (
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
 from argmetric._ground.sparse import check_structure, entry_place, is_sparse
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._ground.validation import Probabilities
 from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
@@ -68,7 +68,7 @@ class ActualScore(float, Result):
     average: str | None
     n_groups: int | None
     coverage: float
-    _of_means: tuple[float, float] | None
+    _of_means: Interval | None
 
     @property
     def score(self) -> float:
@@ -81,7 +81,7 @@ class ActualScore(float, Result):
         return sum(self.counts.values())
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         A batch: the shares of the four counts are drawn from their posterior under
@@ -100,7 +100,7 @@ class ActualScore(float, Result):
         )
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
 
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
@@ -225,7 +225,9 @@ def evaluate(
             # Mean ± 1.645 standard errors: 90 % of a normal law
             reach = 1.645 * float(defined.std(ddof=1)) / math.sqrt(defined.size)
             low, high = float(defined.min()), float(defined.max())
-            found._of_means = max(score - reach, low), min(score + reach, high)
+            found._of_means = Interval(
+                max(score - reach, low), min(score + reach, high)
+            )
     return found
 
 

@@ -69,11 +69,11 @@ class Decision(Result):
     scale : {"p", "logit", "calibrated p", "calibrated logit"}
         What `threshold` and `best_cut` are compared with.
     expected : float
-        What was maximised: the expected metric of these labels under the probabilities
-        that they were decided with; the mean over segments where there are some. With
-        a calibrator or a reference the map counts as certain. What to expect of the
-        score is `forecast().mean`, which is taken over all maps that the reference
-        allows, and has an interval.
+        The objective that was maximised: the expected metric of these labels under the
+        probabilities that they were decided with; the mean over segments where there
+        are some. With a calibrator or a reference the map counts as certain. It is no
+        forecast: that is `forecast().mean`, which is taken over all maps that the
+        reference allows, and has an interval.
     error : float
         Bound or estimate of the numerical error of `expected`.
     metric : Metric
@@ -87,8 +87,8 @@ class Decision(Result):
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
-        from `low` to `high`, and the share in the `reference`.
+        The share of positives that `prior="estimate"` found: `mean`, its 90 %
+        `interval`, and the share in the `reference`.
     gap : float
         With `max_cost`: the most that the expected metric of the best labels within
         the budget exceeds `expected` by. 0 where these labels are the best.

@@ -159,7 +159,7 @@ class ThresholdDisplay(LabelledDisplay):
             inside = np.clip(rule.threshold_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
         if rule.guarantee is not None:
-            inside = np.clip(rule.guarantee.certified_range, x[0], x[-1])
+            inside = np.clip(rule.guarantee.certified_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
         elif rule.plateau is not None:
             what = "as good" if rule.choice == "best" else "within one standard error"

@@ -16,7 +16,7 @@ from argmetric._ground.arguments import shown
 from argmetric._ground.display import INTERVAL, Field
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import Booleans, Floats, Interval
 from argmetric._ground.validation import (
     check_choice,
     check_scores,
@@ -145,22 +145,23 @@ class Rule(SavedRule):
         Number of rows.
     score : float
         The metric on these rows.
-    score_interval : (float, float) or None
-        Interval for the score of this rule on `n` new rows, as many as it was tuned on
+    interval : Interval or None
+        For the score of this rule on `n` new rows, as many as it was tuned on
         (in as many groups). It is corrected for the optimism of tuning and includes
         the noise of these rows and of the new ones. On very many new rows the score
         varies less, by a factor of about √2.
-    threshold_interval : (float, float) or None
+    threshold_interval : Interval or None
         Bootstrap interval of the best threshold.
-    plateau : (float, float)
+    plateau : Interval
         All thresholds in (low, high] are as good: the run of optimal cuts around the
         chosen one; with choice="one_se", of cuts within one standard error.
     optimal_thresholds : ndarray of shape (m, 2)
         All optimal thresholds, as intervals (low, high] in descending order.
     optimism : float
-        How much `score` exceeds `out_of_fold_score`; nan where it is not known.
-    out_of_fold_score : float
-        Score of rows by thresholds that were tuned on the other folds.
+        How much `score` exceeds `mean`; nan where it is not known.
+    mean : float
+        What is forecast for new rows: the score of rows by thresholds that were tuned
+        on the other folds. It stands beside `interval`.
     choice : {"best", "one_se"}
         How the cut was chosen.
     constraints : dict
@@ -203,12 +204,12 @@ class Rule(SavedRule):
     positive_rate: float = math.nan
     n: int = 0
     score: float = math.nan
-    score_interval: tuple[float, float] | None = None
-    threshold_interval: tuple[float, float] | None = None
-    plateau: tuple[float, float] | None = None
+    interval: Interval | None = None
+    threshold_interval: Interval | None = None
+    plateau: Interval | None = None
     optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
     optimism: float = math.nan
-    out_of_fold_score: float = math.nan
+    mean: float = math.nan
     choice: str = "best"
     constraints: dict[str, float] = field(default_factory=dict)
     average: str | None = None
@@ -355,8 +356,8 @@ class Rule(SavedRule):
             rows = f"{self.n:,}, {self.prevalence:.3g} positive"
             if not math.isnan(self.positive_rate):
                 rows += f", {self.positive_rate:.3g} predicted so"
-        if self.n and not math.isnan(self.out_of_fold_score):
-            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+        if self.n and not math.isnan(self.mean):
+            held = f"{self.mean:.4f} (optimism {self.optimism:+.4f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
         limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
@@ -374,16 +375,12 @@ class Rule(SavedRule):
             *self._keys("prevalence", "positive_rate", "n"),
             Field("score", self.score, "score", score),
             Field(words="out of fold", text=held),
-            self._field(
-                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
-            ),
+            self._field("interval", f"on {self.n:,} new rows", INTERVAL + coverage),
             self._field("threshold_interval", "best threshold", DIGITS + coverage),
             self._field(
                 "plateau", "as good" if best else "within one SE", HALF_OPEN + more
             ),
-            *self._keys(
-                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
-            ),
+            *self._keys("optimal_thresholds", "optimism", "mean", "choice"),
             Field("constraints", self.constraints, where, limits or None),
             Field("guarantee", self.guarantee, "guarantee", promise),
             Field(words="rows", text=rows),
