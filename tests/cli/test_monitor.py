@@ -101,7 +101,7 @@ def test_periods_are_those_of_the_function(
     one = expected.periods[-1]
     assert one.verdict in row
     assert f"{one.interval.low:.3f} to {one.interval.high:.3f}" in row
-    assert "without labels nobody sees" in " ".join(text.out.split())
+    assert "scores alone cannot reveal" in " ".join(text.out.split())
 
 
 def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:

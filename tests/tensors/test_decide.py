@@ -245,7 +245,7 @@ def test_repr():
     p = np.array([[0.9, 0.4], [0.2, 0.1]])
     text = repr(tensors.decide(p, average="samples"))
     assert text == (
-        "TensorDecision(expected F1 0.4867, average='samples': 2 positives among 2×2 "
+        "TensorDecision(expected F1 0.487, average='samples': 2 positives among 2×2 "
         "labels on cpu)"
     )
 

@@ -98,7 +98,7 @@ def test_an_empty_mask_where_the_class_is_probably_absent():
     assert int(found.n_pixels) == 0
     assert float(found.expected) == pytest.approx(0.999**64, rel=1e-6)
     assert repr(found) == (
-        "MaskDecision(expected Dice 0.9380: 1 images, 1 classes, 1 empty masks, on cpu)"
+        "MaskDecision(expected Dice 0.938: 1 images, 1 classes, 1 empty masks, on cpu)"
     )
 
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from argmetric._ground.arguments import check_number
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
+    ASSUMES,
     Field,
+    Headline,
     Result,
+    between,
     metric_fields,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.features import probabilities_of
 from argmetric._ground.pictures import Display, draw_law
+from argmetric._ground.svg import small_law
 from argmetric._ground.types import Floats, Interval
 from argmetric.metrics import Metric, MetricLike
 
@@ -96,9 +100,18 @@ class Forecast(Result, ScoreLaw):
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
+    _told: ClassVar[tuple[str, ...]] = ("metric", "mean", "interval")
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
     def fields(self) -> list[Field]:
         left_out = None
-        given = f"{INTERVAL}; {self.share_of_map or 0.0:.0%} of the width is the map's"
+        part = f"{self.share_of_map or 0.0:.0%} of the width comes from recalibration"
         if self.p_undefined > 0:
             left_out = f"with probability {self.p_undefined:.3g}"
         assuming = "; ".join(self.assumptions)
@@ -106,17 +119,21 @@ class Forecast(Result, ScoreLaw):
         return [
             *metric_fields(self.metric, self.metric.name),
             n_groups._replace(key=None),
-            self._field("mean", "mean", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
             Field("coverage", self.coverage),
-            self._field("interval_given_map", "given the map", given),
+            self._field(
+                "interval_given_map",
+                "given the map",
+                lambda pair: f"{between(pair)}; {part}",
+            ),
             *self._keys("share_of_map", "std", "p_undefined", "n"),
             self._field("n_positives", "labels", f"{{:,}} positive of {self.n:,}"),
             Field("n_groups", self.n_groups),
             self._field("expected_positives", "expected positives", "{:.1f}"),
             self._field("share", "share"),
             Field(words="left out (0/0)", text=left_out),
-            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),
         ]
 

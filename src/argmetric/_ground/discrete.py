@@ -96,6 +96,6 @@ class ScoreLaw(DiscreteLaw):
             return None
         return (
             f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
-            f"chance: check the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this is "
+            f"unlikely to be chance: check the probabilities with {self._check}"
         )

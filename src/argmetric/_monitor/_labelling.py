@@ -9,7 +9,7 @@ rows: the map, tilted by a ~ N(0, 1) and b ~ N(1, ½²), which are learnt from t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,12 +17,15 @@ from argmetric._ground.arguments import check_count
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     COUNT,
-    INTERVAL,
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
+    between,
+    counted,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import from_log_odds, logit
@@ -67,11 +70,24 @@ class LabelledEstimate(Result):
     positives: float
     metric: Metric
 
+    _told: ClassVar[tuple[str, ...]] = ("mean", "interval")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the estimate rests on."""
+        return ("the labelled rows are those that the plan drew",)
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        more = f"from {counted(self.n_labels, 'label')}"
+        more = f"{interval}, {more}" if interval else more
+        return Headline(metric_title(self.metric.name), number(self.mean), more)
+
     def fields(self) -> list[Field]:
         found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            self._field("mean", metric_title(self.metric.name), SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
             Field("coverage", self.coverage),
             self._field("n_labels", "labels", COUNT),
             Field("hits", self.hits),
@@ -157,6 +173,12 @@ class LabellingPlan(Result):
         from argmetric._monitor._words import draw_rows_to_label
 
         return draw_rows_to_label(self, ax)
+
+    _told: ClassVar[tuple[str, ...]] = ("rows to label", "period")
+
+    def _headline(self) -> Headline:
+        whole = f"of {int(self.sizes.sum()):,}, {self.period}"
+        return Headline("rows to label", f"{self.rows.size:,}", whole)
 
     def fields(self) -> list[Field]:
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import Field, Headline, Result, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._alarms import (
@@ -32,11 +32,13 @@ from argmetric._monitor._readings import (
 )
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import (
+    ASSUMED,
     BETTER,
     WORSE,
     Answer,
     answer_of,
     lines_of_period,
+    period_headline,
 )
 from argmetric.metrics import Metric
 
@@ -189,8 +191,15 @@ class Period(Result):
         given = {name: x for name, x in values.items() if name not in late_names}
         return cls(**given, later=KnownValues(*late))
 
-    def _title(self) -> str:
-        return f"Period {self.start} to {self.end}"
+    _told: ClassVar[tuple[str, ...]] = ("score", "verdict")
+
+    def _headline(self) -> Headline:
+        return period_headline(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecast and verdict rest on."""
+        return ASSUMED
 
     def fields(self) -> list[Field]:
         values = [Field(*pair) for pair in values_of(self).items()]

@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
 from argmetric._ground.saving import Saved, check_version, restored
 from argmetric._ground.types import AnyArray, Integers
 from argmetric._monitor._cells import UNKNOWN
@@ -35,7 +35,15 @@ from argmetric._monitor._periods import (
 )
 from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
+from argmetric._monitor._words import (
+    ASSUMED,
+    PRINTED,
+    Answer,
+    cells_of,
+    headline_of,
+    notes_of,
+    small_periods,
+)
 from argmetric.metrics import Metric
 
 FORMAT = 1  # of the saved form
@@ -440,10 +448,23 @@ class Monitoring(Saved["Monitoring"]):
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.metric.name)}"
 
+    _told: ClassVar[tuple[str, ...]] = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
+
     def _lines(self) -> list[tuple[str, ...]]:
-        lines: list[tuple[str, ...]] = [*self.lines()]
-        lines += [(one.start, *cells_of(one)) for one in self.periods[-SHOWN:]]
-        for key, one in list(self.segments.items())[:SHOWN]:
+        lines: list[tuple[str, ...]] = [*super()._lines()]
+        lines += [(one.start, *cells_of(one)) for one in self.periods[-PRINTED:]]
+        for key, one in list(self.segments.items())[:PRINTED]:
             lines.append((key, *cells_of(one.periods[-1])))
         return lines
 

@@ -18,7 +18,6 @@ from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._verbs.check import CalibrationCheck, marked, reworded
 from argmetric._verbs.tune import Rule
 
-VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
 QUESTIONS = "Reliable for decisions?", "Reliable for forecasts?"
 QUALITY = ("forecast error", "log-odds", "log-loss", "Brier score", "ECE", "rows")
 RULE_VALUES: tuple[str, ...] = ("threshold", "operator", "plateau", "optimism", "n")
@@ -123,7 +122,7 @@ def verdict_cards(check: Any, advice: tuple[str, ...]) -> tuple[Card, ...]:
     """The two verdicts of a check, and what it advises."""
     verdicts = check.fit_to_decide, check.fit_to_forecast
     return tuple(
-        Card(QUESTIONS[i], VERDICTS.get(one, one), advice[i], accent=i == 0)
+        Card(QUESTIONS[i], one, advice[i], accent=i == 0)
         for i, one in enumerate(verdicts)
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric._ground.display import metric_title
+from argmetric._ground.verdicts import ALARM, PERIOD
 from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, count, number, percent, scores
@@ -27,16 +28,8 @@ BINS = 20
 MOST_ROWS = 60  # of the table of periods
 MOST_SEGMENTS = 50
 KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
-# Every "fine" says what cannot be seen, or that it was seen
-FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
 LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
-MEANINGS = {
-    "known": "the labels of all rows are known, and decide",
-    "fine": "as far as scores tell: without labels nobody sees that labels changed "
-    "their meaning",
-    "moved": "each class still looks the same; the forecast is adjusted",
-    "unknown": "the scores moved in another way: label some rows",
-}
+BY_LABELS = "the labels of all rows are known, and decide"
 LOOK_FIRST = (
     "Look at periods with an alarm first. Where the verdict is grey, both readings are "
     "drawn, and to_label(100) names the rows to label."
@@ -45,7 +38,6 @@ ASK_WHY = (
     "The estimate is right where the share moved and each class looks as before. Ask "
     "what changed if it leaves the line of the reference."
 )
-SUSPECT = "the forecast improves: without a cause that is suspect, label some rows"
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -104,12 +96,6 @@ def _kind(one: PeriodValues) -> str:
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
 
 
-def _verdict(one: PeriodValues) -> str:
-    if one["verdict"] != "fine":
-        return str(one["verdict"])
-    return BY_LABELS if _kind(one) == "known" else FINE
-
-
 def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
@@ -123,7 +109,8 @@ def _cards(
     last, alarms = periods[-1], [one for one in periods if one["alarm"]]
     kind, below = _kind(last), last["interval_text"]
     suspect = BETTER in last["alarm"] and kind != "known"
-    meaning = SUSPECT if suspect else MEANINGS[kind]
+    meaning = BY_LABELS if kind == "known" else PERIOD[last["verdict"]]
+    meaning = ALARM[BETTER] if suspect else meaning
     yield Card("Last period", last["verdict"], meaning)
     if kind == "unknown":
         moved = scores(*last["if_share_interval"])
@@ -151,7 +138,7 @@ def _table(
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
-        row = [name, _verdict(one), one["score_text"], one["interval_text"]]
+        row = [name, one["verdict"], one["score_text"], one["interval_text"]]
         row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
@@ -175,8 +162,8 @@ def _over_time(
     y = draw.axis(name, min(values, default=0.0), max(values, default=1.0))
     step = max(1, -(-len(periods) // 4))
     ticks = tuple((i, periods[i]["start"][:10]) for i in range(0, last + 1, step))
-    words = {"fine": FINE, "moved": "share moved", "known": "all labels known"}
-    words["unknown"] = "cannot say" + ": both readings" * of_score
+    words = {"fine": "fine", "moved": "share moved", "known": "all labels known"}
+    words["unknown"] = "cannot say without labels" + ": both readings" * of_score
     layers = []
     if reference[0] is not None:
         layers.append(draw.level(reference[0], "same", reference[1]))
@@ -189,7 +176,7 @@ def _over_time(
             x, means, lows, highs, of = zip(*own, strict=True)
             titles = [
                 f"{_dates(of[i])}: {number(means[i])}, {scores(lows[i], highs[i])}; "
-                f"{_verdict(of[i])}"
+                f"{of[i]['verdict']}"
                 for i in range(len(own))
             ]
             ends: dict[str, Any] = {"low": lows, "high": highs, "titles": titles}
@@ -251,7 +238,7 @@ def _histogram(
         "reference": [round(x, 5) for x in old],
         "edges": between.tolist(),
         "names": names,
-        "periods": [f"{_dates(one)}: {_verdict(one)}" for one in periods],
+        "periods": [f"{_dates(one)}: {one['verdict']}" for one in periods],
         "top": y.high,
     }, figure
 

@@ -17,6 +17,7 @@ from argmetric._ground.display import (
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
 from argmetric._ground.saving import plain, with_intervals
 from argmetric._ground.types import Interval
+from argmetric._ground.verdicts import CheckVerdict
 from argmetric._verbs.check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,
@@ -24,7 +25,6 @@ from argmetric._verbs.check import (
     Quality,
     Route,
     RouteName,
-    Verdict,
 )
 from argmetric.metrics import ClassMetric
 
@@ -49,7 +49,7 @@ class ClassReliability:
     few: bool  # whether fewer than 20 rows are of this class, or of the others
 
     @property
-    def reliable(self) -> Verdict:
+    def reliable(self) -> CheckVerdict:
         """Whether the probability of this class is right on average and in slope."""
         if self.p_value < CHANCE:
             return "no"

@@ -10,10 +10,14 @@ import numpy as np
 from argmetric._ground.display import (
     COUNT,
     Field,
+    Headline,
     Result,
+    between,
     class_metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
@@ -103,6 +107,11 @@ class ActualClassScore(float, Result):
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
 
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
+
     def fields(self) -> list[Field]:
         values = () if self.per_class is None else self.per_class
         named = zip(self.classes[:WRITTEN], values, strict=False)
@@ -110,7 +119,7 @@ class ActualClassScore(float, Result):
         return [
             *class_metric_fields(self.metric, words=None),
             Field("score", float(self)),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "classes", "per_class", "confusion"),
             self._field("n", "rows", COUNT),
             Field("n_groups", self.n_groups),

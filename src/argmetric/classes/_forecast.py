@@ -17,14 +17,18 @@ from argmetric._expected import plan
 from argmetric._ground.arguments import check_count, check_share
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
+    ASSUMES,
     Field,
+    Headline,
     Result,
+    between,
     class_metric_fields,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.svg import small_law
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
@@ -104,19 +108,28 @@ class ClassForecast(Result, ScoreLaw):
 
     _check: ClassVar[str] = "classes.check(y, p)"
 
+    _told: ClassVar[tuple[str, ...]] = ("mean", "interval")
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)
         n_groups = self._field("n_groups", "mean over", "{:,} groups")
         return [
             *class_metric_fields(self.metric),
             n_groups._replace(key=None),
-            self._field("mean", "mean", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
-            self._field("interval_given_map", "given the map", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
+            self._field("interval_given_map", "given the map", between),
             *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
-            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),
         ]
 
@@ -234,7 +247,7 @@ def forecast_batch(
         raise ValueError(f"{metric.name} is undefined in every outcome")
     error = law.mean_error(metric) if mean is None else 0.0
     mean = law.mean if mean is None else mean
-    assumptions = ["rows are independent", "p is right"]
+    assumptions = ["independent rows", "calibrated probabilities"]
     given = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
-from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
 from argmetric._ground.saving import (
     Saved,
     check_version,
@@ -18,9 +18,11 @@ from argmetric._ground.saving import (
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
+    ASSUMED,
     BETTER,
     CANNOT_SAY,
     CANNOT_SAY_MEANS,
+    PRINTED,
     SHIFTS,
     SHOWN,
     SUSPECT,
@@ -28,7 +30,9 @@ from argmetric._monitor import (
     Shift,
     check_every,
     draw_periods,
+    headline_of,
     number_rows,
+    small_periods,
 )
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
@@ -45,8 +49,8 @@ from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
 FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
-    "without labels nobody sees that labels changed their meaning, a fine period "
-    "included: the labels of some rows, drawn at random, tell as known="
+    "scores alone cannot reveal a changed label definition, not in a fine period "
+    "either: label some rows, drawn at random, and pass known="
 )
 
 
@@ -333,8 +337,21 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         return f"Monitoring of {metric_title(self.metric.name)}"
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = self.periods[-SHOWN:]
-        return [*self.lines(), *((one.start, *one.cells()) for one in shown)]
+        shown = self.periods[-PRINTED:]
+        return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
+
+    _told: ClassVar[tuple[str, ...]] = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
 
     def _notes(self) -> tuple[str, ...]:
         notes, shown = list(self.notes), self.periods[-SHOWN:]

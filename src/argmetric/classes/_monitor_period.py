@@ -10,10 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    between,
+    number,
+    only_shown,
+)
 from argmetric._ground.saving import plain
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor import (
+    ASSUMED,
     BETTER,
     CANNOT_SAY,
     KNOWN,
@@ -24,11 +32,10 @@ from argmetric._monitor import (
     Readings,
     Shift,
     answer_of,
-    between,
     check_every,
     critical_value,
     movements,
-    number,
+    period_headline,
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
@@ -83,13 +90,20 @@ class ClassPeriod(Result):
         """All that it tells, by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def _title(self) -> str:
-        return f"Period {self.start} to {self.end}"
+    _told: ClassVar[tuple[str, ...]] = ("score", "verdict")
+
+    def _headline(self) -> Headline:
+        return period_headline(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecast and verdict rest on."""
+        return ASSUMED
 
     def fields(self) -> list[Field]:
         actual, moved = "no labels", "no alarm: all rows count the same"
         if self.n_known:
-            interval = between(*self.actual_interval)
+            interval = between(self.actual_interval)
             actual = f"{number(self.actual)} ({interval})"
         if not math.isnan(self.z):
             moved = f"z {self.z:.2f}, an alarm beyond ±{self.critical:.2f}"

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._ground.display import (
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
     class_metric_fields,
+    counted,
     first_lines,
     metric_title,
+    number,
 )
 from argmetric._ground.pictures import bars_size, drawing
+from argmetric._ground.svg import SmallPicture
 from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric.classes._climb import expected_table
 from argmetric.classes._prepare import ClassBatch
@@ -171,37 +174,60 @@ class ClassDecision(Result):
             self._batch, self.codes, self.metric, coverage, known, random_state
         )
 
-    def _title(self) -> str:
-        return f"ClassDecision({self.n:,} rows, {len(self.classes)} classes)"
+    _told: ClassVar[tuple[str, ...]] = ("expected",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return "calibrated probabilities", "independent rows"
+
+    def _headline(self) -> Headline:
+        name = f"expected {metric_title(self.metric.name)}"
+        more = f"{self.n:,} rows, {len(self.classes)} classes{self._how}"
+        return Headline(name, number(self.expected), more)
+
+    @property
+    def _how(self) -> str:
+        """How `expected` was computed, where it is no exact expectation."""
+        if isinstance(self.metric, ClassGMean):
+            return " (mean over drawn truths)"
+        if not self.is_exact and self.per_class is None:
+            return " (of the expected counts)"
+        return ""
+
+    def _picture(self) -> str:
+        if self.per_class is None:
+            return ""
+        edges = np.arange(len(self.classes) + 1.0)
+        ends = [0.0, *self.per_class]
+        drawn = SmallPicture("Expected score of each class", edges, ends)
+        drawn.bars(edges, np.nan_to_num(self.per_class))
+        return drawn.scaled().named(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
         n_groups = over = bound = None
         if self.group_ids is not None:
             n_groups = int(self.group_ids.size)
             over = f"{n_groups:,} groups"
-        how = ""
-        if isinstance(self.metric, ClassGMean):
-            how = " (mean over drawn truths)"
-        elif not self.is_exact and self.per_class is None:
-            how = " (of the expected counts)"
         if not math.isnan(self.bound):
-            bound = f"{self.bound:.4f}: no labels are expected to score more"
+            bound = f"{number(self.bound)}: no labels are expected to score more"
         lines = (self._class_line(c) for c in range(len(self.classes)))
         return [
             *class_metric_fields(self.metric),
             Field("n", self.n),
             Field("n_groups", n_groups, "mean over", over),
             Field("classes", self.classes),
-            self._field("expected", "expected", f"{{:.4f}}{how}"),
+            self._field("expected", "expected", lambda x: f"{number(x)}{self._how}"),
             Field("is_exact", self.is_exact),
-            self._field("most_probable", "most probable", SCORE),
+            self._field("most_probable", "most probable", number),
             Field("bound", self.bound, "upper bound", bound),
             *self._keys("counts", "expected_counts", "per_class", "notes"),
             *first_lines(lines, len(self.classes), SHOWN, "classes"),
         ]
 
     def _class_line(self, c: int) -> tuple[str, str]:
-        text = f"{self.counts[c]:,} rows, {self.expected_counts[c]:.1f} expected"
+        rows = counted(int(self.counts[c]), "row")
+        text = f"{rows}, {self.expected_counts[c]:.1f} expected"
         own = "" if self.per_class is None else f", {self.per_class[c]:.3f}"
         return str(self.classes[c]), f"{text}{own}"
 

@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from argmetric._calibrate.calibrate import deal
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._ground.display import COUNT, INTERVAL, Field
+from argmetric._ground.display import (
+    COUNT,
+    Field,
+    Headline,
+    between,
+    metric_title,
+    number,
+    with_interval,
+)
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
@@ -242,15 +250,41 @@ class MultiClassRule(SavedRule):
             names = np.fromiter(self.classes, dtype=object, count=len(self.classes))
         return names[self.predicts(p)]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` and `interval` rest on."""
+        if math.isnan(self.score):
+            return ()
+        return "new rows come from where these rows came from", "rows are independent"
+
+    _told: ClassVar[tuple[str, ...]] = ("interval",)
+
+    def _headline(self) -> Headline | None:
+        name, classes = metric_title(self.metric.name), len(self.classes)
+        if not math.isnan(self.mean):
+            interval = with_interval(self.interval, self.coverage)
+            more = (
+                f"{interval}, {classes} classes" if interval else f"{classes} classes"
+            )
+            return Headline(f"{name} on new rows", number(self.mean), more)
+        if math.isnan(self.score):
+            return None
+        return Headline(
+            f"{name} on these rows", number(self.score), f"{classes} classes"
+        )
+
     def fields(self) -> list[Field]:
         score = most_probable = held = None
+
+        def on_new(pair: Interval) -> str:
+            return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
+
         if not math.isnan(self.score):
-            score = f"{self.score:.4f}"
-            most_probable = f"{self.argmax_score:.4f} (all weights 1)"
+            score = number(self.score)
+            most_probable = f"{number(self.argmax_score)} (all weights 1)"
         if not math.isnan(self.mean):
-            held = f"{self.mean:.4f} (optimism {self.optimism:+.4f})"
-        interval = f"{INTERVAL} ({self.coverage:.0%})"
-        offsets = self._named(self.offsets, "+.4g") if self._plus else None
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
+        offsets = self._named(self.offsets, "+.3g") if self._plus else None
         return [
             *self._header(),
             Field("metric", lambda: files.saved_metric(self.metric)),
@@ -258,9 +292,9 @@ class MultiClassRule(SavedRule):
             Field("score", self.score, "score", score),
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
             Field("optimism", self.optimism),
-            Field("mean", self.mean, "out of fold", held),
-            self._field("interval", f"on {self.n:,} new rows", interval),
-            Field(words="weights", text=self._named(self.weights, ".4g")),
+            Field("mean", self.mean, "mean", held),
+            self._field("interval", "interval", on_new),
+            Field(words="weights", text=self._named(self.weights, ".3g")),
             Field(words="offsets", text=offsets),
             self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),

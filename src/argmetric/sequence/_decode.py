@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count
-from argmetric._ground.display import SCORE, Field, Result
+from argmetric._ground.display import Field, Headline, Result, number
 from argmetric._ground.pictures import Mark, draw_curve, drawing
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric
@@ -243,15 +243,26 @@ class SequenceDecision(Result):
         """Exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
+    _told: ClassVar[tuple[str, ...]] = ("positives", "expected", "utility")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ("labels follow the model",)
+
+    def _headline(self) -> Headline:
+        more = f"{self.n_positives:,} of {self.n:,} positive"
+        return Headline(f"expected {self.utility.name}", number(self.expected), more)
+
     def fields(self) -> list[Field]:
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
-            known += f", none beats {self.bound:.4f}"
+            known += f", none beats {number(self.bound)}"
         return [
             Field("utility", self.utility.name, "utility", self.utility.name),
             Field("n", self.n),
             self._field("n_positives", "positives", f"{{:,}} of {self.n:,}"),
-            self._field("expected", "expected", SCORE),
+            self._field("expected", "expected", number),
             Field("proven", self.proven, "optimum", known),
             Field("bound", self.bound),
             self._field("method", "found by"),
@@ -325,12 +336,9 @@ def decode(
     >>> from argmetric.sequence import MarkovChain, decode
     >>> chain = MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 5)
     >>> decode("f1", chain)
-    SequenceDecision
-      utility    f1
-      positives  6 of 6
-      expected   0.3116
-      optimum    proven
-      found by   general F-maximiser
+    SequenceDecision: expected f1 0.312, 6 of 6 positive
+      optimum   proven
+      found by  general F-maximiser
 
     A beam is never needed for F, but shows what it costs:
 

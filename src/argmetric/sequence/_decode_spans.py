@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
-from argmetric._ground.display import Field, Result, metric_fields
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    counted,
+    metric_fields,
+    metric_title,
+    number,
+)
 from argmetric._ground.groups import code_groups
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Floats, Integers
@@ -88,15 +96,28 @@ class SpanDecision(Result):
     cut_length: int | None = None
     offsets: list[Any] | None = None
 
+    _told: ClassVar[tuple[str, ...]] = ("chosen",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ("spans follow the model",)
+
+    def _headline(self) -> Headline:
+        name = f"expected {metric_title(self.metric.name)} of spans"
+        return Headline(name, number(self.expected), counted(self.n_spans, "span"))
+
     def fields(self) -> list[Field]:
         what = "E[F]" if self.method == "exact" else "F of expected counts"
-        known = "proven best" if self.proven else f"at most {self.bound:.4f}"
+        known = "proven best" if self.proven else f"at most {number(self.bound)}"
         metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
         return [
             *metric_fields(self.metric, metric),
             self._field("n_spans", "chosen", "{:,} spans"),
             self._field("expected_spans", "true", "{:,.1f} spans expected"),
-            self._field("expected", "expected", f"{{:.4f}} ({what}, {known})"),
+            self._field(
+                "expected", "expected", lambda x: f"{number(x)} ({what}, {known})"
+            ),
             *self._keys("bound", "proven", "method", "n_cut", "cut_length"),
         ]
 

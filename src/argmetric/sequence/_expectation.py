@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count, check_number, is_whole, shown
 from argmetric._ground.discrete import DiscreteLaw, distinct
-from argmetric._ground.display import INTERVAL, Field, Result, Shown, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    Shown,
+    number,
+    only_shown,
+    with_interval,
+)
 from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.svg import small_law
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
@@ -335,27 +344,37 @@ class UtilityDistribution(Result, DiscreteLaw):
         tail = (1 - COVERAGE) / 2
         return Interval(self.quantile(tail), self.quantile(1 - tail))
 
+    coverage: ClassVar[float] = COVERAGE
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the distribution rests on."""
+        return ("labels follow the model",)
+
+    def _headline(self) -> Headline | None:
+        if not self.values.size:
+            return None
+        interval = with_interval(self.interval, COVERAGE)
+        return Headline("mean", number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
     def fields(self) -> list[Field]:
-        mean, median, interval = self.mean, self.quantile(0.5), self.interval
+        median = self.quantile(0.5)
         if not self.values.size:
             shown = [("never defined", "")]
         else:
             shown = [
-                ("mean", f"{mean:.4f}"),
-                ("median", f"{median:.4f}"),
-                (f"{COVERAGE:.0%}", f"from {INTERVAL.format(interval)}"),
-                (f"{self.values.size}", "values"),
+                ("median", number(median)),
+                ("values", f"{self.values.size:,}"),
             ]
         return [
             *only_shown(shown),
-            *self._keys("mean", "std", "p_undefined"),
+            *self._keys("mean", "std", "coverage", "p_undefined"),
             Field("median", median),
-            Field("interval", interval),
+            Field("interval", self.interval),
         ]
-
-    def __repr__(self) -> str:
-        parts = (" ".join(filter(None, line)) for line in self.lines())
-        return f"{self._title()}({', '.join(parts)})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the distribution with its mean and an interval between quantiles.

@@ -109,11 +109,12 @@ def test_results_are_drawn_on_given_and_on_new_axes(result):
 def test_text_and_table_say_the_same(result):
     assert isinstance(result, Shown)
     text, table = repr(result), result._repr_html_()
+    cut = " more lines in a notebook and in to_dict()" in text
     for line in result._lines():
         for cell in line:
-            assert cell.strip() in text or type(result) is Recalibration
-            assert cell.replace(">", "&gt;").replace("'", "&#x27;") in table
-    assert table.count("<tr>") == len(result._lines())
+            assert cell.strip() in text or cut or type(result) is Recalibration
+            shown = cell.replace(">", "&gt;").replace("'", "&#x27;") in table
+            assert shown or line[0] == "assumes"  # which is folded
 
 
 class Hostile(Result):
@@ -214,7 +215,7 @@ def test_results_write_their_fields_and_nothing_else():
         "FunctionMap.to_dict",
         *("ClassMonitoring._lines", "Monitoring._lines"),
         *("Summary.__repr__", "Summary._repr_html_"),
-        *("TaskReport.__repr__", "UtilityDistribution.__repr__"),
+        "TaskReport.__repr__",
     }
 
 
@@ -394,15 +395,16 @@ def test_a_history_is_a_table():
     assert "* kept; after 2 iterations" in html
 
 
-def test_a_law_in_one_line():
+def test_a_law_of_utilities():
     law = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
-    low, high = law.quantile(0.05), law.quantile(0.95)
-    assert repr(law) == (
-        f"UtilityDistribution(mean {law.mean:.4f}, median {law.quantile(0.5):.4f}, "
-        f"90% from {low:.4f} to {high:.4f}, {law.values.size} values)"
-    )
+    assert law.interval == (law.quantile(0.05), law.quantile(0.95))
+    assert repr(law).splitlines() == [
+        "UtilityDistribution: mean 0.840, 90% interval 0.000 to 1.000",
+        "  median  1.000",
+        "  values  3",
+    ]
     nothing = sequence.UtilityDistribution(np.zeros(0), np.zeros(0), 1.0)
-    assert repr(nothing) == "UtilityDistribution(never defined)"
+    assert repr(nothing).split() == ["UtilityDistribution", "never", "defined"]
 
 
 def test_an_evaluation_of_labels_and_one_of_chunks():

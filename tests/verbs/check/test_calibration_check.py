@@ -410,10 +410,8 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
     lines = dict(replace(check, routes=better).lines())
     assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
     assert lines["decide, as it stands"].endswith(", advised")
-    assert lines["one tuned cut"].endswith(
-        "not advised: on new rows a cut does no better"
-    )
-    assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
+    assert lines["one tuned cut"].endswith("not advised: no advantage on new rows")
+    assert lines["cut at 0.5"].endswith("(-0.100 ± 0.020)")
 
 
 def test_p_that_will_do_is_not_advised_against():

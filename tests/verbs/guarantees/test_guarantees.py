@@ -281,7 +281,8 @@ def test_the_promise_is_kept_with_the_rule(tmp_path):
     assert am.Rule.load(tmp_path / "rule.json").guarantee == rule.guarantee
     for text in (repr(rule), repr(rule.guarantee), rule.to_python(), rule.to_sql()):
         assert sentence in text
-    assert "on these rows      min_precision" in repr(am.tune(y, p, min_precision=0.7))
+    plain = am.tune(y, p, min_precision=0.7)
+    assert ("on these rows", "min_precision=0.7") in plain.lines()
 
 
 def test_several_labels_hold_at_once():

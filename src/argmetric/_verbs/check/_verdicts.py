@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from argmetric._ground.discrete import dot
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    metric_title,
+    number,
+    only_shown,
+)
 from argmetric._ground.types import Interval
+from argmetric._ground.verdicts import CheckVerdict, ForecastVerdict
 from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
-
-Verdict = Literal["yes", "no", "too few rows to say"]
-Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
 
 CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance
 SMALL_LOSS = 0.005  # share of the score up to which a loss is not named
@@ -43,8 +48,8 @@ FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
 AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
     "recalibrate": "the log-loss is higher",
     "decide": "the log-loss is higher",
-    "tune": "on new rows a cut does no better",
-    "half": "on new rows a cut does no better",
+    "tune": "no advantage on new rows",
+    "half": "no advantage on new rows",
     "weights": "not clearly better",
     "most_probable": "it does not aim at the metric",
 }
@@ -64,7 +69,7 @@ def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str,
     return advice
 
 
-def judge_decisions(check: CheckedRoutes) -> tuple[Verdict, str]:
+def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
     """Whether `p` as it stands is fit to decide with, and advice.
 
     A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
@@ -102,7 +107,7 @@ def marked(check: CheckedRoutes, route: Route) -> str:
     return f"not advised: {AGAINST[route.name]}"
 
 
-def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
+def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
     """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
 
     As it stands `p` counts as fit where nothing speaks against it and the gap between
@@ -197,12 +202,12 @@ class CheckedRoutes(Result):
         return Interval(low - self.forecast.mean, high - self.forecast.mean)
 
     @property
-    def fit_to_decide(self) -> Verdict:
+    def fit_to_decide(self) -> CheckVerdict:
         """Whether `decide` loses little by believing `p`."""
         return judge_decisions(self)[0]
 
     @property
-    def fit_to_forecast(self) -> Promise:
+    def fit_to_forecast(self) -> ForecastVerdict:
         """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
         return judge_forecasts(self)[0]
 
@@ -264,6 +269,22 @@ class CheckedRoutes(Result):
         """Log-loss of `p` as it stands."""
         return self.as_is.log_loss
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the verdicts rest on."""
+        return (
+            "new rows come from where these rows came from",
+            "rows, or groups where there are some, are independent",
+        )
+
+    def _headline(self) -> Headline:
+        score = f"actual {metric_title(self.metric.name)} {number(self.score_as_is)}"
+        more = (
+            f"forecast with p? {self.fit_to_forecast}, {score}, "
+            f"{number(self.score_recalibrated)} recalibrated"
+        )
+        return Headline("decide with p?", self.fit_to_decide, more)
+
     def fields(self) -> list[Field]:
         verdicts = self.fit_to_decide, self.fit_to_forecast
         decide, forecast = map("{}: {}".format, verdicts, self.advice)
@@ -272,8 +293,8 @@ class CheckedRoutes(Result):
             del one["name"]
         error = None
         if self.forecast is not None:
-            reach = "from {:+.4f} to {:+.4f}".format(*self.forecast_error_interval)
-            error = f"{self.forecast_error:.4f}, in 90 % {reach}"
+            reach = "from {:+.3f} to {:+.3f}".format(*self.forecast_error_interval)
+            error = f"{number(self.forecast_error)}, in 90 % {reach}"
         return [
             Field("fit_to_decide", verdicts[0], "decide with p?", decide),
             Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
@@ -293,14 +314,14 @@ class CheckedRoutes(Result):
 
     def _quality(self, name: str, words: str) -> Field:
         before, after = getattr(self.as_is, name), getattr(self.recalibrated, name)
-        text = f"{before:.4f}, recalibrated {after:.4f}"
+        text = f"{number(before)}, recalibrated {number(after)}"
         return Field(f"{name}_recalibrated", after, words, text)
 
     def _route_line(self, route: Route) -> str:
         means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
-        text, mark = f"{route.score:.4f}", marked(self, route)
+        text, mark = number(route.score), marked(self, route)
         if route.name in means:
-            text += f", expected {means[route.name]:.4f}"
+            text += f", expected {number(means[route.name])}"
         if route.name != "decide":
-            text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+            text += f" ({route.gain:+.3f} ± {route.gain_standard_error:.3f})"
         return f"{text}, {mark}" if mark else text

@@ -14,10 +14,14 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.display import (
     Field,
+    Headline,
     Result,
+    between,
     metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
 from argmetric._ground.labels import (
     classes_of,
@@ -102,12 +106,17 @@ class ActualScore(float, Result):
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
 
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
+
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
         return [
             *metric_fields(self.metric, words=None),
             *self._keys("average", "score"),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
             *only_shown((name, f"{count:,}") for name, count in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),

@@ -6,19 +6,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import check_label, shown
 from argmetric._ground.display import (
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
+    counted,
     metric_fields,
     metric_title,
+    number,
     part_text,
 )
 from argmetric._ground.features import probabilities_of
@@ -31,6 +33,7 @@ from argmetric._ground.pictures import (
     draw_bars,
     draw_curve,
 )
+from argmetric._ground.svg import RED, SmallPicture, small_histogram
 from argmetric._ground.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, RatesForm
 
@@ -190,6 +193,39 @@ class Decision(Result):
             raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
         return self._curve_of(int(found[0]))
 
+    _told: ClassVar[tuple[str, ...]] = ("positives", "expected")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        first = "calibrated probabilities"
+        if self.scale.startswith("calibrated"):
+            first = "a calibration map that is exact"
+        return first, "labels that are independent given the scores"
+
+    def _headline(self) -> Headline:
+        chosen = f"{part_text(self.n_positives, self.n)} positive"
+        name = f"expected {metric_title(self.metric.name)}"
+        return Headline(name, number(self.expected), chosen)
+
+    def _picture(self) -> str:
+        name = f"Expected {metric_title(self.metric.name)}"
+        if self.group_expected is not None:
+            return small_histogram(self.group_expected, f"{name} of the groups")
+        if "curve" not in self.__dict__ and not self._quick:
+            return ""
+        assert self.curve is not None
+        k = np.arange(self.curve.size)
+        drawn = SmallPicture(f"{name} by number of positives", k, self.curve)
+        drawn.line(k, self.curve).points(self.n_positives, self.expected, RED)
+        return drawn.scaled().named("no positives", f"{self.n:,}")
+
+    @property
+    def _quick(self) -> bool:
+        """Whether all cuts are judged in no time."""
+        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
+        return not slow and self.n <= 100_000
+
     def fields(self) -> list[Field]:
         calibrated = self.scale.startswith("calibrated")
         given = self.scale.removeprefix("calibrated ")
@@ -197,24 +233,23 @@ class Decision(Result):
         if average is not None and self.n_groups is not None:
             average += f" of {self.n_groups:,}"
         if self.threshold is not None:
-            threshold = f"{self.scale} >= {self.threshold:.6g}"
+            threshold = f"{self.scale} >= {self.threshold:.3g}"
         elif self.group_ids is None:
             threshold = "none: a tie is split"
         if calibrated and self.threshold_raw is not None:
-            raw = f"{given} >= {self.threshold_raw:.6g}"
+            raw = f"{given} >= {self.threshold_raw:.3g}"
         promise = None if self.guarantee is None else self.guarantee.sentence
         chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
         of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
-        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
-        quick = not slow and self.n <= 100_000
-        if self.group_ids is None or "best_cut" in self.__dict__ or quick:
+        if self.group_ids is None or "best_cut" in self.__dict__ or self._quick:
             best = self.best_cut
             best_text = (
-                f"{best.expected:.4f} ({self.scale} >= {best.threshold:.4g}, "
-                f"{best.n_positives:,} positives)"
+                f"{number(best.expected)} ({self.scale} >= {best.threshold:.3g}, "
+                f"{counted(best.n_positives, 'positive')})"
             )
-        half_text = f"{half.expected:.4f} ({of_half}{half.n_positives:,} positives)"
+        of_half += counted(half.n_positives, "positive")
+        half_text = f"{number(half.expected)} ({of_half})"
         return [
             *metric_fields(self.metric),
             Field("average", self.average, "average", average),
@@ -224,7 +259,7 @@ class Decision(Result):
             Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
             Field("scale", self.scale),
             Field(words="share", text=self.share and str(self.share)),
-            self._field("expected", "expected", SCORE),
+            self._field("expected", "expected", number),
             Field("error", self.error),
             Field("cut_half", vars(half), "cut at 0.5", half_text),
             Field(

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import Field, Headline, Result, counted, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Booleans, Floats, Interval
 from argmetric._verbs.guarantees import _binomial as tests
@@ -127,8 +127,10 @@ class Guarantee(Result):
         where = self.assumptions[0]
         return f"with {percent(self.confidence)} confidence {told}, if {where}"
 
-    def _title(self) -> str:
-        return "Guarantee"
+    _told: ClassVar[tuple[str, ...]] = ("promise",)
+
+    def _headline(self) -> Headline:
+        return Headline("", f"p ≥ {self.threshold:.3g}", self.sentence)
 
     def fields(self) -> list[Field]:
         low, high = self.certified_interval
@@ -141,14 +143,15 @@ class Guarantee(Result):
                 "certified_interval",
                 self.certified_interval,
                 "certified",
-                f"thresholds from {low:.4g} to {high:.4g}",
+                f"thresholds from {low:.3g} to {high:.3g}",
             ),
             Field("assumptions", self.assumptions),
         ]
         counts = (
             (
                 one.name,
-                f"{one.errors} errors among {one.k:,} rows, {one.allowed} allowed",
+                f"{counted(one.errors, 'error')} among {counted(one.k, 'row')}, "
+                f"{one.allowed:,} allowed",
             )
             for one in self.promises
         )

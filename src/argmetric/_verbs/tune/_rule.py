@@ -13,9 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.display import INTERVAL, Field
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    between,
+    metric_title,
+    number,
+    with_interval,
+)
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
+from argmetric._ground.svg import SmallPicture
 from argmetric._ground.types import Booleans, Floats, Interval
 from argmetric._ground.validation import (
     check_choice,
@@ -47,7 +55,7 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
-DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
+DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 
 class SavedRule(Exported, Saved[Any]):
@@ -348,16 +356,54 @@ class Rule(SavedRule):
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` and `interval` rest on."""
+        units = "groups" if self.average == "groups" else "rows"
+        held = f"new {units} come from where these {units} came from"
+        return (held, f"{units} are independent") if self.n else ()
+
+    _told: ClassVar[tuple[str, ...]] = ("interval",)
+
+    def _headline(self) -> Headline:
+        title = metric_title(self.metric.name)
+        more = f"for {title}"
+        if self.n and not math.isnan(self.mean):
+            told = with_interval(self.interval, self.coverage)
+            more = f"{title} {number(self.mean)} on new rows"
+            more += f", {told}" if told else ""
+        elif self.n:
+            more = f"{title} {number(self.score)} on these rows"
+        cut = f"{self._scale} {self.operator} {self.threshold:.3g}"
+        return Headline("", cut, more)
+
+    def _picture(self) -> str:
+        if self.thresholds is None or self.scores is None:
+            return ""
+        x, inside = self.thresholds, np.isfinite(self.thresholds)
+        name = f"Actual {metric_title(self.metric.name)} by threshold"
+        drawn = SmallPicture(name, x[inside], self.scores)
+        if self.threshold_interval is not None:
+            drawn.band(self.threshold_interval)
+        drawn.line(x, self.scores)
+        if math.isfinite(self.threshold):
+            drawn.upright(self.threshold)
+        return drawn.scaled().ends("threshold")
+
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+
+        def on_new(pair: Interval) -> str:
+            return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
+
         score = held = rows = labels = how = None
         if self.n:
-            score = f"{self.score:.4f}"
-            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            score = number(self.score)
+            rows = f"{self.n:,}, {self.prevalence:.1%} positive"
             if not math.isnan(self.positive_rate):
-                rows += f", {self.positive_rate:.3g} predicted so"
+                rows += f", {self.positive_rate:.1%} predicted positive"
         if self.n and not math.isnan(self.mean):
-            held = f"{self.mean:.4f} (optimism {self.optimism:+.4f})"
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
         limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
@@ -368,14 +414,14 @@ class Rule(SavedRule):
             how = str(getattr(self.calibrator, "summary", kind))
         if (self.neg_label, self.pos_label) != (0, 1):
             labels = f"{self.pos_label!r}, else {self.neg_label!r}"
-        found = [
+        return [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
             *self._keys("threshold", "operator", "pos_label", "neg_label"),
             *self._keys("prevalence", "positive_rate", "n"),
             Field("score", self.score, "score", score),
-            Field(words="out of fold", text=held),
-            self._field("interval", f"on {self.n:,} new rows", INTERVAL + coverage),
+            Field(words="mean", text=held),
+            self._field("interval", "interval", on_new),
             self._field("threshold_interval", "best threshold", DIGITS + coverage),
             self._field(
                 "plateau", "as good" if best else "within one SE", HALF_OPEN + more
@@ -395,9 +441,6 @@ class Rule(SavedRule):
             Field(words="labels", text=labels),
             Field("reference", self._kept),
         ]
-        if not any(one.text for one in found):
-            found.append(Field(words="threshold", text=repr(self.threshold)))
-        return found
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:

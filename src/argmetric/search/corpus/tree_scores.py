@@ -6,12 +6,12 @@ import operator
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from argmetric._ground.arguments import check_items, shown
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import Field, Headline, Result, only_shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Booleans, Integers
 from argmetric._ground.validation import check_choice
@@ -185,6 +185,11 @@ class TreeScores(Result):
         """Share of sentences with the right root."""
         return self.roots.value
 
+    _told: ClassVar[tuple[str, ...]] = ("UAS",)
+
+    def _headline(self) -> Headline:
+        return Headline("right heads (UAS)", str(self.heads))
+
     def fields(self) -> list[Field]:
         lengths = [one for one in self.by_length if one.heads.total]
         return [
@@ -238,8 +243,7 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
     >>> from argmetric.search import Tree, score_trees
     >>> gold = Tree(["She", "sleeps", "well", "."], None, [2, 0, 2, 2])
     >>> score_trees([gold], [[2, 0, 2, 3]])
-    TreeScores
-      UAS                      75.00% (3 of 4)
+    TreeScores: right heads (UAS) 75.00% (3 of 4)
       UAS without punctuation  100.00% (3 of 3)
       exact match              0.00% (0 of 1)
       roots                    100.00% (1 of 1)
