@@ -323,13 +323,13 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     for line in (
         f"decide with p? {check.fit_to_decide}: ",
         f"forecast with p? {check.fit_to_forecast}: ",
-        f"decide, as it stands {check.score_as_is:.4f}, expected {check.expected:.4f}",
-        f"decide, recalibrated {check.score_recalibrated:.4f}, expected ",
+        f"decide, as it stands {check.score_as_is:.3f}, expected {check.expected:.3f}",
+        f"decide, recalibrated {check.score_recalibrated:.3f}, expected ",
         "one tuned cut 0.",
         ", advised",
-        f"slope {check.slope:.4f} ± {check.slope_standard_error:.4f}, 1 is right",
-        f"intercept {check.intercept:.4f} ± ",
-        f"ECE {check.ece:.4f}, recalibrated",
+        f"slope {check.slope:.3f} ± {check.slope_standard_error:.3f}, 1 is right",
+        f"intercept {check.intercept:.3f} ± ",
+        f"ECE {check.ece:.3f}, recalibrated",
         f"map {words(am.calibrate(Y, P).formula)}",
         "written: m.json",
     ):

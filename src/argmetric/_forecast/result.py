@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     between,
+    law_columns,
     metric_fields,
     metric_title,
     number,
@@ -85,7 +86,7 @@ class Forecast(Result, ScoreLaw):
     n_positives: int
     n_groups: int | None
     expected_positives: float
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
     interval_given_map: Interval | None = None
     share: EstimatedShare | None = None
     notes: tuple[str, ...] = ()
@@ -108,6 +109,9 @@ class Forecast(Result, ScoreLaw):
 
     def _picture(self) -> str:
         return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
         left_out = None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import FrozenInstanceError
 from itertools import islice
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -38,6 +39,9 @@ class Field(NamedTuple):
     value: Any = None  #: of a kind that `plain` knows, or a function that makes it
     words: str | None = None  #: what a person calls it; None for what is not shown
     text: str | None = None  #: the value as a person reads it; None is not shown
+
+
+_FIGURES = (bool, int, float, str, np.number, Interval)
 
 
 class Headline(NamedTuple):
@@ -103,6 +107,16 @@ class Result(Shown):
     _nan: ClassVar[str | None] = None  # what JSON has for nan
     _told: ClassVar[tuple[str, ...]] = ()  # lines that the headline tells already
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader must know besides: printed, not hidden."""
+        return ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the answer rests on; none where it is counted, not inferred."""
+        return ()
+
     def fields(self) -> list[Field]:
         """All that the result says, in the order in which it is told."""
         raise NotImplementedError
@@ -144,6 +158,25 @@ class Result(Shown):
         """Plain values for JSON; nan is null unless `from_dict` reads them again."""
         return self._plain(self.fields())
 
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The table behind the result: curve, law, classes, or one row of figures.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        return as_frame(self._columns(), backend)
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Columns of `to_frame`: by default one row, of all that is one figure."""
+        known = (
+            (one.key, one.value() if type(one.value) is FunctionType else one.value)
+            for one in self.fields()
+            if one.key is not None
+        )
+        return {key: [x] for key, x in known if isinstance(x, _FIGURES)}
+
     def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
         from argmetric._ground.saving import plain
 
@@ -177,6 +210,23 @@ class Result(Shown):
         if headline is None:
             return super()._repr_html_() + _folded(self)
         return view(self, headline)
+
+
+class ScoreFloat(float, Result):
+    """A score that is a float in every respect; its attributes cannot be set."""
+
+    def __new__(cls, value: float, **known: Any) -> Self:
+        made = super().__new__(cls, value)
+        vars(made).update(known)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def law_columns(law: Any) -> dict[str, Any]:
+    """Columns of a law on finitely many values."""
+    return {"value": law.values, "probability": law.probabilities}
 
 
 def view(result: Result, headline: Headline) -> str:

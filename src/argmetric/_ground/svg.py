@@ -53,7 +53,8 @@ class SmallPicture:
 
     def band(self, interval: Interval) -> Self:
         """The interval on the x axis, as a shade over the whole height."""
-        (low, high), _ = self._places(np.array(interval, dtype=float), self.y.low)
+        inside = np.clip(interval, *self.x)
+        (low, high), _ = self._places(inside, self.y.low)
         return self._add(
             f"<rect x='{low:.1f}' y='0' width='{max(high - low, 1.0):.1f}' "
             f"height='{HEIGHT:.0f}' fill='{ORANGE}' opacity='.25'/>"

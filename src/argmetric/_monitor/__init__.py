@@ -32,6 +32,7 @@ from argmetric._monitor._words import SUSPECT as SUSPECT
 from argmetric._monitor._words import WORSE as WORSE
 from argmetric._monitor._words import Answer as Answer
 from argmetric._monitor._words import answer_of as answer_of
+from argmetric._monitor._words import draw_period as draw_period
 from argmetric._monitor._words import draw_periods as draw_periods
 from argmetric._monitor._words import headline_of as headline_of
 from argmetric._monitor._words import notes_of as notes_of

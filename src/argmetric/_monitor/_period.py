@@ -37,6 +37,7 @@ from argmetric._monitor._words import (
     WORSE,
     Answer,
     answer_of,
+    draw_period,
     lines_of_period,
     period_headline,
 )
@@ -200,6 +201,20 @@ class Period(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What forecast and verdict rest on."""
         return ASSUMED
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the forecast, what it is under each reading, and the actual score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_period(self, ax)
 
     def fields(self) -> list[Field]:
         values = [Field(*pair) for pair in values_of(self).items()]

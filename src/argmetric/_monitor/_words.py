@@ -220,6 +220,25 @@ def draw_periods(monitoring: Any, ax: Any = None) -> Any:
     return ax
 
 
+def draw_period(one: Any, ax: Any = None) -> Any:
+    """The forecast of a period, under each reading, and its actual score."""
+    rows = {
+        "forecast": (one.mean, one.interval),
+        "if the share moved": (one.if_share, one.if_share_interval),
+        "if other rows came": (one.if_other_rows, one.if_other_rows_interval),
+        "actual": (one.actual, one.actual_interval),
+    }
+    title = f"{one.start} to {one.end}: {one.verdict}"
+    with drawing(ax, size=(6.4, 2.6), xlabel="Score", title=title) as ax:
+        for place, (name, (mean, (low, high))) in enumerate(rows.items()):
+            if math.isfinite(mean):
+                bars = np.maximum(np.nan_to_num([[mean - low], [high - mean]]), 0.0)
+                ax.errorbar([mean], [place], xerr=bars, fmt="o", capsize=4, label=name)
+        ax.set_yticks(range(len(rows)), rows)
+        ax.invert_yaxis()
+    return ax
+
+
 def draw_rows_to_label(plan: LabellingPlan, ax: Any = None) -> Any:
     """Histogram of the scores of the rows to label, by predicted label."""
     labels = {"xlabel": "Score", "ylabel": "Rows to label"}

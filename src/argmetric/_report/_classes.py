@@ -11,7 +11,7 @@ from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
 from argmetric._ground.display import metric_title
 from argmetric._ground.types import Floats
-from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
+from argmetric._report._check import verdict_cards, verdict_text
 from argmetric._report._figures import count, number, percent, scores, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._verbs.check import marked, reworded
@@ -185,7 +185,7 @@ def _verdicts(
     rows: list[Row] = []
     for one in check.worst[:SHOWN]:
         fault = f", {one.fault}" if one.fault else ""
-        reliable = f"{VERDICTS.get(one.reliable, one.reliable)}{fault}"
+        reliable = f"{one.reliable}{fault}"
         interval = "{:.1%} to {:.1%}".format(*one.share_interval)
         shares = f"{one.forecast_share:.1%}", f"{one.share:.1%}", interval
         rows.append((short(one.name, LONGEST), reliable, *shares))

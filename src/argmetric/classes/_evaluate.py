@@ -11,7 +11,7 @@ from argmetric._ground.display import (
     COUNT,
     Field,
     Headline,
-    Result,
+    ScoreFloat,
     between,
     class_metric_fields,
     metric_title,
@@ -46,7 +46,7 @@ DRAWS = 2000  # of the shares of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
-class ActualClassScore(float, Result):
+class ActualClassScore(ScoreFloat):
     """The actual score of labels of several classes: a float with its table of counts.
 
     Attributes
@@ -106,6 +106,21 @@ class ActualClassScore(float, Result):
         scores = self.metric.score(drawn * self.n)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        return ("independent rows" if self.n_groups is None else "independent groups",)
+
+    def _columns(self) -> dict[str, Any]:
+        counts = self.confusion
+        found = {
+            "class": [str(one) for one in self.classes],
+            "n": counts.sum(axis=1),
+            "n_predicted": counts.sum(axis=0),
+            "n_right": np.diagonal(counts),
+        }
+        return found if self.per_class is None else found | {"score": self.per_class}
 
     def _headline(self) -> Headline:
         name = f"actual {metric_title(self.metric.name)}"
@@ -252,11 +267,14 @@ def score_of_counts(
         value = metric.defined(confusion)
     else:
         value = float(metric.score(confusion))
-    result = ActualClassScore(value)
-    result.metric, result.classes, result.confusion = metric, classes, confusion
-    result.n_groups = None if of_groups is None else int(of_groups.size)
-    result._group_scores = of_groups
-    return result
+    return ActualClassScore(
+        value,
+        metric=metric,
+        classes=classes,
+        confusion=confusion,
+        n_groups=None if of_groups is None else int(of_groups.size),
+        _group_scores=of_groups,
+    )
 
 
 def group_scores(

@@ -23,6 +23,7 @@ from argmetric._ground.display import (
     Result,
     between,
     class_metric_fields,
+    law_columns,
     metric_title,
     number,
     with_interval,
@@ -101,7 +102,7 @@ class ClassForecast(Result, ScoreLaw):
     classes: tuple[Any, ...]
     n: int
     n_groups: int | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     mean_standard_error: float = 0.0
     n_draws: int = 0
@@ -116,6 +117,9 @@ class ClassForecast(Result, ScoreLaw):
 
     def _picture(self) -> str:
         return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)

@@ -34,6 +34,7 @@ from argmetric._monitor import (
     answer_of,
     check_every,
     critical_value,
+    draw_period,
     movements,
     period_headline,
 )
@@ -99,6 +100,20 @@ class ClassPeriod(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What forecast and verdict rest on."""
         return ASSUMED
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the forecast, what it is under each reading, and the actual score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_period(self, ax)
 
     def fields(self) -> list[Field]:
         actual, moved = "no labels", "no alarm: all rows count the same"

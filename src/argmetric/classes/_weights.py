@@ -257,6 +257,10 @@ class MultiClassRule(SavedRule):
             return ()
         return "new rows come from where these rows came from", "rows are independent"
 
+    def _columns(self) -> dict[str, Any]:
+        names = [str(name) for name in self.classes]
+        return {"class": names, "weight": self.weights, "offset": self.offsets}
+
     _told: ClassVar[tuple[str, ...]] = ("interval",)
 
     def _headline(self) -> Headline | None:

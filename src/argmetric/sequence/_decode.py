@@ -250,6 +250,9 @@ class SequenceDecision(Result):
         """What `expected` rests on."""
         return ("labels follow the model",)
 
+    def _columns(self) -> dict[str, Any]:
+        return {"position": np.arange(self.n), "label": self.labels}
+
     def _headline(self) -> Headline:
         more = f"{self.n_positives:,} of {self.n:,} positive"
         return Headline(f"expected {self.utility.name}", number(self.expected), more)

@@ -103,6 +103,13 @@ class SpanDecision(Result):
         """What `expected` rests on."""
         return ("spans follow the model",)
 
+    def _columns(self) -> dict[str, Any]:
+        one = bool(self.spans) and isinstance(self.spans[0], Span)
+        sentences = [self.spans] if one else self.spans
+        rows = [(i, *span) for i, spans in enumerate(sentences) for span in spans]
+        names = ("sentence", *Span._fields)
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
     def _headline(self) -> Headline:
         name = f"expected {metric_title(self.metric.name)} of spans"
         return Headline(name, number(self.expected), counted(self.n_spans, "span"))

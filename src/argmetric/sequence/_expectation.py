@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     Shown,
+    law_columns,
     number,
     only_shown,
     with_interval,
@@ -359,6 +360,9 @@ class UtilityDistribution(Result, DiscreteLaw):
 
     def _picture(self) -> str:
         return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
         median = self.quantile(0.5)

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -58,6 +59,11 @@ def all_rules():
 NAMES = "f1,empty,left out,limits,one_se,fractional,cost,strings,labels,micro,classes"
 
 
+def without_curve(view):
+    """The curve is not saved, and not drawn of what was loaded."""
+    return re.sub(r"<svg.*</svg>", "", view)
+
+
 @pytest.mark.parametrize("name", [*NAMES.split(","), "margins"])
 def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
     rule = all_rules[name]
@@ -74,7 +80,8 @@ def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
         assert loaded == rule
         assert hash(loaded) == hash(rule)
         assert repr(loaded) == repr(rule)
-        assert loaded._repr_html_() == rule._repr_html_()
+        views = (without_curve(one._repr_html_()) for one in (loaded, rule))
+        assert len(set(views)) == 1
         assert loaded.to_dict() == rule.to_dict()
     assert rule != all_rules["f1" if name != "f1" else "empty"]
     assert rule != "a rule"

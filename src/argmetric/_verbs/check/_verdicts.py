@@ -277,6 +277,10 @@ class CheckedRoutes(Result):
             "rows, or groups where there are some, are independent",
         )
 
+    def _columns(self) -> dict[str, Any]:
+        names = Route.__dataclass_fields__
+        return {x: [getattr(one, x) for one in self.routes] for x in names}
+
     def _headline(self) -> Headline:
         score = f"actual {metric_title(self.metric.name)} {number(self.score_as_is)}"
         more = (

@@ -15,7 +15,7 @@ from argmetric._ground.arguments import (
 from argmetric._ground.display import (
     Field,
     Headline,
-    Result,
+    ScoreFloat,
     between,
     metric_fields,
     metric_title,
@@ -46,7 +46,7 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(float, Result):
+class ActualScore(ScoreFloat):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -105,6 +105,12 @@ class ActualScore(float, Result):
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
         return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        units = "rows" if self.n_groups is None else str(self.average)
+        return (f"independent {units}",)
 
     def _headline(self) -> Headline:
         name = f"actual {metric_title(self.metric.name)}"
@@ -222,22 +228,25 @@ def evaluate(
         )
     if forecast is not None:
         warn_of_surprise(forecast, score)
-    found = ActualScore(score)
-    found.metric, found.average, found.coverage = metric, average, COVERAGE
     tp, k, t, n = (int(part.sum()) for part in counts)
-    found.counts = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
-    found.n_groups = found._of_means = None
+    n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
         defined = values[~np.isnan(values)]
-        found.n_groups = defined.size
+        n_groups = defined.size
         if average != "macro" and defined.size > 1:
             # Mean ± 1.645 standard errors: 90 % of a normal law
             reach = 1.645 * float(defined.std(ddof=1)) / math.sqrt(defined.size)
             low, high = float(defined.min()), float(defined.max())
-            found._of_means = Interval(
-                max(score - reach, low), min(score + reach, high)
-            )
-    return found
+            of_means = Interval(max(score - reach, low), min(score + reach, high))
+    return ActualScore(
+        score,
+        metric=metric,
+        average=average,
+        coverage=COVERAGE,
+        counts={"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp},
+        n_groups=n_groups,
+        _of_means=of_means,
+    )
 
 
 def warn_of_surprise(forecast: Any, score: float) -> None:

@@ -52,7 +52,7 @@ class Cut:
     expected: float
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decision(Result):
     """The chosen labels and their expected score.
 
@@ -112,7 +112,7 @@ class Decision(Result):
     group_ids: npt.NDArray[Any] | None
     group_n_positives: Integers | None
     group_expected: Floats | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]
     _curve_of: Callable[[int], Floats]

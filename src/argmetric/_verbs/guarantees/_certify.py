@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.display import Field, Headline, Result, counted, only_shown
+from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Booleans, Floats, Interval
 from argmetric._verbs.guarantees import _binomial as tests
@@ -109,7 +110,7 @@ class Guarantee(Result):
     for_rows: int | None
     prior: float | None
     metric: str
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
 
     @property
     def certified_interval(self) -> Interval:
@@ -156,6 +157,36 @@ class Guarantee(Result):
             for one in self.promises
         )
         return [*found, *only_shown(counts)]
+
+    def _columns(self) -> dict[str, Any]:
+        names = Promise.__dataclass_fields__
+        return {x: [getattr(one, x) for one in self.promises] for x in names}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the thresholds that keep each promise, and the chosen one.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ends = [x for one in self.promises for x in one.interval] + [self.threshold]
+        known = [x for x in ends if math.isfinite(x)]
+        room = 0.1 * (max(known) - min(known)) or 0.1
+        least, most = min(known) - room, max(known) + room
+        with drawing(ax, (6.4, 2.4), xlabel="Threshold", xlim=(least, most)) as ax:
+            for place, one in enumerate(self.promises):
+                low, high = np.clip(one.interval, least, most)
+                ax.barh(place, high - low, 0.5, low, color="C0", alpha=0.5)
+            names = [f"{one.name}={one.bound:.3g}" for one in self.promises]
+            ax.set_yticks(range(len(names)), names)
+            label = f"chosen: {self.threshold:.3g}"
+            ax.axvline(self.threshold, color="C3", label=label)
+        return ax
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Guarantee:

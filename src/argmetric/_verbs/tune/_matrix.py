@@ -140,6 +140,11 @@ class MultiLabelRule(SavedRule):
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 
+    def _columns(self) -> dict[str, Any]:
+        scores = [rule.score for rule in self.rules]
+        names = [str(name) for name in self.names]
+        return {"label": names, "threshold": self.thresholds, "score": scores}
+
     def _headline(self) -> Headline:
         known = not math.isnan(self.mean)
         where = "on new rows" if known else "on these rows"

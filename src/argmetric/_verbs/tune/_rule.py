@@ -363,6 +363,11 @@ class Rule(SavedRule):
         held = f"new {units} come from where these {units} came from"
         return (held, f"{units} are independent") if self.n else ()
 
+    def _columns(self) -> Any:
+        if self.thresholds is None or self.scores is None:
+            return super()._columns()
+        return {"threshold": self.thresholds, "score": self.scores}
+
     _told: ClassVar[tuple[str, ...]] = ("interval",)
 
     def _headline(self) -> Headline:

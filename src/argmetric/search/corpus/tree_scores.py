@@ -187,6 +187,14 @@ class TreeScores(Result):
 
     _told: ClassVar[tuple[str, ...]] = ("UAS",)
 
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "length": [one.length for one in self.by_length],
+            "uas": [one.heads.value for one in self.by_length],
+            "exact_match": [one.sentences.value for one in self.by_length],
+            "sentences": [one.sentences.total for one in self.by_length],
+        }
+
     def _headline(self) -> Headline:
         return Headline("right heads (UAS)", str(self.heads))
 

@@ -139,6 +139,10 @@ class SummaryScores(Result):
         bounds = map(Interval, low.tolist(), high.tolist())
         return dict(zip(_FIELDS, bounds, strict=True))
 
+    def _columns(self) -> dict[str, Any]:
+        names = self.by_cluster.dtype.names or ()
+        return {"name": self.names} | {x: self.by_cluster[x] for x in names}
+
     def _headline(self) -> Headline:
         interval = with_interval(self.intervals["rouge_2"], COVERAGE)
         more = f"{interval}, {counted(len(self.names), 'cluster')}"
@@ -173,7 +177,9 @@ class SummaryScores(Result):
             f"{text}; with the best reference {number(best)}",
         )
 
-    def _notes(self) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How recall is averaged."""
         return (CONVENTION,)
 
     def plot(self, ax: Any = None) -> Any:
