@@ -20,7 +20,7 @@ Lines = list[tuple[str, str]]
 _LONGEST = 120
 COUNT = "{:,}"  # a format of fields
 ASSUMES = "assumes"  # what the line of assumptions is called
-MOST_LINES = 10  # of a printed result
+MOST_LINES, MOST_NOTES = 10, 6  # of a printed result
 SMALL = 0.01  # below it three decimals would leave less than three digits
 # No colours of their own: what is drawn in the ink of the page is read on any paper.
 _FINE = "1px solid rgba(128,128,128,.3)"
@@ -195,13 +195,16 @@ class Result(Shown):
         if headline is not None:
             first = f"{type(self).__name__}: {headline}"
         notes = [f"  note: {note}" for note in self._notes()]
-        lines, room = list(self._lines()), max(MOST_LINES - 1 - len(notes), 0)
+        if len(notes) > MOST_NOTES:
+            rest = f"  ... {len(notes) - MOST_NOTES + 1} more in notes"
+            notes = [*notes[: MOST_NOTES - 1], rest]
+        lines, room = list(self._lines()), MOST_LINES - 1 - len(notes)
         left = len(lines) - room
         if left > 0:
-            lines = lines[: max(room - 1, 0)]
+            lines = lines[: room - 1]
         width = max((len(name) for name, *_ in lines), default=0)
         text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
-        if left > 0 and room:
+        if left > 0:
             text.append(f"  ... {left + 1} more lines in a notebook and in to_dict()")
         return "\n".join([first, *text, *notes])
 

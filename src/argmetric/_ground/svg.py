@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._ground.types import Floats, Interval
 
 WIDTH, HEIGHT, EDGE = 320.0, 96.0, 4.0
-BELOW = 14.0  # room for the names of the ends of the x axis
+BELOW, BESIDE = 14.0, 36.0  # room for the ends of both axes
 MOST_POINTS = 200
 INK = "fill='currentColor' font-size='10' opacity='.75'"
 # Seen on white and on black alike; all else is drawn in the ink of the page.
@@ -93,8 +93,7 @@ class SmallPicture:
         """The ends of the y axis, written at the right."""
         for value, at in ((self.y.high, 10.0), (self.y.low, HEIGHT - 4.0)):
             self._add(
-                f"<text x='{WIDTH:.0f}' y='{at:.0f}' text-anchor='end' {INK}>"
-                f"{_short(value)}</text>"
+                f"<text x='{WIDTH + 4:.0f}' y='{at:.0f}' {INK}>{_short(value)}</text>"
             )
         return self
 
@@ -104,10 +103,10 @@ class SmallPicture:
 
     def named(self, left: str, right: str) -> str:
         """The picture as text, with names of the ends of its x axis."""
-        size = f"0 0 {WIDTH:.0f} {HEIGHT + BELOW:.0f}"
+        size = f"0 0 {WIDTH + BESIDE:.0f} {HEIGHT + BELOW:.0f}"
         foot = f"y='{HEIGHT + BELOW - 3:.0f}'"
         return (
-            f"<svg viewBox='{size}' width='{WIDTH:.0f}' role='img' "
+            f"<svg viewBox='{size}' width='{WIDTH + BESIDE:.0f}' role='img' "
             f"style='display:block;max-width:100%;margin:.3em 0'>"
             f"<title>{html.escape(self.name)}</title>{''.join(self._parts)}"
             f"<line x1='0' x2='{WIDTH:.0f}' y1='{HEIGHT:.0f}' y2='{HEIGHT:.0f}' "

@@ -377,7 +377,7 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
     moved = abs(period.z) > critical
-    alarms = [WORSE if period.z > 0.0 else BETTER] if moved else []
+    alarms: list[str] = [WORSE if period.z > 0.0 else BETTER] if moved else []
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
         alarms += [BELOW] if period.z_floor > below else []

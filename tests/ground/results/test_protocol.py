@@ -10,7 +10,7 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream, tensors
-from argmetric._ground.display import MOST_LINES, Headline, Result, Shown, number
+from argmetric._ground.display import MOST_LINES, Field, Headline, Result, Shown, number
 from argmetric._ground.saving import plain
 from argmetric._ground.types import Interval
 from argmetric._ground.verdicts import ALARM, CHECK, PERIOD
@@ -175,6 +175,27 @@ def test_the_answer_comes_first_and_ten_lines_are_enough(place):
         assert note in repr(one)
     assert ("<details>" in html) == bool(one.assumptions)
     assert "<script" not in html
+
+
+class Remarked(Result):
+    """A result with more notes and lines than anybody reads."""
+
+    @property
+    def notes(self):
+        return tuple(f"note {i}" for i in range(9))
+
+    def fields(self):
+        return [Field(f"k{i}", i, f"line {i}", str(i)) for i in range(9)]
+
+
+def test_what_is_too_long_says_what_is_left_out():
+    lines = repr(Remarked()).splitlines()
+    assert len(lines) == MOST_LINES
+    assert lines[3].strip() == "... 7 more lines in a notebook and in to_dict()"
+    assert lines[-1].strip() == "... 4 more in notes"
+    assert list(Remarked().to_frame("pyarrow").column_names) == [
+        f"k{i}" for i in range(9)
+    ]
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])

@@ -77,20 +77,22 @@ def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
     """
     loss, error, name = check.loss, check.loss_standard_error, check.metric.name
     size = abs(check.score_as_is + loss)
-    figures = f"{loss:.4f} ± {error:.4f} of {name}"
+    figures = f"{number(loss)} ± {number(error)} of {name}"
     if loss > max(CLEAR_ERRORS * error, SMALL_LOSS * size):
         advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
         return "no", advice
     hidden = loss + CLEAR_ERRORS * error
     if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= LARGE_LOSS * size:
-        return "too few rows to say", (
-            f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
+        least = f"{number(max(hidden, 0.0))} {name}"
+        return (
+            "too few rows to say",
+            f"{check._rows} cannot detect a loss below {least}",
         )
     if check.route == "decide":
         return "yes", f"deciding with p as it stands is the advised way in {name}"
     if loss <= 0.0:
         return "yes", (
-            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.4f} ± {error:.4f} "
+            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.3f} ± {error:.3f} "
             f"of {name}) and is advised {FOR[check.route]} only"
         )
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
@@ -119,8 +121,8 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
     how = HOW["recalibrate"].replace("decide", "forecast")
     error = check.score_standard_error
     said = (
-        f"as p stands, forecast {check.expected:.4f}, actual {check.score_as_is:.4f} "
-        f"(± {error:.4f})"
+        f"as p stands, forecast {number(check.expected)}, actual "
+        f"{number(check.score_as_is)} (± {number(error)})"
     )
     law = check.forecast
     if law is None:
@@ -131,9 +133,9 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
         return "yes", said
     low, high = check.forecast_error_interval
     again = (
-        f"recalibrated, forecast {law.mean:.4f}, actual "
-        f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
-        f"{abs(low):.4f} below to {high:.4f} above the forecast"
+        f"recalibrated, forecast {number(law.mean)}, actual "
+        f"{number(check.score_recalibrated)}; on as many new rows the score should be "
+        f"{number(abs(low))} below to {number(high)} above the forecast"
     )
     held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
     slack = 1e-9 * scale

@@ -98,8 +98,13 @@ class MultiLabelRule(SavedRule):
 
     @property
     def mean(self) -> float:
-        """What is forecast for new rows: `score` without the optimism of tuning."""
-        return self.score - self.optimism
+        """What is forecast for new rows: the mean over the labels of their `mean`."""
+        return float(np.mean([rule.mean for rule in self.rules]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the rules, each once."""
+        return tuple(dict.fromkeys(note for one in self.rules for note in one.notes))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
