@@ -234,7 +234,7 @@ class Calibrator(Saved["Calibrator"]):
             *self._keys(*_COMMON, *own),
         ]
 
-    _told: ClassVar[tuple[str, ...]] = ("method", "map")
+    _told = ("method", "map")
 
     def _source(self) -> Lines:
         """Lines on what the map was made from."""

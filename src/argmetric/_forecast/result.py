@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Forecast(Result, ScoreLaw):
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
-    _told: ClassVar[tuple[str, ...]] = ("metric", "mean", "interval")
+    _told = ("metric", "mean", "interval")
 
     def _headline(self) -> Headline:
         interval = with_interval(self.interval, self.coverage)

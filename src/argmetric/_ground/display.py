@@ -159,7 +159,7 @@ class Result(Shown):
         return self._plain(self.fields())
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """The table behind the result: curve, law, classes, or one row of figures.
+        """The table behind the result: groups, a curve, a law, or one row of figures.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ rows: the map, tilted by a ~ N(0, 1) and b ~ N(1, ½²), which are learnt from t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class LabelledEstimate(Result):
     positives: float
     metric: Metric
 
-    _told: ClassVar[tuple[str, ...]] = ("mean", "interval")
+    _told = ("mean", "interval")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class LabellingPlan(Result):
 
         return draw_rows_to_label(self, ax)
 
-    _told: ClassVar[tuple[str, ...]] = ("rows to label", "period")
+    _told = ("rows to label", "period")
 
     def _headline(self) -> Headline:
         whole = f"of {int(self.sizes.sum()):,}, {self.period}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -192,7 +192,7 @@ class Period(Result):
         given = {name: x for name, x in values.items() if name not in late_names}
         return cls(**given, later=KnownValues(*late))
 
-    _told: ClassVar[tuple[str, ...]] = ("score", "verdict")
+    _told = ("score", "verdict")
 
     def _headline(self) -> Headline:
         return period_headline(self)

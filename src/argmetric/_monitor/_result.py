@@ -448,7 +448,7 @@ class Monitoring(Saved["Monitoring"]):
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.metric.name)}"
 
-    _told: ClassVar[tuple[str, ...]] = ("periods",)
+    _told = ("periods",)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

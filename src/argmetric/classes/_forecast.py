@@ -109,7 +109,7 @@ class ClassForecast(Result, ScoreLaw):
 
     _check: ClassVar[str] = "classes.check(y, p)"
 
-    _told: ClassVar[tuple[str, ...]] = ("mean", "interval")
+    _told = ("mean", "interval")
 
     def _headline(self) -> Headline:
         interval = with_interval(self.interval, self.coverage)

@@ -340,7 +340,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         shown = self.periods[-PRINTED:]
         return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
 
-    _told: ClassVar[tuple[str, ...]] = ("periods",)
+    _told = ("periods",)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class ClassPeriod(Result):
         """All that it tells, by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    _told: ClassVar[tuple[str, ...]] = ("score", "verdict")
+    _told = ("score", "verdict")
 
     def _headline(self) -> Headline:
         return period_headline(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class ClassDecision(Result):
             self._batch, self.codes, self.metric, coverage, known, random_state
         )
 
-    _told: ClassVar[tuple[str, ...]] = ("expected",)
+    _told = ("expected",)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

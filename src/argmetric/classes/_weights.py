@@ -261,7 +261,7 @@ class MultiClassRule(SavedRule):
         names = [str(name) for name in self.classes]
         return {"class": names, "weight": self.weights, "offset": self.offsets}
 
-    _told: ClassVar[tuple[str, ...]] = ("interval",)
+    _told = ("interval",)
 
     def _headline(self) -> Headline | None:
         name, classes = metric_title(self.metric.name), len(self.classes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from argmetric._ground.display import (
     Field,
@@ -80,7 +80,7 @@ class ScaledDecision(Result):
     notes: tuple[str, ...] = ()
     scale: str = "score"
 
-    _told: ClassVar[tuple[str, ...]] = ("positives", "expected")
+    _told = ("positives", "expected")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class ScaledClassDecision(Result):
     metric: ClassMetric
     skipped: tuple[str, ...] = ()
 
-    _told: ClassVar[tuple[str, ...]] = ("expected",)
+    _told = ("expected",)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ class ScaledScore(Result):
     counts: dict[str, int]
     skipped: tuple[str, ...] = ()
 
-    _told: ClassVar[tuple[str, ...]] = ("score",)
+    _told = ("score",)
 
     def _headline(self) -> Headline:
         name = f"actual {metric_title(self.metric.name)}"
@@ -292,7 +292,7 @@ class ScaledScore(Result):
         return ax
 
 
-ASSUMED = ("calibrated probabilities", "labels that are independent given the scores")
+ASSUMED = ("calibrated probabilities", "labels independent given the scores")
 
 
 def _expected(result: Any, more: str) -> Headline:

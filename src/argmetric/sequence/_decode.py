@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -243,7 +243,7 @@ class SequenceDecision(Result):
         """Exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
-    _told: ClassVar[tuple[str, ...]] = ("positives", "expected", "utility")
+    _told = ("positives", "expected", "utility")
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class SpanDecision(Result):
     cut_length: int | None = None
     offsets: list[Any] | None = None
 
-    _told: ClassVar[tuple[str, ...]] = ("chosen",)
+    _told = ("chosen",)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

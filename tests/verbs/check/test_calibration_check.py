@@ -158,8 +158,8 @@ def made_up(route="recalibrate", **changes):
 )
 def test_advice_names_the_route(route, how):
     for gain, verdict, words in (
-        (0.1, "no", "p as it stands loses 0.1000 ± 0.0010 of f1: "),
-        (0.001, "yes", "another way would gain 0.0010 ± 0.0010 of f1: "),
+        (0.1, "no", "p as it stands loses 0.100 ± 0.001 of f1: "),
+        (0.001, "yes", "another way would gain 0.001 ± 0.001 of f1: "),
     ):
         check = made_up(route, gain=gain)
         assert check.fit_to_decide == verdict
@@ -427,7 +427,7 @@ def test_p_that_will_do_is_not_advised_against():
     )
     assert check.fit_to_decide == "yes"
     assert check.advice[0] == (
-        "decide, recalibrated, gains nothing here (-0.0020 ± 0.0020 of f1) and is "
+        "decide, recalibrated, gains nothing here (-0.002 ± 0.002 of f1) and is "
         "advised for its lower log-loss only"
     )
     lines = dict(check.lines())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from argmetric._ground.display import (
     Field,
     Headline,
     Result,
-    as_frame,
     counted,
     metric_fields,
     metric_title,
@@ -193,15 +192,14 @@ class Decision(Result):
             raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
         return self._curve_of(int(found[0]))
 
-    _told: ClassVar[tuple[str, ...]] = ("positives", "expected")
+    _told = ("positives", "expected")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What `expected` rests on."""
-        first = "calibrated probabilities"
-        if self.scale.startswith("calibrated"):
-            first = "a calibration map that is exact"
-        return first, "labels that are independent given the scores"
+        mapped = self.scale.startswith("calibrated")
+        first = "an exact calibration map" if mapped else "calibrated probabilities"
+        return first, "labels independent given the scores"
 
     def _headline(self) -> Headline:
         chosen = f"{part_text(self.n_positives, self.n)} positive"
@@ -209,13 +207,12 @@ class Decision(Result):
         return Headline(name, number(self.expected), chosen)
 
     def _picture(self) -> str:
-        name = f"Expected {metric_title(self.metric.name)}"
+        name = "Expected score"
         if self.group_expected is not None:
             return small_histogram(self.group_expected, f"{name} of the groups")
         if "curve" not in self.__dict__ and not self._quick:
             return ""
-        assert self.curve is not None
-        k = np.arange(self.curve.size)
+        k = np.arange(np.size(self.curve))
         drawn = SmallPicture(f"{name} by number of positives", k, self.curve)
         drawn.line(k, self.curve).points(self.n_positives, self.expected, RED)
         return drawn.scaled().named("no positives", f"{self.n:,}")
@@ -269,28 +266,16 @@ class Decision(Result):
             *self._keys("share", "notes"),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """Segments as rows: id, positives chosen and expected metric.
-
-        For a single vector the rows are k = 0…n and the expected metric.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """The expected metric of k = 0…n; with segments, of each of them."""
         if self.group_ids is None:
             assert self.curve is not None
-            columns = {"k": np.arange(self.curve.size), "expected": self.curve}
-        else:
-            assert self.group_n_positives is not None
-            assert self.group_expected is not None
-            columns = {
-                "group": self.group_ids,
-                "n_positives": self.group_n_positives,
-                "expected": self.group_expected,
-            }
-        return as_frame(columns, backend)
+            return {"k": np.arange(self.curve.size), "expected": self.curve}
+        return {
+            "group": self.group_ids,
+            "n_positives": self.group_n_positives,
+            "expected": self.group_expected,
+        }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected metric against k, or that of every group or label.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class Guarantee(Result):
         where = self.assumptions[0]
         return f"with {percent(self.confidence)} confidence {told}, if {where}"
 
-    _told: ClassVar[tuple[str, ...]] = ("promise",)
+    _told = ("promise",)
 
     def _headline(self) -> Headline:
         return Headline("", f"p ≥ {self.threshold:.3g}", self.sentence)

@@ -11,6 +11,7 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of
 from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.svg import SmallPicture
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
@@ -169,3 +170,16 @@ class ThresholdDisplay(LabelledDisplay):
             label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
             ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
         return line
+
+
+def small_curve(rule: Any) -> str:
+    """The score at every threshold for the view in notebooks, and the chosen one."""
+    x, inside = rule.thresholds, np.isfinite(rule.thresholds)
+    name = f"Actual {metric_title(rule.metric.name)} by threshold"
+    drawn = SmallPicture(name, x[inside], rule.scores)
+    if rule.threshold_interval is not None:
+        drawn.band(rule.threshold_interval)
+    drawn.line(x, rule.scores)
+    if math.isfinite(rule.threshold):
+        drawn.upright(rule.threshold)
+    return drawn.scaled().ends("threshold")

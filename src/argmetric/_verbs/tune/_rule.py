@@ -23,7 +23,6 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.svg import SmallPicture
 from argmetric._ground.types import Booleans, Floats, Interval
 from argmetric._ground.validation import (
     check_choice,
@@ -368,7 +367,7 @@ class Rule(SavedRule):
             return super()._columns()
         return {"threshold": self.thresholds, "score": self.scores}
 
-    _told: ClassVar[tuple[str, ...]] = ("interval",)
+    _told = ("interval",)
 
     def _headline(self) -> Headline:
         title = metric_title(self.metric.name)
@@ -383,17 +382,9 @@ class Rule(SavedRule):
         return Headline("", cut, more)
 
     def _picture(self) -> str:
-        if self.thresholds is None or self.scores is None:
-            return ""
-        x, inside = self.thresholds, np.isfinite(self.thresholds)
-        name = f"Actual {metric_title(self.metric.name)} by threshold"
-        drawn = SmallPicture(name, x[inside], self.scores)
-        if self.threshold_interval is not None:
-            drawn.band(self.threshold_interval)
-        drawn.line(x, self.scores)
-        if math.isfinite(self.threshold):
-            drawn.upright(self.threshold)
-        return drawn.scaled().ends("threshold")
+        from argmetric._verbs.tune._plot import small_curve
+
+        return "" if self.thresholds is None else small_curve(self)
 
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -185,7 +185,7 @@ class TreeScores(Result):
         """Share of sentences with the right root."""
         return self.roots.value
 
-    _told: ClassVar[tuple[str, ...]] = ("UAS",)
+    _told = ("UAS",)
 
     def _columns(self) -> dict[str, Any]:
         return {
