@@ -207,14 +207,14 @@ class Decision(Result):
         return Headline(name, number(self.expected), chosen)
 
     def _picture(self) -> str:
-        name = "Expected score"
         if self.group_expected is not None:
-            return small_histogram(self.group_expected, f"{name} of the groups")
+            return small_histogram(self.group_expected, "Expected scores of groups")
         if "curve" not in self.__dict__ and not self._quick:
             return ""
-        k = np.arange(np.size(self.curve))
-        drawn = SmallPicture(f"{name} by number of positives", k, self.curve)
-        drawn.line(k, self.curve).points(self.n_positives, self.expected, RED)
+        curve: Any = self.curve
+        drawn = SmallPicture("Expected score by positives", [0, self.n], curve)
+        drawn.line(range(curve.size), curve)
+        drawn.points(self.n_positives, self.expected, RED)
         return drawn.scaled().named("no positives", f"{self.n:,}")
 
     @property
