@@ -311,7 +311,7 @@ def test_a_share_that_moved(run: Run, answer: Answer) -> None:
         options = [] if prior is None else ["--prior", str(prior)]
         d = am.decide(now, reference=reference, prior=prior)
         f = am.forecast(now, d.labels, reference=reference, prior=prior)
-        share = None if f.share is None else f.share._asdict()
+        share = None if f.share is None else plain(f.share._asdict())
         for command in ("decide", "forecast"):
             found = answer(f"{command} {how}", *options)
             assert found["forecast"]["n_positives"] == d.n_positives

@@ -103,7 +103,7 @@ def test_train_summary(run):
         f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",
         "rule model score >= ",
         "on held-out rows",
-        "new rows ",
+        "new rows) ",
         "note: left out 'id': every word in it is different",
         "note: the model is not kept: pass -o FILE",
     ):
