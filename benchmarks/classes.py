@@ -81,8 +81,8 @@ def enumerate_all(*, quick: bool, half: str | None) -> None:
             d = am.classes.decide(p, "f1", zero_division=absent, certificate=True)
             gaps.append(100 * (value(None) - value(d.codes)))
             errors.append(100 * abs(d.expected - value(d.codes)))
-            if not math.isnan(d.upper_bound):
-                valid.append(d.upper_bound >= value(None) - 1e-8)
+            if not math.isnan(d.bound):
+                valid.append(d.bound >= value(None) - 1e-8)
         told = {"convention": name, "cases": len(gaps)}
         share = statistics.mean(gap <= 1e-6 for gap in gaps)
         emit("enumerate", "labels optimal", share, "share", (">=", 0.99), **told)

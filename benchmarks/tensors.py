@@ -285,7 +285,7 @@ def masks(device: Device) -> None:
 
         line["multiclass_ms"] = device.time(both)
         asked = both()
-        line["overlap_cost"] = float((asked.upper_bound - asked.expected).mean())
+        line["overlap_cost"] = float((asked.bound - asked.expected).mean())
         say("masks", **line)
     if device.cuda:
         profile(device, lambda: tensors.decide_masks(p))

@@ -41,7 +41,7 @@ CALLS: dict[str, Call] = PLAIN | CLASSES | STRUCTURES | SCALED | METHODS | OF_MO
 PLACES = [(name, one) for name, call in CALLS.items() for one in call.arguments]
 TOO_LONG = 60  # seconds; nothing here takes one
 TOO_MUCH = 4 << 30  # bytes of memory besides what is taken already
-NOT_KNOWN = {"optimism", "out_of_fold_score"}  # nan where there are too few rows
+NOT_KNOWN = {"optimism", "mean"}  # nan where there are too few rows
 _ODD_PATHS = errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES
 
 

@@ -74,8 +74,8 @@ def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, Any]
         "noted": float(any("scores moved" in note for note in decided["none"].notes)),
         "share error": abs(share.mean - actual),
         "share error, none": abs(float(reference.calibrator.apply(p).mean()) - actual),
-        "share held": float(share.low <= actual <= share.high),
-        "share width": share.high - share.low,
+        "share held": float(share.interval.low <= actual <= share.interval.high),
+        "share width": share.interval.high - share.interval.low,
     }
     labels = decided["none"].labels  # the same for all: only the forecast differs
     got = am.evaluate(y, labels)

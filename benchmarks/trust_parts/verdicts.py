@@ -69,7 +69,7 @@ def _row(
     row["fit to forecast"] = check.fit_to_forecast
     if kind == "one vector":
         row["gap"] = 100 * check.gap
-        row["expected error"] = 100 * check.expected_error
+        row["expected error"] = 100 * check.forecast_error
         for name, decision, how in (
             ("decide", decided, {}),
             ("recalibrate", mended, {"reference": calibrator}),

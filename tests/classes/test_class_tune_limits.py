@@ -110,9 +110,9 @@ def test_costs_are_those_of_evaluate_and_lower_than_without():
     rule = am.classes.tune(y, p, cost=COST)
     assert rule.score == am.classes.evaluate(y, rule.apply(p), cost=COST)
     assert rule.score > rule.argmax_score
-    assert rule.optimism == pytest.approx(rule.score - rule.out_of_fold_score)
-    low, high = rule.score_interval
-    assert low < rule.out_of_fold_score < high
+    assert rule.optimism == pytest.approx(rule.score - rule.mean)
+    low, high = rule.interval
+    assert low < rule.mean < high
     gains = am.classes.tune(y, p, cost=-np.eye(3), **QUICK)
     assert gains.score == am.classes.tune(y, p, "accuracy", **QUICK).score
 

@@ -43,7 +43,7 @@ def test_many_files_are_decided_as_one(run, table, tmp_path, files):
     ended = run("decide", files, "--group", "user", "-o", "out", "--memory", "200kB")
     assert ended.code == 0, ended.err
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
-    assert f"expected    {wanted(table).expected:.4f}" in ended.err
+    assert f"expected    {wanted(table).expected:.3f}" in ended.err
     assert "by group, " in ended.err
     assert "engine local" in ended.err
     assert str(tmp_path / "out") in ended.err

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric._ground.types import Interval
 from argmetric._ground.whole_files import held_alone
 from argmetric.cli.scores import _monitor_rows
 from command import Ended, Run
@@ -81,6 +82,8 @@ def same(found: Any, expected: am.Monitoring) -> None:
         for name, value in one.items():
             told = other.answer._asdict()
             right = told[name] if name in told else getattr(other, name)
+            if isinstance(right, Interval):
+                right = [x if np.isfinite(x) else None for x in right]
             if isinstance(right, float):
                 right = right if np.isfinite(right) else None
             assert value == right, name
@@ -100,8 +103,8 @@ def test_periods_are_those_of_the_function(
     row = next(x for x in text.out.splitlines() if x.startswith("2026-01-26"))
     one = expected.periods[-1]
     assert one.verdict in row
-    assert f"{one.low:.3f} to {one.high:.3f}" in row
-    assert "without labels nobody sees" in " ".join(text.out.split())
+    assert f"{one.interval.low:.3f} to {one.interval.high:.3f}" in row
+    assert "scores alone cannot reveal" in " ".join(text.out.split())
 
 
 def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:
@@ -393,7 +396,7 @@ def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:
     assert found["periods"][0]["actual"] == pytest.approx(score)
     told = run("monitor", "a.parquet", *OPTIONS, "--group", "user").out
     assert "the score is the mean over groups" in told
-    assert "the labels of some groups" in told
+    assert "label some groups, drawn at random" in told
     pooled = (*options, "--average", "pooled")
     found = json.loads(run("monitor", "a.parquet", "b.parquet", *pooled).out)
     same(

@@ -61,11 +61,11 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
     assert am.Rule.load("rule.json") == rule
     shown = words(ended.out)
     told = {name: text for name, text in rule.lines() if name not in ("score", "rows")}
-    assert {"out of fold", "on 400 new rows", "as good"} <= {*told}
+    assert {"mean", "interval", "as good"} <= {*told}
     for line in (
         "rows 400 rows of val.parquet (score 'p', label 'y')",
         f"truth {100 * Y.mean():.1f} % positive",
-        "metric f1; an empty answer that is right counts 0 rule p >= ",
+        "metric f1; 0/0 counts as 0 rule p >= ",
         f"score {rule.score:.4f} on these rows, "
         f"{100 * rule.positive_rate:.1f} % of them chosen",
         *(f"{name} {text}" for name, text in told.items()),
@@ -330,13 +330,13 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     for line in (
         f"decide with p? {check.fit_to_decide}: ",
         f"forecast with p? {check.fit_to_forecast}: ",
-        f"decide, as it stands {check.score_as_is:.4f}, expected {check.expected:.4f}",
-        f"decide, recalibrated {check.score_recalibrated:.4f}, expected ",
+        f"decide, as it stands {check.score_as_is:.3f}, expected {check.expected:.3f}",
+        f"decide, recalibrated {check.score_recalibrated:.3f}, expected ",
         "one tuned cut 0.",
         ", advised",
-        f"slope {check.slope:.4f} ± {check.slope_standard_error:.4f}, 1 is right",
-        f"intercept {check.intercept:.4f} ± ",
-        f"ECE {check.ece:.4f}, recalibrated",
+        f"slope {check.slope:.3f} ± {check.slope_standard_error:.3f}, 1 is right",
+        f"intercept {check.intercept:.3f} ± ",
+        f"ECE {check.ece:.3f}, recalibrated",
         f"map {words(am.calibrate(Y, P).formula)}",
         "written: m.json",
     ):

@@ -200,7 +200,7 @@ def test_plots(tmp_path):
 def test_results_speak():
     decision = am.decide([0.9, 0.45, 0.4, 0.1])
     assert "f1" in repr(decision)
-    assert "0.6903" in repr(decision)
+    assert "0.690" in repr(decision)
     assert "<table" in decision._repr_html_()
     assert decision.to_dict()["best_cut"]["n_positives"] == 3
     frame = decision.to_frame("pyarrow")

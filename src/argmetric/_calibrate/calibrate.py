@@ -165,10 +165,8 @@ def calibrate(
     >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> am.calibrate(y, p)
-    Calibrator
-      method               spline
-      map                  logit p' through 8 points of logit p, slope 1.02 beyond
-      reference            8 labelled rows, 0.5 positive
+    Calibrator: spline, logit p' through 8 points of logit p, slope 1.02 beyond
+      reference            8 labelled rows, 50.0% positive
       0.01, 0.1, 0.5, 0.9  become 0.0162, 0.434, 0.92, 0.991
     >>> am.calibrate(y, p, "platt").formula
     "logit p' = 0.643 logit p +1.793"

@@ -234,11 +234,13 @@ class Calibrator(Saved["Calibrator"]):
             *self._keys(*_COMMON, *own),
         ]
 
+    _told = ("method", "map")
+
     def _source(self) -> Lines:
         """Lines on what the map was made from."""
         if not self.n:
             return []
-        share = "" if self.prevalence is None else f", {self.prevalence:.3g} positive"
+        share = "" if self.prevalence is None else f", {self.prevalence:.1%} positive"
         return [("reference", f"{self.n:,} labelled rows{share}")]
 
     @classmethod
@@ -282,7 +284,7 @@ class Calibrator(Saved["Calibrator"]):
         return hash(json.dumps(self.to_dict()))
 
     def _title(self) -> str:
-        return "Calibrator"
+        return f"Calibrator: {self.method}, {self.formula}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the map over the diagonal.

@@ -237,7 +237,7 @@ def assumptions_of(
     known: Floats,
     found: Calibrator | None,
 ) -> tuple[str, ...]:
-    lines = ["probabilities are calibrated"]
+    lines = ["calibrated probabilities"]
     since = "training"
     if found is not None:
         lines, since = [calibration_note(found)], "calibration"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,13 @@ Bytes = npt.NDArray[np.uint8]
 BinaryLabels = npt.NDArray[np.uint8]  # 0 and 1, as kernels take them
 Hashes = npt.NDArray[np.uint64]
 AnyArray = npt.NDArray[Any]
+
+
+class Interval(NamedTuple):
+    """Two ends of what a number lies between: a plain pair, with names."""
+
+    low: Any
+    high: Any
 
 
 class SparseMatrix(Protocol):

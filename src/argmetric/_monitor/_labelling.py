@@ -17,12 +17,15 @@ from argmetric._ground.arguments import check_count
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     COUNT,
-    INTERVAL,
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
+    between,
+    counted,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import from_log_odds, logit
@@ -33,6 +36,7 @@ from argmetric._ground.types import (
     Floats,
     Frame,
     Integers,
+    Interval,
     Label,
 )
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
@@ -52,8 +56,8 @@ class LabelledEstimate(Result):
 
     Attributes
     ----------
-    score : float
-        Expected score of the period.
+    mean : float
+        The estimate of the score: its mean given these labels.
     interval : tuple of two floats
         Interval that contains the score with the probability `coverage`.
     coverage : float
@@ -67,19 +71,32 @@ class LabelledEstimate(Result):
         What is estimated.
     """
 
-    score: float
-    interval: tuple[float, float]
+    mean: float
+    interval: Interval
     coverage: float
     n_labels: int
     hits: float
     positives: float
     metric: Metric
 
+    _told = ("mean", "interval")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the estimate rests on."""
+        return ("the labelled rows are those that the plan drew",)
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        more = f"from {counted(self.n_labels, 'label')}"
+        more = f"{interval}, {more}" if interval else more
+        return Headline(metric_title(self.metric.name), number(self.mean), more)
+
     def fields(self) -> list[Field]:
         found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            self._field("score", metric_title(self.metric.name), SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
             Field("coverage", self.coverage),
             self._field("n_labels", "labels", COUNT),
             Field("hits", self.hits),
@@ -168,6 +185,12 @@ class LabellingPlan(Result):
         drawn: Axes = draw_rows_to_label(self, ax)
         return drawn
 
+    _told = ("rows to label", "period")
+
+    def _headline(self) -> Headline:
+        whole = f"of {int(self.sizes.sum()):,}, {self.period}"
+        return Headline("rows to label", f"{self.rows.size:,}", whole)
+
     def fields(self) -> list[Field]:
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
         chosen = f"{int(self.labels.sum()):,}"
@@ -217,10 +240,10 @@ class LabellingPlan(Result):
         even = np.full(values.size, 1.0 / max(values.size, 1))
         plain = self.sizes * found / np.maximum(drawn, 1)
         return LabelledEstimate(
-            score=float(values.mean()) if values.size else np.nan,
+            mean=float(values.mean()) if values.size else np.nan,
             interval=central_interval(values, even, self._coverage)
             if values.size
-            else (np.nan, np.nan),
+            else Interval(np.nan, np.nan),
             coverage=self._coverage,
             n_labels=int(there.sum()),
             hits=float(plain[is_hit].sum() + known[1]),

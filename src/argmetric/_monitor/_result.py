@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
 from argmetric._ground.saving import Saved, check_version, restored
 from argmetric._ground.types import (
     AnyArray,
@@ -44,12 +44,20 @@ from argmetric._monitor._periods import (
 )
 from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
+from argmetric._monitor._words import (
+    ASSUMED,
+    PRINTED,
+    Answer,
+    cells_of,
+    headline_of,
+    notes_of,
+    small_periods,
+)
 from argmetric.metrics import Metric
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
-TOLD = ("start", "verdict", "alarm", "score", "interval")  # of a saved period
+TOLD = ("start", "verdict", "alarm", *Answer._fields)  # of a saved period
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
@@ -106,7 +114,7 @@ class Monitoring(Saved["Monitoring"]):
             return True, 0, math.inf
         last = self.periods[-1]
         sign = 1.0 if self.metric.greater_is_better else -1.0
-        score = math.inf if math.isnan(last.expected) else sign * last.expected
+        score = math.inf if math.isnan(last.mean) else sign * last.mean
         return not last.alarm, -VERDICTS.index(last.verdict), score
 
     def add(
@@ -371,13 +379,12 @@ class Monitoring(Saved["Monitoring"]):
         columns: dict[str, Any] = {}
         if self._segments:
             columns["segment"] = [key for key, one in parts for _ in one.periods]
-        for name in names:
-            values = [getattr(x, name) for _, one in parts for x in one.periods]
-            columns[name] = self._typed(name, values)
+        periods = [x for _, one in parts for x in one.periods]
+        values = {name: [getattr(x, name) for x in periods] for name in names}
+        for name, column in values.items():
+            columns[name] = self._typed(name, column)
         for name in Answer._fields:
-            columns[name] = [
-                getattr(x.answer, name) for _, one in parts for x in one.periods
-            ]
+            columns[name] = [getattr(x.answer, name) for x in periods]
         return as_frame(columns, backend)
 
     def _typed(self, name: str, values: list[Any]) -> Any:
@@ -450,10 +457,23 @@ class Monitoring(Saved["Monitoring"]):
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.metric.name)}"
 
+    _told = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
+
     def _lines(self) -> list[tuple[str, ...]]:
-        lines: list[tuple[str, ...]] = [*self.lines()]
-        lines += [(one.start, *cells_of(one)) for one in self.periods[-SHOWN:]]
-        for key, one in list(self.segments.items())[:SHOWN]:
+        lines: list[tuple[str, ...]] = [*super()._lines()]
+        lines += [(one.start, *cells_of(one)) for one in self.periods[-PRINTED:]]
+        for key, one in list(self.segments.items())[:PRINTED]:
             lines.append((key, *cells_of(one.periods[-1])))
         return lines
 

@@ -18,12 +18,11 @@ from argmetric._report._report import Card, PageTable, Report, Section
 from argmetric._verbs.check import CalibrationCheck, marked, reworded
 from argmetric._verbs.tune import Rule
 
-VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
 QUESTIONS = "Reliable for decisions?", "Reliable for forecasts?"
 QUALITY = ("forecast error", "log-odds", "log-loss", "Brier score", "ECE", "rows")
 RULE_VALUES: tuple[str, ...] = ("threshold", "operator", "plateau", "optimism", "n")
-RULE_VALUES += ("threshold_interval", "score", "score_interval", "coverage", "choice")
-RULE_VALUES += ("out_of_fold_score", "prevalence", "positive_rate", "constraints")
+RULE_VALUES += ("threshold_interval", "score", "interval", "coverage", "choice")
+RULE_VALUES += ("mean", "prevalence", "positive_rate", "constraints")
 _ARGUMENTS = re.compile(
     r"\b(zero_division|average|prior|(?:min|max)_(?:positives|precision|recall))"
     r"=(['\"]?)([\w.]+)\2"
@@ -123,7 +122,7 @@ def verdict_cards(check: Any, advice: tuple[str, ...]) -> tuple[Card, ...]:
     """The two verdicts of a check, and what it advises."""
     verdicts = check.fit_to_decide, check.fit_to_forecast
     return tuple(
-        Card(QUESTIONS[i], VERDICTS.get(one, one), advice[i], accent=i == 0)
+        Card(QUESTIONS[i], one, advice[i], accent=i == 0)
         for i, one in enumerate(verdicts)
     )
 
@@ -157,12 +156,12 @@ def report_rule(rule: Rule) -> Report:
     if rule.n:
         tuned = "on the rows that the threshold was tuned on"
         cards.append((f"Actual {name} on these rows", number(rule.score), tuned))
-    if rule.score_interval is not None:
+    if rule.interval is not None:
         wide = f"{draw.percent(rule.coverage)} interval for as many new rows"
-        new = f"; {wide}: {draw.scores(*rule.score_interval)}"
-    if not math.isnan(rule.out_of_fold_score):
+        new = f"; {wide}: {draw.scores(*rule.interval)}"
+    if not math.isnan(rule.mean):
         text = f"each fold by a threshold tuned on others{new}"
-        score = number(rule.out_of_fold_score)
+        score = number(rule.mean)
         cards.append((f"Cross-validated {name}", score, text))
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
     told = ("Every possible threshold, on the rows that it was tuned on.",)

@@ -11,7 +11,7 @@ from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
 from argmetric._ground.display import metric_title
 from argmetric._ground.types import Floats
-from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
+from argmetric._report._check import verdict_cards, verdict_text
 from argmetric._report._figures import count, number, percent, scores, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section
 from argmetric._verbs.check import marked, reworded
@@ -185,8 +185,8 @@ def _verdicts(
     rows: list[Row] = []
     for one in check.worst[:SHOWN]:
         fault = f", {one.fault}" if one.fault else ""
-        reliable = f"{VERDICTS.get(one.reliable, one.reliable)}{fault}"
-        interval = f"{one.share_low:.1%} to {one.share_high:.1%}"
+        reliable = f"{one.reliable}{fault}"
+        interval = "{:.1%} to {:.1%}".format(*one.share_interval)
         shares = f"{one.forecast_share:.1%}", f"{one.share:.1%}", interval
         rows.append((short(one.name, LONGEST), reliable, *shares))
     header: Row = ("class", "reliable?", "forecast share", "actual share")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric._ground.display import metric_title
+from argmetric._ground.verdicts import ALARM, PERIOD
 from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, count, number, percent, scores
@@ -27,16 +28,8 @@ BINS = 20
 MOST_ROWS = 60  # of the table of periods
 MOST_SEGMENTS = 50
 KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
-# Every "fine" says what cannot be seen, or that it was seen
-FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
 LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
-MEANINGS = {
-    "known": "the labels of all rows are known, and decide",
-    "fine": "as far as scores tell: without labels nobody sees that labels changed "
-    "their meaning",
-    "moved": "each class still looks the same; the forecast is adjusted",
-    "unknown": "the scores moved in another way: label some rows",
-}
+BY_LABELS = "the labels of all rows are known, and decide"
 LOOK_FIRST = (
     "Look at periods with an alarm first. Where the verdict is grey, both readings are "
     "drawn, and to_label(100) names the rows to label."
@@ -45,7 +38,6 @@ ASK_WHY = (
     "The estimate is right where the share moved and each class looks as before. Ask "
     "what changed if it leaves the line of the reference."
 )
-SUSPECT = "the forecast improves: without a cause that is suspect, label some rows"
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -61,9 +53,9 @@ def report_monitoring(found: Monitoring) -> Report:
     shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
     by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
+    columns = ("mean", "interval")
     score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
-    columns, name = ("share", "share_low", "share_high"), "share of positives"
+    columns, name = ("share", "share_interval"), "share of positives"
     share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
     sections = [
         Section("by-period", f"{title} by period", (), (by_period,), (score,)),
@@ -104,12 +96,6 @@ def _kind(one: PeriodValues) -> str:
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
 
 
-def _verdict(one: PeriodValues) -> str:
-    if one["verdict"] != "fine":
-        return str(one["verdict"])
-    return BY_LABELS if _kind(one) == "known" else FINE
-
-
 def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
@@ -121,18 +107,19 @@ def _cards(
     coverage: float,
 ) -> Iterator[Card]:
     last, alarms = periods[-1], [one for one in periods if one["alarm"]]
-    kind, below = _kind(last), last["interval"]
+    kind, below = _kind(last), last["interval_text"]
     suspect = BETTER in last["alarm"] and kind != "known"
-    meaning = SUSPECT if suspect else MEANINGS[kind]
+    meaning = BY_LABELS if kind == "known" else PERIOD[last["verdict"]]
+    meaning = ALARM[BETTER] if suspect else meaning
     yield Card("Last period", last["verdict"], meaning)
     if kind == "unknown":
-        moved = scores(last["if_share_low"], last["if_share_high"])
-        others = scores(last["if_other_rows_low"], last["if_other_rows_high"])
+        moved = scores(*last["if_share_interval"])
+        others = scores(*last["if_other_rows_interval"])
         below += f": {moved} if the share moved, {others} if other rows came"
     elif kind != "known":
         below = f"{percent(coverage)} interval {below}"
     name = title if kind == "known" else f"Expected {title}"
-    yield Card(name, last["score"], below, accent=True)
+    yield Card(name, last["score_text"], below, accent=True)
     raised = sum(bool(one["alarm"]) for one in segments.values())
     told = [f"the last: {_dates(one)}, {one['alarm']}" for one in alarms[-1:]]
     told += [f"now in {count(raised, 'segment')}"] * bool(raised)
@@ -151,7 +138,7 @@ def _table(
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
-        row = [name, _verdict(one), one["score"], one["interval"]]
+        row = [name, one["verdict"], one["score_text"], one["interval_text"]]
         row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
@@ -162,11 +149,11 @@ def _over_time(
     periods: list[PeriodValues],
     name: str,
     caption: str,
-    columns: tuple[str, str, str],
+    columns: tuple[str, str],
     reference: tuple[float | None, str],
 ) -> Figure:
     """Values and intervals of the periods, in a layer for each kind of them."""
-    of_score, last = columns[0] == "expected", len(periods) - 1
+    of_score, last = columns[0] == "mean", len(periods) - 1
     drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
     actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
     actual = [one for one in actual if math.isfinite(one[1])]
@@ -175,8 +162,8 @@ def _over_time(
     y = draw.axis(name, min(values, default=0.0), max(values, default=1.0))
     step = max(1, -(-len(periods) // 4))
     ticks = tuple((i, periods[i]["start"][:10]) for i in range(0, last + 1, step))
-    words = {"fine": FINE, "moved": "share moved", "known": "all labels known"}
-    words["unknown"] = "cannot say" + ": both readings" * of_score
+    words = {"fine": "fine", "moved": "share moved", "known": "all labels known"}
+    words["unknown"] = "cannot say without labels" + ": both readings" * of_score
     layers = []
     if reference[0] is not None:
         layers.append(draw.level(reference[0], "same", reference[1]))
@@ -189,7 +176,7 @@ def _over_time(
             x, means, lows, highs, of = zip(*own, strict=True)
             titles = [
                 f"{_dates(of[i])}: {number(means[i])}, {scores(lows[i], highs[i])}; "
-                f"{_verdict(of[i])}"
+                f"{of[i]['verdict']}"
                 for i in range(len(own))
             ]
             ends: dict[str, Any] = {"low": lows, "high": highs, "titles": titles}
@@ -203,14 +190,14 @@ def _over_time(
 
 
 def _drawn(
-    place: int, one: PeriodValues, columns: tuple[str, str, str]
+    place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """Place, mean and ends of what is drawn: both readings where nobody can say."""
-    both = columns[0] == "expected" and _kind(one) == "unknown"
+    both = columns[0] == "mean" and _kind(one) == "unknown"
     readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
     for name, aside in readings.items():
-        keys = (name, f"{name}_low", f"{name}_high") if name else columns
-        values = [one[key] for key in keys]
+        mean, interval = (name, f"{name}_interval") if name else columns
+        values = [one[mean], *one[interval]]
         if all(map(math.isfinite, values)):
             yield place + aside, *values, one
 
@@ -251,7 +238,7 @@ def _histogram(
         "reference": [round(x, 5) for x in old],
         "edges": between.tolist(),
         "names": names,
-        "periods": [f"{_dates(one)}: {_verdict(one)}" for one in periods],
+        "periods": [f"{_dates(one)}: {one['verdict']}" for one in periods],
         "top": y.high,
     }, figure
 
@@ -279,7 +266,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     title = metric_title(found.metric.name)
     c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
     name, old = str(watch.classes[c]), float(watch.shares[c])
-    keys = {"share": "shares", "share_low": "shares_low", "share_high": "shares_high"}
+    keys = {"share": "shares", "share_interval": "share_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
         | one.values()
@@ -289,10 +276,10 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
     shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
     by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
+    columns = ("mean", "interval")
     score = _over_time(periods, title, LOOK_FIRST, columns, (None, ""))
     of_class = f"share of {name}"
-    columns = ("share", "share_low", "share_high")
+    columns = ("share", "share_interval")
     share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
@@ -303,8 +290,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
                 watch.classes,
                 watch.shares.tolist(),
                 last.shares,
-                last.shares_low,
-                last.shares_high,
+                *zip(*last.share_intervals, strict=True),
                 last.counts,
                 strict=True,
             )

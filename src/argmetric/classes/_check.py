@@ -21,6 +21,7 @@ from argmetric._ground.types import (
     ClassNames,
     Floats,
     Integers,
+    Interval,
 )
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
@@ -310,8 +311,7 @@ def _reliability(
         n=count,
         forecast_share=float(p.mean()),
         share=count / n,
-        share_low=float(low[0]),
-        share_high=float(high[0]),
+        share_interval=Interval(float(low[0]), float(high[0])),
         slope=line.slope,
         ece=reliability_bins(p, is_true, None, n_bins).ece,
         p_value=min(1.0, n_classes * chance),

@@ -285,7 +285,7 @@ def decide(
         probabilities, as for `calibrate(y, p)`; a map is that of `calibrate` or
         `adjust_prior`, or a function from such a matrix to another.
     certificate : bool, default=False
-        Compute `upper_bound`, which no labels can exceed.
+        Compute `bound`, which no labels can exceed.
 
     Returns
     -------
@@ -412,7 +412,7 @@ def _decision_of(
         expected=score,
         is_exact=expected.exact,
         most_probable=float(usual.groups.mean()),
-        upper_bound=math.nan if math.isnan(bound) else max(bound, score),
+        bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,
         counts=k.sum(axis=0).astype(np.int64),
         expected_counts=mu.sum(axis=0),

@@ -10,10 +10,14 @@ import numpy as np
 from argmetric._ground.display import (
     COUNT,
     Field,
-    Result,
+    Headline,
+    ScoreFloat,
+    between,
     class_metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
@@ -32,6 +36,7 @@ from argmetric._ground.types import (
     ClassNames,
     Floats,
     Integers,
+    Interval,
     LabelRule,
     WithLabels,
 )
@@ -55,7 +60,7 @@ DRAWS = 2000  # of the shares of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
-class ActualClassScore(float, Result):
+class ActualClassScore(ScoreFloat):
     """The actual score of labels of several classes: a float with its table of counts.
 
     Attributes
@@ -97,7 +102,7 @@ class ActualClassScore(float, Result):
         )
 
     @cached_property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         The shares of the cells are drawn from their posterior, Dirichlet(count +
@@ -111,7 +116,7 @@ class ActualClassScore(float, Result):
             if count < 2:
                 return None
             error = 1.645 * float(self._group_scores.std(ddof=1)) / count**0.5
-            return float(self) - error, float(self) + error
+            return Interval(float(self) - error, float(self) + error)
         rng = np.random.default_rng(0)
         cells, prior = self.confusion.ravel(), 1.0 / self.confusion.size
         if self._squares is None:
@@ -124,7 +129,27 @@ class ActualClassScore(float, Result):
         tables = drawn.reshape(DRAWS, *self.confusion.shape) * cells.sum()
         scores = self.metric.score(tables)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        return ("independent rows" if self.n_groups is None else "independent groups",)
+
+    def _columns(self) -> dict[str, Any]:
+        counts = self.confusion
+        found = {
+            "class": [str(one) for one in self.classes],
+            "n": counts.sum(axis=1),
+            "n_predicted": counts.sum(axis=0),
+            "n_right": np.diagonal(counts),
+        }
+        return found if self.per_class is None else found | {"score": self.per_class}
+
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
 
     def fields(self) -> list[Field]:
         values = () if self.per_class is None else self.per_class
@@ -133,7 +158,7 @@ class ActualClassScore(float, Result):
         return [
             *class_metric_fields(self.metric, words=None),
             Field("score", float(self)),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "classes", "per_class", "confusion"),
             self._field("n", "rows", COUNT),
             Field("n_groups", self.n_groups),
@@ -250,11 +275,11 @@ def evaluate(
         coded = code_groups(groups, truth.size)
         values = group_scores(of_metric, cell, coded, count, weight)
         values = values[~np.isnan(values)]
-    score = score_of_counts(total, names, of_metric, values)
+    squares = rows = None
     if weight is not None:
-        squares = np.bincount(cell, weight**2, count * count)
-        score._squares = np.asarray(squares, dtype=np.float64)
-        score._rows = int(np.count_nonzero(weight))
+        squares = np.bincount(cell, weight**2, count * count).astype(np.float64)
+        rows = int(np.count_nonzero(weight))
+    score = score_of_counts(total, names, of_metric, values, squares, rows)
     if forecast is not None:
         if weight is not None:
             raise ValueError(
@@ -278,6 +303,8 @@ def score_of_counts(
     classes: tuple[Any, ...],
     metric: ClassMetric,
     of_groups: Floats | None = None,
+    squares: Floats | None = None,
+    rows: int | None = None,
 ) -> ActualClassScore:
     """The score of a table of counts; the mean over groups where there are some."""
     confusion = counts.astype(np.float64)
@@ -287,12 +314,16 @@ def score_of_counts(
         value = metric.defined(confusion)
     else:
         value = float(metric.score(confusion))
-    result = ActualClassScore(value)
-    result.metric, result.classes, result.confusion = metric, classes, confusion
-    result.n_groups = None if of_groups is None else int(of_groups.size)
-    result._group_scores, result._squares = of_groups, None
-    result._rows = int(confusion.sum())
-    return result
+    return ActualClassScore(
+        value,
+        metric=metric,
+        classes=classes,
+        confusion=confusion,
+        n_groups=None if of_groups is None else int(of_groups.size),
+        _group_scores=of_groups,
+        _squares=squares,
+        _rows=int(confusion.sum()) if rows is None else rows,
+    )
 
 
 def group_scores(

@@ -17,21 +17,27 @@ from argmetric._expected import plan
 from argmetric._ground.arguments import check_count, check_share, refuses
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
+    ASSUMES,
     Field,
+    Headline,
     Result,
+    between,
     class_metric_fields,
+    law_columns,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.pictures import draw_law, drawing
+from argmetric._ground.svg import small_law
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
     ClassNames,
     Floats,
     Integers,
+    Interval,
     LabelRule,
     ReferenceLike,
     SharesLike,
@@ -65,10 +71,11 @@ class ClassForecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        Expected score; with a calibrator, as if it were exact.
-    interval : tuple of two floats
+        What is forecast: the mean of the score; with a calibrator, as if it were
+        exact. `ClassDecision.expected` is the objective of a decision.
+    interval : Interval
         Central interval that contains the score with probability `coverage` or more.
-    interval_given_map : tuple of two floats, or None
+    interval_given_map : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
         Of the intervals.
@@ -88,7 +95,7 @@ class ClassForecast(Result, ScoreLaw):
         Conditions under which the forecast is valid.
     notes : tuple of str
         What was done to p.
-    mean_error : float
+    mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int
         Drawn truths that the law rests on: 0 where it is exact, as of a few rows and
@@ -97,8 +104,8 @@ class ClassForecast(Result, ScoreLaw):
     """
 
     mean: float
-    interval: tuple[float, float]
-    interval_given_map: tuple[float, float] | None
+    interval: Interval
+    interval_given_map: Interval | None
     coverage: float
     std: float
     values: Floats
@@ -107,12 +114,24 @@ class ClassForecast(Result, ScoreLaw):
     classes: tuple[Any, ...]
     n: int
     n_groups: int | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    mean_error: float = 0.0
+    mean_standard_error: float = 0.0
     n_draws: int = 0
 
     _check: ClassVar[str] = "classes.check(y, p)"
+
+    _told = ("mean", "interval")
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)
@@ -120,13 +139,13 @@ class ClassForecast(Result, ScoreLaw):
         return [
             *class_metric_fields(self.metric),
             n_groups._replace(key=None),
-            self._field("mean", "mean", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
-            self._field("interval_given_map", "given the map", INTERVAL),
-            *self._keys("coverage", "std", "mean_error", "n_draws"),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
+            self._field("interval_given_map", "given the map", between),
+            *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
-            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),
         ]
 
@@ -248,7 +267,7 @@ def forecast_batch(
         raise ValueError(f"{metric.name} is undefined in every outcome")
     error = law.mean_error(metric) if mean is None else 0.0
     mean = law.mean if mean is None else mean
-    assumptions = ["rows are independent", "p is right"]
+    assumptions = ["independent rows", "calibrated probabilities"]
     given = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
@@ -274,7 +293,7 @@ def forecast_batch(
         n_groups=None if batch.groups is None else batch.groups.count,
         assumptions=tuple(assumptions),
         notes=batch.notes,
-        mean_error=error,
+        mean_standard_error=error,
         n_draws=law.draws,
     )
 

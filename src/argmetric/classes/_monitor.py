@@ -8,9 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
-from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
 from argmetric._ground.labels import handed_in, handed_in_metric
-from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.saving import (
+    Saved,
+    check_version,
+    restored,
+    with_intervals,
+)
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -22,9 +27,11 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
+    ASSUMED,
     BETTER,
     CANNOT_SAY,
     CANNOT_SAY_MEANS,
+    PRINTED,
     SHIFTS,
     SHOWN,
     SUSPECT,
@@ -32,7 +39,9 @@ from argmetric._monitor import (
     Shift,
     check_every,
     draw_periods,
+    headline_of,
     number_rows,
+    small_periods,
 )
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
@@ -49,8 +58,8 @@ from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_m
 FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
-    "without labels nobody sees that labels changed their meaning, a fine period "
-    "included: the labels of some rows, drawn at random, tell as known="
+    "scores alone cannot reveal a changed label definition, not in a fine period "
+    "either: label some rows, drawn at random, and pass known="
 )
 
 
@@ -290,9 +299,12 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
-            if name in ("counts", "shares", "shares_low", "shares_high"):
+            if name in ("counts", "shares", "share_intervals"):
                 for c, own in enumerate(self.watch.classes):
-                    columns[f"{name} {own}"] = [one[c] for one in values]
+                    key = f"{name} {own}"
+                    if name == "share_intervals":
+                        key = f"share {own} interval"
+                    columns[key] = [one[c] for one in values]
             else:
                 columns[name] = values
         return as_frame(columns, backend)
@@ -328,7 +340,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             for i, start, end, n, table in values["counts"]
         )
         periods = tuple(
-            ClassPeriod(**{key: restored(x) for key, x in one.items()})
+            ClassPeriod(**with_intervals({k: restored(x) for k, x in one.items()}))
             for one in values["periods"]
         )
         if [one.n for one in periods] != [one.n for one in counts]:
@@ -339,8 +351,21 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         return f"Monitoring of {metric_title(self.metric.name)}"
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = self.periods[-SHOWN:]
-        return [*self.lines(), *((one.start, *one.cells()) for one in shown)]
+        shown = self.periods[-PRINTED:]
+        return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
+
+    _told = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
 
     def _notes(self) -> tuple[str, ...]:
         notes, shown = list(self.notes), self.periods[-SHOWN:]

@@ -57,9 +57,8 @@ def decode_by_beam(
         else:
             found = expected(function, labels, chain, width)
         n_states += found.n_states
-        ends = (found.lower, found.upper) if sign > 0 else (found.upper, found.lower)
-        curve[k], hopes[k] = ends
-        kept[k] = found.partial if sign > 0 else -found.upper
+        curve[k], hopes[k] = found.bounds if sign > 0 else found.bounds[::-1]
+        kept[k] = found.partial if sign > 0 else -found.bounds.high
     best = 0
     if not np.isnan(kept).all():
         # of ties the fewest labels, whatever the last digit says

@@ -77,7 +77,7 @@ class TensorDecision:
     average: str | None
 
     @property
-    def mean(self) -> Tensor:
+    def mean_expected(self) -> Tensor:
         """Mean of `expected` where it is defined, on the device."""
         return mean_defined(self.expected)
 
@@ -87,8 +87,8 @@ class TensorDecision:
         chosen = int(np.sum(to_host(self.n_positives)))
         return (
             f"TensorDecision(expected {metric_title(self.metric.name)} "
-            f"{float(self.mean):.4f}{by}: {chosen:,} positives among {shape} labels "
-            f"on {self.labels.device})"
+            f"{float(self.mean_expected):.3f}{by}: {chosen:,} positives among {shape} "
+            f"labels on {self.labels.device})"
         )
 
 

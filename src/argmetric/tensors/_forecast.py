@@ -43,10 +43,10 @@ class TensorForecast:
 
     Attributes
     ----------
-    expected, std : tensor
-        Mean and standard deviation of the score of every row, label or group; one
-        number for a single batch. `std` is nan where it is not computed: rows of more
-        than 64 cells and a metric other than F-beta, Jaccard or Tversky.
+    means, std : tensor
+        What is forecast, mean and standard deviation of the score, of every row, label
+        or group; one number for a single batch. `std` is nan where it is not computed:
+        rows of more than 64 cells and a metric other than F-beta, Jaccard or Tversky.
     interval : tuple of two tensors, or None
         Lower and upper end for each of them; None if one has more than 64 cells.
     coverage : float
@@ -59,7 +59,7 @@ class TensorForecast:
         How rows, labels or groups are combined.
     """
 
-    expected: Tensor
+    means: Tensor
     std: Tensor
     interval: tuple[Tensor, Tensor] | None
     coverage: float
@@ -69,8 +69,8 @@ class TensorForecast:
 
     @property
     def mean(self) -> Tensor:
-        """Mean of `expected` where it is defined, on the device."""
-        return mean_defined(self.expected)
+        """Mean of `means` where they are defined, on the device."""
+        return mean_defined(self.means)
 
     @property
     def std_of_mean(self) -> Tensor:
@@ -83,7 +83,7 @@ class TensorForecast:
         by = f", average={self.average!r}" if self.average else ""
         return (
             f"TensorForecast({metric_title(self.metric.name)} {float(self.mean):.4f} ± "
-            f"{float(self.std_of_mean):.4f}{by}, on {self.expected.device})"
+            f"{float(self.std_of_mean):.4f}{by}, on {self.means.device})"
         )
 
 

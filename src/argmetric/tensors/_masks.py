@@ -35,7 +35,7 @@ class MaskDecision:
         claims it.
     expected : tensor
         Expected score of the masks, for each image and class.
-    upper_bound : tensor
+    bound : tensor
         Expected score of the best masks that may overlap. No masks can do better, so
         the difference to `expected` bounds what the single label per pixel costs.
     n_pixels : tensor of int
@@ -47,12 +47,12 @@ class MaskDecision:
     masks: Tensor
     labels: Tensor | None
     expected: Tensor
-    upper_bound: Tensor
+    bound: Tensor
     n_pixels: Tensor
     metric: Metric
 
     @property
-    def mean(self) -> Tensor:
+    def mean_expected(self) -> Tensor:
         """Mean of `expected` over images and classes."""
         return mean_defined(self.expected)
 
@@ -61,8 +61,9 @@ class MaskDecision:
         empty = int((self.n_pixels == 0).sum())
         name = {"f1": "Dice", "jaccard": "IoU"}[self.metric.name]
         return (
-            f"MaskDecision(expected {metric_title(name)} {float(self.mean):.4f}: "
-            f"{images} images, {classes} classes, {empty} empty masks, "
+            f"MaskDecision(expected {metric_title(name)} "
+            f"{float(self.mean_expected):.3f}: {images} images, {classes} classes, "
+            f"{empty} empty masks, "
             f"on {self.masks.device})"
         )
 

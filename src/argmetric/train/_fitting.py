@@ -291,11 +291,11 @@ def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
         threshold=threshold,
         score=float(rule.scores[max(cut, 0)]),
         positive_rate=float((scores >= threshold).mean()),
-        score_interval=None,
+        interval=None,
         threshold_interval=None,
         plateau=None,
         optimism=math.nan,
-        out_of_fold_score=math.nan,
+        mean=math.nan,
         notes=(why,),
     )
 

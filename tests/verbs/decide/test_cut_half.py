@@ -75,7 +75,7 @@ def test_every_surface_says_the_same(run, tmp_path):
     assert (am.calibrate(y, p).apply(new) >= 0.5).sum() < chosen.sum()
     half = decision.cut_half
     assert half.n_positives == chosen.sum()
-    text = f"{half.expected:.4f} (p >= 0.5, {chosen.sum()} positives)"
+    text = f"{half.expected:.3f} (p >= 0.5, {chosen.sum()} positives)"
     assert text in repr(decision)
     assert text in decision._repr_html_().replace("&gt;", ">")
     page = am.report(decision, new_y).render("md")

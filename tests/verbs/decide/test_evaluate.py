@@ -114,7 +114,7 @@ def test_pictures_and_tables_name_the_actual_score():
     )
     assert any(f"{score.counts['tp']:,}" in one.get_text() for one in ax.texts)
     plt.close("all")
-    assert title in score._repr_html_()
+    assert f">{score:.3f}</div>" in score._repr_html_()
     assert "90% interval" in score._repr_html_()
 
 

@@ -98,7 +98,7 @@ def test_every_printed_form_says_that_the_cut_is_on_calibrated_p():
         assert f"calibrated p >= {decision.threshold:.6g}" in text
         assert f"p >= {decision.threshold_raw:.6g}" in text
         assert f"(p >= 0.5, {decision.cut_half.n_positives} pos" in text
-        assert f"(calibrated p >= {decision.best_cut.threshold:.4g}, " in text
+        assert f"(calibrated p >= {decision.best_cut.threshold:.3g}, " in text
     plain = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
     assert plain["scale"] == "calibrated p"
     assert plain["threshold_raw"] == decision.threshold_raw

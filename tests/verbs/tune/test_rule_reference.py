@@ -206,8 +206,8 @@ def test_an_interval_stands_beside_its_own_mean(run):
     assert f"{decision.expected:.3f} is expected under one map of the scores" in page
     assert f"{decision.expected:.3f}** (90 % interval" not in page
     rule = am.report(RULE).render("md")
-    low, high = RULE.score_interval
-    assert f"{RULE.out_of_fold_score:.3f}** (each fold by a threshold tuned on " in rule
+    low, high = RULE.interval
+    assert f"{RULE.mean:.3f}** (each fold by a threshold tuned on " in rule
     assert f"{RULE.score:.3f}** (on the rows that the threshold was tuned on)" in rule
 
 

@@ -357,7 +357,7 @@ def test_pooled_groups_are_one_matrix():
     plain = tune(y, p)
     assert (pooled.threshold, pooled.score) == (plain.threshold, plain.score)
     assert pooled.average == "pooled"
-    assert pooled.score_interval != plain.score_interval
+    assert pooled.interval != plain.interval
 
 
 def test_groups_of_one_row_are_pooled_accuracy_however_many():
@@ -422,7 +422,7 @@ def test_label_free_thresholds_have_their_closed_forms():
     assert am_.threshold == pytest.approx(p.mean())
     for rule in (f1, f2, jaccard, am_):
         assert rule.threshold_interval[0] < rule.threshold < rule.threshold_interval[1]
-        assert rule.score_interval[0] < rule.score < rule.score_interval[1]
+        assert rule.interval[0] < rule.score < rule.interval[1]
         assert rule.operator == ">="
 
 

@@ -14,10 +14,14 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.display import (
     Field,
-    Result,
+    Headline,
+    ScoreFloat,
+    between,
     metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
 from argmetric._ground.label_words import LabelError
 from argmetric._ground.labels import (
@@ -38,6 +42,7 @@ from argmetric._ground.types import (
     Booleans,
     Floats,
     Integers,
+    Interval,
     Label,
     LabelsLike,
 )
@@ -57,7 +62,7 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(float, Result):
+class ActualScore(ScoreFloat):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -84,7 +89,7 @@ class ActualScore(float, Result):
     average: str | None
     n_groups: int | None
     coverage: float
-    _of_means: tuple[float, float] | None
+    _of_means: Interval | None
     _rows: int
     _squares: Floats | None
 
@@ -99,7 +104,7 @@ class ActualScore(float, Result):
         return self._rows
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         A batch: the shares of the four counts are drawn from their posterior under
@@ -121,14 +126,25 @@ class ActualScore(float, Result):
         values = np.asarray(self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, n)))
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        units = "rows" if self.n_groups is None else str(self.average)
+        return (f"independent {units}",)
+
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
 
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
         return [
             *metric_fields(self.metric, words=None),
             *self._keys("average", "score"),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
             *only_shown((name, _counted(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
@@ -257,14 +273,10 @@ def evaluate(
                 "with sample_weight: leave one of them out"
             )
         warn_of_surprise(forecast, score)
-    found = ActualScore(score)
-    found.metric, found.average, found.coverage = metric, average, COVERAGE
-    found.counts, found._squares = counted.cells(), counted.squares
-    found._rows = int(counted.sizes.sum() if counted.rows is None else counted.rows)
-    found.n_groups = found._of_means = None
+    n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
         defined, weight = values[kept], weight[kept]
-        found.n_groups = defined.size
+        n_groups = defined.size
         if average != "macro" and defined.size > 1:
             # Mean ± 1.645 standard errors, 90 % of a normal law:
             # √(Σ w²(x - mean)² · m/(m - 1)) / Σw for m values
@@ -272,8 +284,18 @@ def evaluate(
             spread *= defined.size / (defined.size - 1)
             reach = 1.645 * math.sqrt(spread) / float(weight.sum())
             low, high = float(defined.min()), float(defined.max())
-            found._of_means = max(score - reach, low), min(score + reach, high)
-    return found
+            of_means = Interval(max(score - reach, low), min(score + reach, high))
+    return ActualScore(
+        score,
+        metric=metric,
+        average=average,
+        coverage=COVERAGE,
+        counts=counted.cells(),
+        n_groups=n_groups,
+        _of_means=of_means,
+        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows),
+        _squares=counted.squares,
+    )
 
 
 def warn_of_surprise(forecast: Any, score: float) -> None:

@@ -343,7 +343,10 @@ def convention_note(question: Question, none: float, often: float) -> list[str]:
     if question.layout.single:
         subject = f"there is no positive at all with probability {none:.2f}"
     else:
-        subject = f"{none:.0%} of the groups are expected to have no positive"
+        units = {"samples": "rows", "macro": "labels"}.get(
+            question.layout.average or "", "groups"
+        )
+        subject = f"{none:.0%} of the {units} are expected to have no positive"
     effect = (
         "such outcomes are left out"
         if math.isnan(zero)

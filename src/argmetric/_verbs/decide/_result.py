@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_label, shown
 from argmetric._ground.display import (
-    SCORE,
     Field,
+    Headline,
     Result,
-    as_frame,
+    counted,
     metric_fields,
     metric_title,
+    number,
     part_text,
 )
 from argmetric._ground.features import probabilities_of
@@ -31,13 +32,13 @@ from argmetric._ground.pictures import (
     draw_bars,
     draw_curve,
 )
+from argmetric._ground.svg import RED, SmallPicture, small_histogram
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
     Estimator,
     Features,
     Floats,
-    Frame,
     Integers,
     Label,
 )
@@ -59,7 +60,7 @@ class Cut:
     expected: float
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decision(Result):
     """The chosen labels and their expected score.
 
@@ -79,11 +80,11 @@ class Decision(Result):
     scale : {"p", "logit", "calibrated p", "calibrated logit"}
         What `threshold` and `best_cut` are compared with.
     expected : float
-        What was maximised: the expected metric of these labels under the probabilities
-        that they were decided with; the mean over segments where there are some. With
-        a reference the map counts as certain. What to expect of the
-        score is `forecast().mean`, which is taken over all maps that the reference
-        allows, and has an interval.
+        The objective that was maximised: the expected metric of these labels under the
+        probabilities that they were decided with; the mean over segments where there
+        are some. With a reference the map counts as certain. It is no
+        forecast: that is `forecast().mean`, which is taken over all maps that the
+        reference allows, and has an interval.
     error : float
         Bound or estimate of the numerical error of `expected`.
     metric : Metric
@@ -97,8 +98,8 @@ class Decision(Result):
     notes : tuple of str
         Remarks: split ties, conventions that matter here.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
-        from `low` to `high`, and the share in the `reference`.
+        The share of positives that `prior="estimate"` found: `mean`, its 90 %
+        `interval`, and the share in the `reference`.
     gap : float
         With `max_cost`: the most that the expected metric of the best labels within
         the budget exceeds `expected` by. 0 where these labels are the best.
@@ -119,7 +120,7 @@ class Decision(Result):
     group_ids: npt.NDArray[Any] | None
     group_n_positives: Integers | None
     group_expected: Floats | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]
     _curve_of: Callable[[int], Floats]
@@ -200,6 +201,37 @@ class Decision(Result):
             raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
         return self._curve_of(int(found[0]))
 
+    _told = ("positives", "expected")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        mapped = self.scale.startswith("calibrated")
+        first = "an exact calibration map" if mapped else "calibrated probabilities"
+        return first, "labels independent given the scores"
+
+    def _headline(self) -> Headline:
+        chosen = f"{part_text(self.n_positives, self.n)} positive"
+        name = f"expected {metric_title(self.metric.name)}"
+        return Headline(name, number(self.expected), chosen)
+
+    def _picture(self) -> str:
+        if self.group_expected is not None:
+            return small_histogram(self.group_expected, "Expected scores of groups")
+        if "curve" not in self.__dict__ and not self._quick:
+            return ""
+        curve: Any = self.curve
+        drawn = SmallPicture("Expected score by positives", [0, self.n], curve)
+        drawn.line(range(curve.size), curve)
+        drawn.points(self.n_positives, self.expected, RED)
+        return drawn.scaled().named("no positives", f"{self.n:,}")
+
+    @property
+    def _quick(self) -> bool:
+        """Whether all cuts are judged in no time."""
+        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
+        return not slow and self.n <= 100_000
+
     def fields(self) -> list[Field]:
         calibrated = self.scale.startswith("calibrated")
         given = self.scale.removeprefix("calibrated ")
@@ -207,24 +239,23 @@ class Decision(Result):
         if average is not None and self.n_groups is not None:
             average += f" of {self.n_groups:,}"
         if self.threshold is not None:
-            threshold = f"{self.scale} >= {self.threshold:.6g}"
+            threshold = f"{self.scale} >= {self.threshold:.3g}"
         elif self.group_ids is None:
             threshold = "none: a tie is split"
         if calibrated and self.threshold_raw is not None:
-            raw = f"{given} >= {self.threshold_raw:.6g}"
+            raw = f"{given} >= {self.threshold_raw:.3g}"
         promise = None if self.guarantee is None else self.guarantee.sentence
         chosen = part_text(self.n_positives, self.n)
         half = self.cut_half
         of_half = f"{given} >= {half.threshold:g}, " if calibrated else ""
-        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
-        quick = not slow and self.n <= 100_000
-        if self.group_ids is None or "best_cut" in self.__dict__ or quick:
+        if self.group_ids is None or "best_cut" in self.__dict__ or self._quick:
             best = self.best_cut
             best_text = (
-                f"{best.expected:.4f} ({self.scale} >= {best.threshold:.4g}, "
-                f"{best.n_positives:,} positives)"
+                f"{number(best.expected)} ({self.scale} >= {best.threshold:.3g}, "
+                f"{counted(best.n_positives, 'positive')})"
             )
-        half_text = f"{half.expected:.4f} ({of_half}{half.n_positives:,} positives)"
+        of_half += counted(half.n_positives, "positive")
+        half_text = f"{number(half.expected)} ({of_half})"
         return [
             *metric_fields(self.metric),
             Field("average", self.average, "average", average),
@@ -234,7 +265,7 @@ class Decision(Result):
             Field("threshold_raw", self.threshold_raw, "raw threshold", raw),
             Field("scale", self.scale),
             Field(words="share", text=self.share and str(self.share)),
-            self._field("expected", "expected", SCORE),
+            self._field("expected", "expected", number),
             Field("error", self.error),
             Field("cut_half", vars(half), "cut at 0.5", half_text),
             Field(
@@ -244,28 +275,16 @@ class Decision(Result):
             *self._keys("share", "notes"),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Frame:
-        """Segments as rows: id, positives chosen and expected metric.
-
-        For a single vector the rows are k = 0…n and the expected metric.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+    def _columns(self) -> dict[str, Any]:
+        """The expected metric of k = 0…n; with segments, of each of them."""
         if self.group_ids is None:
             assert self.curve is not None
-            columns = {"k": np.arange(self.curve.size), "expected": self.curve}
-        else:
-            assert self.group_n_positives is not None
-            assert self.group_expected is not None
-            columns = {
-                "group": self.group_ids,
-                "n_positives": self.group_n_positives,
-                "expected": self.group_expected,
-            }
-        return as_frame(columns, backend)
+            return {"k": np.arange(self.curve.size), "expected": self.curve}
+        return {
+            "group": self.group_ids,
+            "n_positives": self.group_n_positives,
+            "expected": self.group_expected,
+        }
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected metric against k, or that of every group or label.

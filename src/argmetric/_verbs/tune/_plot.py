@@ -11,6 +11,7 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of
 from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.svg import SmallPicture
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 
@@ -160,7 +161,7 @@ class ThresholdDisplay(LabelledDisplay):
             inside = np.clip(rule.threshold_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
         if rule.guarantee is not None:
-            inside = np.clip(rule.guarantee.certified_range, x[0], x[-1])
+            inside = np.clip(rule.guarantee.certified_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
         elif rule.plateau is not None:
             what = "as good" if rule.choice == "best" else "within one standard error"
@@ -170,3 +171,16 @@ class ThresholdDisplay(LabelledDisplay):
             label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
             ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
         return line
+
+
+def small_curve(rule: Any) -> str:
+    """The score at every threshold for the view in notebooks, and the chosen one."""
+    x, inside = rule.thresholds, np.isfinite(rule.thresholds)
+    name = f"Actual {metric_title(rule.metric.name)} by threshold"
+    drawn = SmallPicture(name, x[inside], rule.scores)
+    if rule.threshold_interval is not None:
+        drawn.band(rule.threshold_interval)
+    drawn.line(x, rule.scores)
+    if math.isfinite(rule.threshold):
+        drawn.upright(rule.threshold)
+    return drawn.scaled().ends("threshold")

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.display import INTERVAL, Field
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    between,
+    metric_title,
+    number,
+    with_interval,
+)
 from argmetric._ground.labels import plain_label
 from argmetric._ground.saving import Saved, check_version
 from argmetric._ground.types import (
@@ -23,6 +30,7 @@ from argmetric._ground.types import (
     CalibratorLike,
     Floats,
     Frame,
+    Interval,
     Label,
     Series,
 )
@@ -58,7 +66,7 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the saved form; 1 had no reference
 NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
-DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
+DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 
 class SavedRule(Exported, Saved[Any]):
@@ -173,22 +181,23 @@ class Rule(SavedRule):
         Number of rows.
     score : float
         The metric on these rows.
-    score_interval : (float, float) or None
-        Interval for the score of this rule on `n` new rows, as many as it was tuned on
+    interval : Interval or None
+        For the score of this rule on `n` new rows, as many as it was tuned on
         (in as many groups). It is corrected for the optimism of tuning and includes
         the noise of these rows and of the new ones. On very many new rows the score
         varies less, by a factor of about √2.
-    threshold_interval : (float, float) or None
+    threshold_interval : Interval or None
         Bootstrap interval of the best threshold.
-    plateau : (float, float)
+    plateau : Interval
         All thresholds in (low, high] are as good: the run of optimal cuts around the
         chosen one; with choice="one_se", of cuts within one standard error.
     optimal_thresholds : ndarray of shape (m, 2)
         All optimal thresholds, as intervals (low, high] in descending order.
     optimism : float
-        How much `score` exceeds `out_of_fold_score`; nan where it is not known.
-    out_of_fold_score : float
-        Score of rows by thresholds that were tuned on the other folds.
+        How much `score` exceeds `mean`; nan where it is not known.
+    mean : float
+        What is forecast for new rows: the score of rows by thresholds that were tuned
+        on the other folds. It stands beside `interval`.
     choice : {"best", "one_se"}
         How the cut was chosen.
     constraints : dict
@@ -231,12 +240,12 @@ class Rule(SavedRule):
     positive_rate: float = math.nan
     n: int = 0
     score: float = math.nan
-    score_interval: tuple[float, float] | None = None
-    threshold_interval: tuple[float, float] | None = None
-    plateau: tuple[float, float] | None = None
+    interval: Interval | None = None
+    threshold_interval: Interval | None = None
+    plateau: Interval | None = None
     optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
     optimism: float = math.nan
-    out_of_fold_score: float = math.nan
+    mean: float = math.nan
     choice: str = "best"
     constraints: dict[str, float] = field(default_factory=dict)
     average: str | None = None
@@ -373,16 +382,51 @@ class Rule(SavedRule):
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` and `interval` rest on."""
+        units = "groups" if self.average == "groups" else "rows"
+        held = f"new {units} come from where these {units} came from"
+        return (held, f"{units} are independent") if self.n else ()
+
+    def _columns(self) -> Any:
+        if self.thresholds is None or self.scores is None:
+            return super()._columns()
+        return {"threshold": self.thresholds, "score": self.scores}
+
+    _told = ("interval",)
+
+    def _headline(self) -> Headline:
+        title = metric_title(self.metric.name)
+        more = f"for {title}"
+        if self.n and not math.isnan(self.mean):
+            told = with_interval(self.interval, self.coverage)
+            more = f"{title} {number(self.mean)} on new rows"
+            more += f", {told}" if told else ""
+        elif self.n:
+            more = f"{title} {number(self.score)} on these rows"
+        cut = f"{self._scale} {self.operator} {self.threshold:.3g}"
+        return Headline("", cut, more)
+
+    def _picture(self) -> str:
+        from argmetric._verbs.tune._plot import small_curve
+
+        return "" if self.thresholds is None else small_curve(self)
+
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+
+        def on_new(pair: Interval) -> str:
+            return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
+
         score = held = rows = labels = how = None
         if self.n:
-            score = f"{self.score:.4f}"
-            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            score = number(self.score)
+            rows = f"{self.n:,}, {self.prevalence:.1%} positive"
             if not math.isnan(self.positive_rate):
-                rows += f", {self.positive_rate:.3g} predicted so"
-        if self.n and not math.isnan(self.out_of_fold_score):
-            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+                rows += f", {self.positive_rate:.1%} predicted positive"
+        if self.n and not math.isnan(self.mean):
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
         limits = limit_words(self.constraints)
@@ -393,23 +437,19 @@ class Rule(SavedRule):
             how = str(getattr(self.calibrator, "summary", kind))
         if (self.neg_label, self.pos_label) != (0, 1):
             labels = f"{self.pos_label!r}, else {self.neg_label!r}"
-        found = [
+        return [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
             *self._keys("threshold", "operator", "pos_label", "neg_label"),
             *self._keys("prevalence", "positive_rate", "n"),
             Field("score", self.score, "score", score),
-            Field(words="out of fold", text=held),
-            self._field(
-                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
-            ),
+            Field(words="mean", text=held),
+            self._field("interval", "interval", on_new),
             self._field("threshold_interval", "best threshold", DIGITS + coverage),
             self._field(
                 "plateau", "as good" if best else "within one SE", HALF_OPEN + more
             ),
-            *self._keys(
-                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
-            ),
+            *self._keys("optimal_thresholds", "optimism", "mean", "choice"),
             Field("constraints", self.constraints, where, limits or None),
             Field("guarantee", self.guarantee, "guarantee", promise),
             Field(words="rows", text=rows),
@@ -424,9 +464,6 @@ class Rule(SavedRule):
             Field(words="labels", text=labels),
             Field("reference", self._kept),
         ]
-        if not any(one.text for one in found):
-            found.append(Field(words="threshold", text=repr(self.threshold)))
-        return found
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:

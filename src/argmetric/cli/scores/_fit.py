@@ -112,7 +112,7 @@ def tune(o: Given) -> int:
         (rows, rules), read = _tuned(o, source, metrics, how), []
     values = rows.described()
     if way != "one":
-        keys = ("metric", "score", "out_of_fold_score")
+        keys = ("metric", "score", "mean")
         found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
         scores = [dict(zip(keys, one, strict=True)) for one in found]
         values |= {"labels": rows.names, "scores": scores}
