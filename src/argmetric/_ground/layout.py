@@ -32,6 +32,9 @@ WHICH_AVERAGE = (
 )
 
 
+UNITS = {"samples": "rows", "macro": "labels"}  # what is averaged over, else groups
+
+
 class Layout(NamedTuple):
     """Scores of all segments and how to give labels back."""
 
