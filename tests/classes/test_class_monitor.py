@@ -258,7 +258,7 @@ def test_what_is_shown(tmp_path):
     text = repr(found)
     assert "Monitoring of macro F1\n  reference  1,000 rows, 4 classes" in text
     assert "→" in text
-    assert "nobody sees that labels changed their meaning" in text
+    assert "cannot reveal a changed label definition" in text
     assert "readings" in repr(found.periods[0])
     assert json.loads(json.dumps(found.to_dict()))["periods"][0]["n"] == 200
     frame = found.to_frame()

@@ -65,7 +65,7 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
     for line in (
         "rows 400 rows of val.parquet (score 'p', label 'y')",
         f"truth {100 * Y.mean():.1f} % positive",
-        "metric f1; an empty answer that is right counts 0 rule p >= ",
+        "metric f1; 0/0 counts as 0 rule p >= ",
         f"score {rule.score:.4f} on these rows, "
         f"{100 * rule.positive_rate:.1f} % of them chosen",
         *(f"{name} {text}" for name, text in told.items()),

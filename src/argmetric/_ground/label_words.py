@@ -129,7 +129,7 @@ def _holds(name: str) -> str:
 
 def _if_scores(found: Sequence[Any]) -> str:
     if any(isinstance(label, float) for label in found):  # whole ones are int by now
-        return ", if these are labels and no scores"
+        return ", if these are labels, not scores"
     return ""
 
 

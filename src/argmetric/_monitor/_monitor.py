@@ -106,8 +106,8 @@ def monitor(
     features : (X_reference, X), optional
         Numbers that describe the rows of the reference and of `p`. The map is then
         fitted again for each period, with the reference weighted as its rows. Made for
-        periods of some hundred rows or more in which other rows come; whether it gains
-        there is not settled. Segments and rows that are added later do without.
+        periods of some hundred rows or more in which other rows come; the benefit is
+        unproven. Segments and rows that are added later do without.
     shift : {"auto", "none", "prior"}, default="auto"
         "auto" mixes the three readings. "none": no row became more or less likely to be
         positive than the reference says. "prior": the share of positives moved and

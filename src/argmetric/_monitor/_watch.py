@@ -72,12 +72,12 @@ class Watch:
     @property
     def unseen(self) -> str:
         """What no period tells without labels, and what would tell it."""
-        way = "to_label(100) draws the rows that tell"
+        way = "to_label(100) picks 100 rows worth labelling"
         if self.grouped or self.columns:
-            way = "the labels of some groups, drawn at random, tell as known="
+            way = "label some groups, drawn at random, and pass them as known="
         return (
-            "without labels nobody sees that labels changed their meaning, a fine "
-            f"period included: {way}"
+            "scores alone cannot reveal a changed label definition, not even in a fine "
+            f"period: {way}"
         )
 
     def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:

@@ -233,7 +233,7 @@ def forecast_batch(
         raise ValueError(f"{metric.name} is undefined in every outcome")
     error = law.mean_error(metric) if mean is None else 0.0
     mean = law.mean if mean is None else mean
-    assumptions = ["rows are independent", "p is right"]
+    assumptions = ["rows are independent", "probabilities are calibrated"]
     given = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"

@@ -16,7 +16,6 @@ from argmetric.metrics._fractional import FBeta
 
 # By what the convention of a metric begins with
 _CASES = {
-    "k = t = 0": "an empty answer that is right",
     "k = 0": "an empty answer",
     "t = 0": "a truth without positives",
 }
@@ -35,7 +34,7 @@ def convention_in_words(convention: str, zero_division: float) -> str:
     Examples
     --------
     >>> convention_in_words("k = t = 0: zero_division", 1.0)
-    'an empty answer that is right counts 1'
+    '0/0 counts as 1'
     """
     if convention == "none needed":
         return "always defined"
@@ -45,7 +44,7 @@ def convention_in_words(convention: str, zero_division: float) -> str:
     case = next(cases, "0/0")
     if math.isnan(zero_division):
         return f"{case} is left out"
-    return f"{case} counts {zero_division:g}"
+    return f"{case} counts as {zero_division:g}"
 
 
 # Names of scikit-learn, without "_score", and what they are called here.

@@ -97,7 +97,7 @@ def test_train_summary(run):
     shown = words(ended.out)
     for line in (
         "rows 160 rows of data.csv (target 'y')",
-        "metric f1; an empty answer that is right counts 0",
+        "metric f1; 0/0 counts as 0",
         "features 2 columns of numbers, 1 column of words",
         "model logistic",
         f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",

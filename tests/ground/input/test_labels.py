@@ -112,7 +112,7 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
         (
             lambda: am.evaluate([0, 1], [0.2, 0.7]),
             ValueError,
-            r"y_pred holds 0\.2, 0\.7, not .*, if these are labels and no scores",
+            r"y_pred holds 0\.2, 0\.7, not .*, if these are labels, not scores",
         ),
     ],
 )

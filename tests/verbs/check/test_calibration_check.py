@@ -410,9 +410,7 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
     lines = dict(replace(check, routes=better).lines())
     assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
     assert lines["decide, as it stands"].endswith(", advised")
-    assert lines["one tuned cut"].endswith(
-        "not advised: on new rows a cut does no better"
-    )
+    assert lines["one tuned cut"].endswith("not advised: no advantage on new rows")
     assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
 
 
@@ -438,8 +436,8 @@ def test_p_that_will_do_is_not_advised_against():
         "as good here; the log-loss is higher"
     )
     page = am.report(check).render("md")
-    assert f"Reliable for decisions?: **yes** ({check.advice[0]})" in page
-    assert "0.600 |  | as good here; the log-loss is higher |" in page
+    assert f"Decide with p?: **yes** ({check.advice[0]})" in page
+    assert "as good here; the log-loss is higher |" in page
     assert "no other way" not in page
 
 

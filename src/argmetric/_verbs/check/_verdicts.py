@@ -42,8 +42,8 @@ FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
 AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
     "recalibrate": "the log-loss is higher",
     "decide": "the log-loss is higher",
-    "tune": "on new rows a cut does no better",
-    "half": "on new rows a cut does no better",
+    "tune": "no advantage on new rows",
+    "half": "no advantage on new rows",
     "weights": "not clearly better",
     "most_probable": "it does not aim at the metric",
 }
