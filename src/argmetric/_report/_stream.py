@@ -156,7 +156,7 @@ def report_tags(
         most = sorted(wrong)[:CONFUSIONS]
         rows = tuple((short(is_), short(called), f"{-n:,}") for n, is_, called in most)
         table = PageTable("Labels of tokens", ("actual", "predicted", "tokens"), rows)
-        names, n_tokens = [f"{a} → {b}" for a, b, _ in rows], [-n for n, *_ in most]
+        names, n_tokens = (*(f"{a} → {b}" for a, b, _ in rows),), [-n for n, *_ in most]
         told = "Labels that are mistaken most often."
         figure = draw.by_name(told, "tokens", names, {"tokens": n_tokens})
         parts = "confusions", "Most frequent confusions", (), (table,), (figure,)
