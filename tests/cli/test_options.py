@@ -66,7 +66,7 @@ def test_every_refusal_has_options_a_message_and_a_reason() -> None:
         assert "{}" in message
         for name in options.split():
             command, _, option = name.rpartition(":")
-            assert command == "stream" or option in {*OPTIONS, "method"}
+            assert command in ("stream", "monitor") or option in {*OPTIONS, "method"}
             if command:
                 assert f"--{option.replace('_', '-')}" in options_of(command)
 

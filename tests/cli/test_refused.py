@@ -169,7 +169,7 @@ REFUSED = """
     'y_og'
 1 decide k.csv --scores q_* -> k.csv: no column matches --scores 'q_*' (columns: photo,
     p_cat, p_dog, p_bird, kind, …)
-2 decide k.csv --scores p -> --scores 'p' has to hold one *, which stands for the name
+2 decide k.csv --scores p -> --scores 'p' must contain one *, which stands for the name
     of a label, as in 'p_*'
 2 decide k.csv --labels y_* -> --labels goes with --scores: pass the pattern of both
 2 decide k.csv --scores p_* --score p_cat -> --score is about one column of scores, not

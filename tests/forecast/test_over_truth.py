@@ -396,6 +396,9 @@ def test_a_score_that_surprises_is_told():
     assert f.surprise(f.mean) is None
     assert f.surprise(f.interval[0]) is None
     assert "outside of the forecast's 90% interval" in f.surprise(got)
+    low, high = f.interval
+    assert "this may be chance" in f.surprise(high + 0.1 * (high - low))
+    assert "this is unlikely to be chance" in f.surprise(high + 2.0 * (high - low))
     with pytest.warns(UserWarning, match=r"calibration_check\(y, p\)"):
         assert am.evaluate(y, labels, forecast=f) == got
     mended = am.forecast(p, labels, reference=reference(3000, seed=8))

@@ -8,6 +8,7 @@ values that differ by rounding are one value, a value is reached that is missed 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from argmetric._ground.arguments import check_number
 from argmetric._ground.types import Booleans, Floats, Interval
 
 ROUNDING = 1e-12
+RARE = 0.01  # chance of a score, below which it is not put down to chance
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
@@ -94,8 +96,13 @@ class ScoreLaw(DiscreteLaw):
         score, (low, high) = check_number(score, "score"), self.interval
         if low - ROUNDING <= score <= high + ROUNDING:
             return None
+        # As of a normal law with this interval: how often a score lies as far outside
+        z = NormalDist().inv_cdf(0.5 + min(self.coverage, 0.999) / 2.0)
+        far = abs(score - (low + high) / 2.0) / max((high - low) / 2.0, ROUNDING)
+        rare = 2.0 * NormalDist().cdf(-z * far) < RARE
+        chance = "this is unlikely to be chance" if rare else "this may be chance"
         return (
             f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this is "
-            f"unlikely to be chance: check the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); {chance}: check "
+            f"the probabilities with {self._check}"
         )

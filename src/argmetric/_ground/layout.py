@@ -25,6 +25,9 @@ from argmetric._ground.validation import (
 Average = Literal["groups", "pooled", "samples", "macro", "micro"]
 
 
+UNITS = {"samples": "rows", "macro": "labels"}  # what is averaged over, else groups
+
+
 class Layout(NamedTuple):
     """Scores of all segments and how to give labels back."""
 

@@ -74,10 +74,10 @@ class Watch:
         """What no period tells without labels, and what would tell it."""
         way = "to_label(100) picks 100 rows worth labelling"
         if self.grouped or self.columns:
-            way = "label some groups, drawn at random, and pass known="
+            way = "label some groups, drawn at random, and pass them as known="
         return (
-            "scores alone cannot reveal a changed label definition, not in a fine "
-            f"period either: {way}"
+            "scores alone cannot reveal a changed label definition, not even in a fine "
+            f"period: {way}"
         )
 
     def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:

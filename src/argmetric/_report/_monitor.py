@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ import numpy as np
 
 from argmetric._ground.display import metric_title
 from argmetric._ground.verdicts import ALARM, PERIOD
-from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
+from argmetric._monitor import BETTER, Monitoring, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, count, number, percent, scores
 from argmetric._report._figures import share as in_percent
-from argmetric._report._report import Card, PageTable, Report, Section
+from argmetric._report._report import Card, PageTable, Report, Section, cards_of
 from argmetric.classes import ClassMonitoring
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ ASK_WHY = (
     "The estimate is right where the share moved and each class looks as before. Ask "
     "what changed if it leaves the line of the reference."
 )
+CARDS = ("verdict", "score", "share", "share moved most")  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -45,49 +47,59 @@ def report_monitoring(found: Monitoring) -> Report:
     watch = found.watch
     if not found.periods:
         raise ValueError("there are no periods to report")
-    rows, unseen = watch.reference.sum(axis=1), watch.unseen
-    old, title = float(rows[1] / rows.sum()), metric_title(watch.metric.name)
+    rows = watch.reference.sum(axis=1)
     periods = [values_of(one) for one in found.periods]
     segments = {key: values_of(x.periods[-1]) for key, x in found.segments.items()}
     histogram, bars = _histogram(found, periods)
-    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
-    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
-    by_period = _table(caption, "period", title, shown)
-    columns = ("mean", "interval")
-    score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
-    columns, name = ("share", "share_interval"), "share of positives"
-    share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
-    sections = [
-        Section("by-period", f"{title} by period", (), (by_period,), (score,)),
-        Section("share", "Share of positives", figures=(share,)),
-        Section("scores", "Scores against the reference", figures=(bars,)),
-    ]
+    sections = [Section("scores", "Scores against the reference", figures=(bars,))]
     if segments:
         shown, more = [*segments.items()][:MOST_SEGMENTS], len(segments) - MOST_SEGMENTS
+        title = metric_title(watch.metric.name)
         table = _table("Last period of each segment", "segment", title, shown)
         text = ("Verdicts and alarms are corrected for the number of segments.",)
         after = (f"{more:,} better segments are not shown.",) if more > 0 else ()
         name = "Segments, the worst first"
         sections.append(Section("segments", name, text, (table,), after=after))
-    cards = _cards(title, periods, segments, watch.coverage)
-    in_reference = f"{in_percent(old)} in the reference of {rows.sum():,} rows"
-    now = Card("Share of positives", in_percent(periods[-1]["share"]), in_reference)
+    old = float(rows[1] / rows.sum())
+    values = {"histogram": histogram, "floor": watch.floor, "segments": segments}
+    values["reference_share"] = old
+    return _page(found, periods, ("positives", old), sections, values)
+
+
+def _page(
+    found: Any,
+    periods: list[PeriodValues],
+    share_of: tuple[str, float],
+    more: list[Section],
+    values: dict[str, Any],
+) -> Report:
+    """Scores and the share of something by period, then the rest.
+
+    `share_of` is what the share is of, and what it was in the reference.
+    """
+    watch, title = found.watch, metric_title(found.metric.name)
+    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
+    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
+    table = _table(caption, "period", title, shown)
+    columns, floor = ("mean", "interval"), getattr(watch, "floor", None)
+    score = _over_time(periods, title, LOOK_FIRST, columns, (floor, "floor"))
+    columns, (name, old) = ("share", "share_interval"), share_of
+    share = _over_time(
+        periods, f"share of {name}", ASK_WHY, columns, (old, "reference")
+    )
     n_rows = count(sum(one["n"] for one in periods), "row")
     return Report(
         kind="monitor",
         title=f"Is the model still good? {title} by period",
         subtitle=f"{n_rows}; metric: {title}",
-        cards=(*cards, now),
-        sections=tuple(sections),
-        notes=(*notes_of(found), f"{unseen[0].upper()}{unseen[1:]}."),
-        values={
-            "coverage": watch.coverage,
-            "floor": watch.floor,
-            "reference_share": old,
-            "periods": periods,
-            "segments": segments,
-            "histogram": histogram,
-        },
+        cards=tuple(_cards(found, periods[-1])),
+        sections=(
+            Section("by-period", f"{title} by period", (), (table,), (score,)),
+            Section("share", f"Share of {name}", figures=(share,)),
+            *more,
+        ),
+        notes=(*_raised(periods), *found._notes()),
+        values={"coverage": watch.coverage, "periods": periods, **values},
     )
 
 
@@ -100,30 +112,32 @@ def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
 
-def _cards(
-    title: str,
-    periods: list[PeriodValues],
-    segments: dict[str, PeriodValues],
-    coverage: float,
-) -> Iterator[Card]:
-    last, alarms = periods[-1], [one for one in periods if one["alarm"]]
-    kind, below = _kind(last), last["interval_text"]
-    suspect = BETTER in last["alarm"] and kind != "known"
-    meaning = BY_LABELS if kind == "known" else PERIOD[last["verdict"]]
-    meaning = ALARM[BETTER] if suspect else meaning
-    yield Card("Last period", last["verdict"], meaning)
-    if kind == "unknown":
-        moved = scores(*last["if_share_interval"])
-        others = scores(*last["if_other_rows_interval"])
-        below += f": {moved} if the share moved, {others} if other rows came"
-    elif kind != "known":
-        below = f"{percent(coverage)} interval {below}"
-    name = title if kind == "known" else f"Expected {title}"
-    yield Card(name, last["score_text"], below, accent=True)
-    raised = sum(bool(one["alarm"]) for one in segments.values())
-    told = [f"the last: {_dates(one)}, {one['alarm']}" for one in alarms[-1:]]
-    told += [f"now in {count(raised, 'segment')}"] * bool(raised)
-    yield Card("Alarms", str(len(alarms)), "; ".join(told) or "none in these periods")
+def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
+    """What the last period says, with what its verdict means, and all periods."""
+    verdict, score, *others = cards_of(
+        line
+        for words in CARDS
+        for line in found.periods[-1].lines()
+        if line[0] == words
+    )
+    kind = _kind(one)
+    meaning = BY_LABELS if kind == "known" else PERIOD[one["verdict"]]
+    if BETTER in one["alarm"] and kind != "known":
+        meaning = ALARM[BETTER]
+    yield replace(verdict, name="Last period", below=meaning)
+    below = score.below
+    if kind != "unknown":
+        below = f"{percent(found.watch.coverage)} interval {below}"
+    title = f"Score ({metric_title(found.metric.name)})"
+    yield replace(score, name=title, below=below, accent=True)
+    yield from others
+    yield from cards_of(line for line in found.lines() if line[0] == "periods")
+
+
+def _raised(periods: list[PeriodValues]) -> Iterator[str]:
+    """The last alarm, which is to be read first."""
+    for one in [one for one in periods if one["alarm"]][-1:]:
+        yield f"Alarm in the period {_dates(one)}: {one['alarm']}."
 
 
 def _table(
@@ -263,9 +277,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     The share that is drawn is that of the class that moved most in the last period.
     """
     watch, (*_, last) = found.watch, found.periods
-    title = metric_title(found.metric.name)
     c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
-    name, old = str(watch.classes[c]), float(watch.shares[c])
     keys = {"share": "shares", "share_interval": "share_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
@@ -273,14 +285,6 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
         | one.answer._asdict()
         for one in found.periods
     ]
-    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
-    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
-    by_period = _table(caption, "period", title, shown)
-    columns = ("mean", "interval")
-    score = _over_time(periods, title, LOOK_FIRST, columns, (None, ""))
-    of_class = f"share of {name}"
-    columns = ("share", "share_interval")
-    share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
         ("class", "reference", "share", "from", "to", "rows given it"),
@@ -296,24 +300,7 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
             )
         ),
     )
-    in_reference = f"{in_percent(old)} in the reference of {watch.code.size:,} rows"
-    now = Card(f"Share of {name}", in_percent(last.shares[c]), in_reference)
-    n_rows = count(sum(one.n for one in found.periods), "row")
-    return Report(
-        kind="monitor",
-        title=f"Is the model still good? {title} by period",
-        subtitle=f"{n_rows}; metric: {title}; {len(watch.classes)} classes",
-        cards=(*_cards(title, periods, {}, watch.coverage), now),
-        sections=(
-            Section("by-period", f"{title} by period", (), (by_period,), (score,)),
-            Section("share", f"Share of {name}", figures=(share,)),
-            Section("classes", "Shares of the classes", tables=(classes,)),
-        ),
-        notes=found._notes(),
-        values={
-            "coverage": watch.coverage,
-            "classes": [str(one) for one in watch.classes],
-            "reference_shares": watch.shares.tolist(),
-            "periods": periods,
-        },
-    )
+    names = [str(one) for one in watch.classes]
+    values = {"classes": names, "reference_shares": watch.shares.tolist()}
+    section = Section("classes", "Shares of the classes", tables=(classes,))
+    return _page(found, periods, (names[c], float(watch.shares[c])), [section], values)

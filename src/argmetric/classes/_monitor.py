@@ -58,8 +58,8 @@ from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_m
 FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
-    "scores alone cannot reveal a changed label definition, not in a fine period "
-    "either: label some rows, drawn at random, and pass known="
+    "scores alone cannot reveal a changed label definition, not even in a fine period: "
+    "label some rows, drawn at random, and pass them as known="
 )
 
 
@@ -85,8 +85,8 @@ def monitor(
 
     A period has probabilities of the classes and no labels. Nothing may have happened;
     the shares of the classes may have moved while each class still looks the same; or
-    other rows came, and a row is as likely to be of a class as before. These readings
-    are weighed and mixed into one interval, which is never narrower than that of
+    other rows came, and a row is as likely to be of a class as before. We weight these
+    explanations by how well they fit. The interval is never narrower than that of
     `forecast` on the same rows. Where none of them fits well, the verdict is "cannot
     say without labels", and the interval promises nothing.
 

@@ -436,8 +436,8 @@ def test_p_that_will_do_is_not_advised_against():
         "as good here; the log-loss is higher"
     )
     page = am.report(check).render("md")
-    assert f"Reliable for decisions?: **yes** ({check.advice[0]})" in page
-    assert "0.600 |  | as good here; the log-loss is higher |" in page
+    assert f"Decide with p?: **yes** ({check.advice[0]})" in page
+    assert "as good here; the log-loss is higher |" in page
     assert "no other way" not in page
 
 

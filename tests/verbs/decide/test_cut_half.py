@@ -79,10 +79,10 @@ def test_every_surface_says_the_same(run, tmp_path):
     assert text in repr(decision)
     assert text in decision._repr_html_().replace("&gt;", ">")
     page = am.report(decision, new_y).render("md")
-    assert f"(p ≥ 0.5 as given, {chosen.sum()} positives; " in page
+    assert f"(p ≥ 0.5, {chosen.sum()} positives)" in page
     actual = am.evaluate(new_y, chosen)
-    assert f"| 0.5 cut-off | {half.expected:.3f} | {actual:.3f} |" in page
-    assert f"| 0.5 cut-off | {chosen.sum()} | p ≥ 0.5 as given | " in page
+    assert f"| cut at 0.5 | {half.expected:.3f} | {actual:.3f} |" in page
+    assert f"| cut at 0.5 | {chosen.sum()} | p ≥ 0.5 | " in page
 
     for name, known, scores in (("known", y, p), ("new", new_y, new)):
         rows = [f"{a},{b}\n" for a, b in zip(known, scores, strict=True)]

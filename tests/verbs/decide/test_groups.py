@@ -207,3 +207,8 @@ def test_sparse_rows_without_entries():
 
 
 # ------------------------------------------------- bugs of peers, not ours
+
+
+def test_a_note_on_empty_rows_of_a_matrix_is_on_rows():
+    (note,) = decide(np.full((4, 2), 0.1), average="samples").notes
+    assert note.startswith("81% of the rows are expected to have no positive")

@@ -22,7 +22,7 @@ from argmetric._expected import (
 )
 from argmetric._ground.arguments import check_count, check_fraction, count_or_share
 from argmetric._ground.groups import Method, Segments
-from argmetric._ground.layout import Layout
+from argmetric._ground.layout import UNITS, Layout
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
@@ -343,9 +343,7 @@ def convention_note(question: Question, none: float, often: float) -> list[str]:
     if question.layout.single:
         subject = f"there is no positive at all with probability {none:.2f}"
     else:
-        units = {"samples": "rows", "macro": "labels"}.get(
-            question.layout.average or "", "groups"
-        )
+        units = UNITS.get(question.layout.average or "", "groups")
         subject = f"{none:.0%} of the {units} are expected to have no positive"
     effect = (
         "such outcomes are left out"

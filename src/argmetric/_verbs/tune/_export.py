@@ -1,7 +1,7 @@
 """Rules for other programs: each in plain numbers, from which all targets are written.
 
-A map never falls, so a cut on calibrated scores is a cut on the scores as given, found
-to the last digit. Nothing of the map is left to compute where the rule is used.
+Calibration is monotone, so a cut on calibrated scores is a cut on the scores as given,
+found to the last digit. Nothing of the map is left to compute where the rule is used.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def raw_cut(calibrator: Any, threshold: float) -> float:
     """The smallest probability whose calibrated value reaches the threshold.
 
     -inf where all do, inf where none does. Floats from 0 to 1 ascend with their bits,
-    and the map never falls but for rounding errors, which the cut leaves out.
+    and the map is monotone but for rounding errors, which the cut leaves out.
     """
     ends = calibrator.apply([0.0, 1.0]) >= threshold
     if ends[0]:

@@ -179,8 +179,8 @@ class Rows:
         """Return the columns that a pattern matches, each by what ``*`` stands for."""
         if pattern.count(_STAR) != 1:
             raise UsageError(
-                f"{option} {pattern!r} has to hold one *, which stands for the name of "
-                "a label, as in 'p_*'"
+                f"{option} {pattern!r} must contain one *, which stands for the name "
+                "of a label, as in 'p_*'"
             )
         before, after = pattern.split(_STAR)
         table, names = self.table, self.table.names
@@ -220,11 +220,15 @@ class Rows:
         read = [files.labels(self.table, name, **how) for name in columns]
         return np.stack(read, axis=1).astype(float if missing else np.int64)
 
-    def class_labels(self, column: str) -> Any:
-        """Return a column of classes, which must be among those of the scores."""
-        codes, found = files.class_names(self.table, column, self.names)
+    def class_labels(self, column: str, *, missing: bool = False) -> Any:
+        """Return a column of classes, among those of the scores; None where missing."""
+        how: Any = {"missing": missing}
+        codes, found = files.class_names(self.table, column, self.names, **how)
         classes = dict(zip(self.names, self.classes, strict=True))
-        return np.array([classes[name] for name in found])[codes]
+        if not missing:
+            return np.array([classes[name] for name in found])[codes]
+        known = [classes.get(name) for name in found]
+        return np.array([*known, None], dtype=object)[codes]
 
     def check_sums(self, pattern: str) -> None:
         """Refuse class probabilities of a row that do not sum to 1."""
@@ -462,6 +466,8 @@ def arrived(rows: Rows, o: Given) -> Any:
     if rows.way == "wide":
         return rows.label_matrix(o.known, "--known", o, missing=True)
     name = files.named_column(rows.table, o.known)
+    if rows.way == "classes":
+        return rows.class_labels(name, missing=True)
     return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
 
 

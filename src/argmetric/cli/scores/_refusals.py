@@ -21,6 +21,10 @@ _TABLE = f"""
 wide: score group threshold tune:no_label tune:report
     = {{}} is about one column of scores, not --scores
     # --scores names the columns, and the functions take the others for one column
+wide: monitor:scores
+    = {{}} goes with --one-label here: pass it too, if each row has one of several
+    classes
+    # several labels per row have no periods on the command line
 wide: label
     = {{}} names one column: with --scores, pass --labels 'y_*' for several labels per
     row; if each row has one of several classes, add --one-label
@@ -30,7 +34,8 @@ classes: labels
     true classes
     # a row has one label
 classes: pos_label score threshold reference_score overdispersion min_positives
-    max_positives min_precision no_label cost_fp known tune:group jobs
+    max_positives min_precision no_label cost_fp known tune:group monitor:group jobs
+    monitor:by monitor:floor monitor:append monitor:late_labels
     min_specificity min_npv confidence
     tune:choice tune:report forecast:report calibrate:weight map
     = --one-label does not support {{}}: leave one out
@@ -54,6 +59,9 @@ no confidence: tune:for_rows
 no reference: decide:confidence
     = {{}} needs labelled rows that prove the limits: pass --reference FILE
     # a promise for new rows rests on labels
+no joint: predict:max_positives
+    = {{}} is about the whole batch: pass --joint too
+    # rows that are labelled one by one have no batch
 no map: calibrate:output_format
     = {{}} is about rows: pass --map too
     # without --map no rows are written
@@ -106,6 +114,7 @@ def checked(verb: str, o: Given) -> None:
     ways = {"classes" if o.one_label else "wide" if wide else "one"}
     beside = ("rule", "map", "reference", "scores", "report", "confidence")
     ways |= {name for name in beside if getattr(o, name) is not None}
+    ways |= {"joint"} if o.joint else set()
     ways |= {"report of a rule"} if {"rule", "report"} <= ways else set()
     ways |= {"saved map"} if is_map else set()
     ways |= {"saved map beside a rule"} if {"rule", "saved map"} <= ways else set()
