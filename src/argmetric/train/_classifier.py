@@ -152,6 +152,7 @@ class MetricClassifier(
 
     # Splitters ask for groups by default, and so does what hands groups to one.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
 
     def __init__(
         self,
