@@ -18,6 +18,8 @@ forecast: scores._decide Forecast the score of a decision before its labels are
     known.
 monitor: scores._monitor Say whether the model is still good, period by period,
     before the labels come.
+compare: scores._compare Say which model is better on the same rows, and which
+    labels would tell.
 report: scores._page Report on a decision: its forecast, and what would change it.
 evaluate: scores._decide Score decisions, or one threshold, against the true
     labels.
