@@ -416,7 +416,7 @@ def test_what_it_shows() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [LABELS[0], LABELS[1][:-1]]}, "labels of B has 2,399 rows, but p"),
+        ({"labels": [LABELS[0], LABELS[1][:-1]]}, "labels of B has shape"),
         ({"p": [P[0][NEW], P[1]]}, "p of B has 3,000 rows, but p of A has 2,400"),
         ({"p": [P[0][NEW]] * 3}, "decisions of 2 models, but the scores of 3"),
         ({"labels": [0.1, 0.2, 0.3]}, "labels are 3 numbers, thresholds, for 2"),
@@ -435,7 +435,7 @@ def test_what_it_shows() -> None:
         ({"reference": (np.ones(600), REFERENCE[1])}, "no negative among its 600 rows"),
         ({"reference": (Y[OLD], [np.full(600, 0.5)] * 2)}, "reference are equal"),
         ({"reference": 3}, "reference must be a pair"),
-        ({"known": np.zeros(5)}, "known has 5 rows, but p has 2,400"),
+        ({"known": np.zeros(5)}, "known has shape"),
         ({"coverage": 2}, "coverage must lie strictly between 0 and 1"),
         ({"groups": np.arange(7)}, "groups"),
         ({"average": "macro"}, "needs groups"),

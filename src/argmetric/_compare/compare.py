@@ -23,9 +23,8 @@ from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
-FEW_POSITIVES = 25  # of the reference, below which intervals held in .75 to .88
+FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
 Y = "the y of reference=(y, p)"
-SAME_ROWS = "models are compared on the same rows"
 
 
 def compare(
@@ -77,10 +76,6 @@ def compare(
     -------
     Comparison
 
-    See Also
-    --------
-    review_rows : The rows that a person should look at.
-
     Examples
     --------
     >>> import argmetric as am
@@ -108,34 +103,34 @@ def compare(
         lay_out(one, groups=groups, average=average, logits=logits, name=name)
         for name, one in models.scores.items()
     ]
-    first = layouts[0]
-    _check_shapes(models, layouts)
+    first, (one, *_) = layouts[0], models.scores
+    for name, other in zip(models.scores, layouts, strict=True):
+        if other.shape != first.shape:
+            raise ValueError(
+                f"{name} has {other.shape[0]:,} rows, but {one} has "
+                f"{first.shape[0]:,}: models are compared on the same rows"
+            )
     decisions, arrived = _decisions(models, layouts, known, pos_label)
     require_defined(metric, first.largest)
     scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
-    fitted = _fitted(reference, models, arrived, scores, logits, pos_label)
-    notes = [*fitted.notes, *_slips(models.names, decisions)]
-    if fitted.rows is None:
-        for one in layouts:
-            warn_of_scale(one.scores, logits=logits)
-    groups_ = None
+    maps, rows, notes = _fitted(reference, models, arrived, scores, logits, pos_label)
+    source = "new rows are like the reference, but for what their labels tell"
+    if rows is None:
+        source = "probabilities are calibrated"
+        for layout in layouts:
+            warn_of_scale(layout.scores, logits=logits)
+    scored = None
     if not first.single:
         code = np.empty(first.scores.size, dtype=np.int64)
         place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
         code[first.segment_rows(0, first.sizes.size)] = place
-        groups_ = ScoredGroups(code, first.sizes.astype(np.float64))
-    table = PatternTable.of(decisions, scores, fitted.maps, arrived, metric, groups_)
-    source = (
-        "probabilities are calibrated"
-        if fitted.rows is None
-        else ("new rows are like the reference, but for what their labels tell")
-    )
+        scored = ScoredGroups(code, first.sizes.astype(np.float64))
     return Comparison(
         names=models.names,
         coverage=coverage,
-        table=table,
-        reference=fitted.rows or (0, 0),
-        notes=tuple(notes),
+        table=PatternTable.of(decisions, scores, maps, arrived, metric, scored),
+        reference=rows or (0, 0),
+        notes=(*notes, *_slips(models.names, decisions)),
         assumptions=(source, "labels independent given the scores and decisions"),
     )
 
@@ -212,16 +207,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _check_shapes(models: _Models, layouts: list[Layout]) -> None:
-    first, *_ = models.scores
-    for name, one in zip(models.scores, layouts, strict=True):
-        if one.shape != layouts[0].shape:
-            raise ValueError(
-                f"{name} has {one.shape[0]:,} rows, but {first} has "
-                f"{layouts[0].shape[0]:,}: {SAME_ROWS}"
-            )
-
-
 def _decisions(
     models: _Models, layouts: list[Layout], known: Any, pos_label: Any
 ) -> tuple[Booleans, Floats]:
@@ -232,12 +217,6 @@ def _decisions(
         given[f"labels of {name}"] = decided_by(one, scores, f"labels of {name}")
     if known is not None:
         given["known"] = known
-    for name, one in given.items():
-        n = len(one) if hasattr(one, "__len__") else first.shape[0]
-        if n != first.shape[0]:
-            raise ValueError(
-                f"{name} has {n:,} rows, but p has {first.shape[0]:,}: {SAME_ROWS}"
-            )
     read = read_together(pos_label, shape=first.shape, missing="known", **given)
     arrived = np.full(first.scores.size, np.nan)
     if known is not None:
@@ -268,25 +247,14 @@ def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
                 f"{name} calls {every} positive: its decisions are of one class"
             )
     for i, name in enumerate(names):
-        same = [
-            x
-            for x, y in zip(names[:i], decisions, strict=False)
-            if (y == decisions[i]).all()
-        ]
-        if same:
-            notes.append(f"{name} decides as {same[0]} does: their difference is 0")
+        for other, called in zip(names[:i], decisions, strict=False):
+            if (called == decisions[i]).all():
+                notes.append(f"{name} decides as {other} does: their difference is 0")
+                break
     return notes
 
 
 # ---------------------------------------------------------------------------- reference
-
-
-class _Fitted(NamedTuple):
-    """Maps, the rows and positives that they were fitted on, and what is to be said."""
-
-    maps: list[JointMap]
-    rows: tuple[int, int] | None
-    notes: list[str]
 
 
 def _fitted(
@@ -296,7 +264,8 @@ def _fitted(
     scores: Floats,
     logits: bool,
     pos_label: Any,
-) -> _Fitted:
+) -> tuple[list[JointMap], tuple[int, int] | None, list[str]]:
+    """Maps, the rows and positives that they were fitted on, and what is to be said."""
     if isinstance(reference, Calibrator):
         if len(scores) > 1:
             raise ValueError(
@@ -304,25 +273,23 @@ def _fitted(
                 f"the scores of all {len(scores)} models"
             )
         found = round(reference.n * (reference.prevalence or 0.0))
-        return _Fitted(given_map(reference, 1), (reference.n, found), [])
-    there, notes = ~np.isnan(arrived), []
+        return given_map(reference, 1), (reference.n, found), []
+    there, notes = ~np.isnan(arrived), list[str]()
     if reference is not None:
         y, x = _reference(reference, models, logits, pos_label)
     else:
         y, x = arrived[there] == 1.0, scores[:, there]
-    if reference is None and not (
-        y.any() and not y.all() and (np.ptp(x, axis=1) > 0).any()
-    ):
+    if reference is None and (y.all() or not y.any() or (x == x[:, :1]).all()):
         if y.size:
             notes = ["known labels are of one class: scores are taken as they are"]
-        return _Fitted(given_map(None, len(scores)), None, notes)
-    if min(y.sum(), (~y).sum()) < FEW_POSITIVES:
-        few = int(min(y.sum(), (~y).sum()))
-        notes.append(
-            f"the reference has only {few} rows of one class: with 15, intervals held "
-            "in .75 to .88 of the cases, not in .9"
-        )
-    return _Fitted(joint_maps(y, x), (int(y.size), int(y.sum())), notes)
+        return given_map(None, len(scores)), None, notes
+    few = int(min(y.sum(), (~y).sum()))
+    if few <= FEW_POSITIVES:
+        notes = [
+            f"the reference has only {few} rows of one class: with so few, intervals "
+            "after 50 labels held in .84 of the cases, not in .9"
+        ]
+    return joint_maps(y, x), (int(y.size), int(y.sum())), notes
 
 
 def _reference(

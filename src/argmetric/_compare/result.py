@@ -259,8 +259,6 @@ class Comparison(Saved["Comparison"]):
             else None
         )
 
-    # ------------------------------------------------------------------------ labels
-
     def _contrasts(self) -> Floats:
         """Differences that the next labels are for."""
         count = len(self.names)
@@ -325,7 +323,9 @@ class Comparison(Saved["Comparison"]):
         refuse_two_labels(array, found, self.table.y)
         if self.table.labelled[array].all():
             return self
-        table = self.table.with_labels(array, found)
+        labels = self.table.y.copy()
+        labels[array] = found
+        table = replace(self.table, y=labels)
         return replace(self, table=table, history=self.looks())
 
     def labels_needed(self, gap: float, power: float = 0.8) -> int:
@@ -357,8 +357,6 @@ class Comparison(Saved["Comparison"]):
             enough = SAFETY * reach * self.table.foretold_sd(middle, contrast) <= gap
             low, high = (low, middle) if enough else (middle, high)
         return high
-
-    # ----------------------------------------------------------------------- telling
 
     def looks(self) -> tuple[Look, ...]:
         """What was known after fewer labels, and what is known now."""

@@ -144,8 +144,6 @@ def review_rows(
     reference: Any = None,
     logits: bool = False,
     leave_out: bool = False,
-    zero_division: float | None = None,
-    pos_label: Any = None,
 ) -> Review:
     """Find the rows whose look by a person raises the expected score most.
 
@@ -167,10 +165,6 @@ def review_rows(
         Whether `p` holds log-odds.
     leave_out : bool, default=False
         Whether the rows are left out of the score, not looked at.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
-    pos_label : object, optional
-        The one of `labels` that counts as positive.
 
     Returns
     -------
@@ -183,7 +177,7 @@ def review_rows(
     >>> found.rows, round(found.before, 2), round(found.mean, 2)
     (array([2, 3]), 0.75, 0.9)
     """
-    metric = get_metric(metric, zero_division=zero_division)
+    metric = get_metric(metric)
     logits, leave = check_flag(logits, "logits"), check_flag(leave_out, "leave_out")
     layout = lay_out(p, logits=logits)
     if len(layout.shape) > 1:
@@ -201,7 +195,7 @@ def review_rows(
     chosen = None
     if labels is not None:
         given = {"labels": decided_by(labels, layout, "labels")}
-        (read,) = read_together(pos_label, shape=layout.shape, **given)
+        (read,) = read_together(shape=layout.shape, **given)
         chosen = read == 1.0
     rows, worth, after = _fixed_point(metric, chance, chosen, count, leave)
     before, drawn = (
@@ -296,8 +290,8 @@ def _drawn_scores(
         chances, place = Truth(calibrator).chances(cells), cells.place
         repeats = COUNTS
     many = np.bincount(kind * len(chances) + place, minlength=3 * len(chances))
-    many = many.reshape(3, -1).astype(np.float64)
-    drawn = drawn_counts(chances, many, repeats, np.random.default_rng(1))
+    sets = many.reshape(3, -1).astype(np.float64)
+    drawn = drawn_counts(chances, sets, repeats, np.random.default_rng(1))
     hits, missed, seen = (drawn[:, i].ravel() for i in range(3))
     k, t = float((kind == 0).sum()), hits + missed
     if leave:

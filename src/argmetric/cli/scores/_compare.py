@@ -9,6 +9,7 @@ import numpy as np
 from cyclopts import Parameter
 
 import argmetric as am
+from argmetric._compare import refuse_two_labels
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -23,7 +24,6 @@ from argmetric.cli.scores._refusals import exclude
 from argmetric.scale import files
 
 ROW = "row"  # the column of numbers of rows, from 1
-_ARRAYS = ("decisions", "pattern", "cell", "odds", "labelled", "effect", "groups")
 _OWN = {
     **opt.table(
         opt.COLUMNS,
@@ -88,7 +88,8 @@ def compare(o: Given) -> int:
         metric_named(o.metric, o.zero_division),
         average_of(o.average, o.group),
     )
-    rows, notes = _read(o, io.gathered(o.file, o.more), metric), []
+    rows = _read(o, io.gathered(o.file, o.more), metric)
+    notes: list[str] = []
     reference = None
     if o.reference is not None:
         reference = _read(o, o.reference, metric, rows)
@@ -115,22 +116,31 @@ def compare(o: Given) -> int:
                 coverage=o.coverage,
             )
             if o.labels is not None:
-                found = found.add(*_labels(o))
+                found = _labelled(o, found)
         except (ValueError, TypeError) as error:
             raise files.DataError(f"{rows.table.source}: {error}") from error
+    some = None
     if o.next is not None:
         some = found.next_rows(o.next, random_state=o.seed)
         _write(rows.table, some, o)
     if o.report is not None:
         save(am.report(found), o.report)
-    values = rows.described() | found.to_dict()
-    values["format"] = rows.table.format
-    values = {key: x for key, x in values.items() if key not in _ARRAYS}
-    values |= {"file": rows.table.source, "notes": [*notes, *found.notes]}
-    values |= {"title": found._title(), "output": o.output}
-    rows_asked = ("rows", _report.rows_asked(rows.described()))
-    facts = [rows_asked, ("answer", found._title()), *found.lines()]
-    return _report.tell("compare", values, facts, json=o.json)
+    told, several = found.to_dict(), len(found.names) > 1
+    kept = ("metric", "zero_division", "n_labels", "coverage", "best", "assumptions")
+    values = rows.described() | {key: told[key] for key in kept}
+    values |= {
+        "answer": found._title(),
+        "models": found.to_frame("pyarrow").to_pylist(),
+        "difference": found.difference().to_dict() if several else None,
+        "history": [one._asdict() for one in found.looks()],
+        "reference_rows": found.reference[0],
+        "reference_positives": found.reference[1],
+        "next": None if some is None else (some + 1).tolist(),
+        "notes": [*notes, *found.notes],
+        "output": o.output,
+    }
+    facts = [("rows", _report.rows_asked(values)), ("answer", found._title())]
+    return _report.tell("compare", values, [*facts, *found.lines()], json=o.json)
 
 
 def _read(o: Given, source: io.Input, metric: Any, new: Rows | None = None) -> Rows:
@@ -181,25 +191,31 @@ def _decisions(
         return dict.fromkeys(names, o.threshold)
     assert reference is not None
     scores = reference.p if rows.columns else {names[0]: reference.p}
-    rules = {name: am.tune(reference.y, p, metric) for name, p in scores.items()}
+    rules: Any = {x: am.tune(reference.y, p, metric) for x, p in scores.items()}
     cuts = ", ".join(f"{name} {rule.threshold:.4g}" for name, rule in rules.items())
     notes.append(f"models decide by the cuts that are best on the reference: {cuts}")
     return rules
 
 
-def _labels(o: Given) -> tuple[Any, Any]:
-    """Numbers of rows, from 0, and their labels."""
+def _labelled(o: Given, found: am.Comparison) -> am.Comparison:
+    """Add the labels of --labels, whose rows are counted from 1."""
     table = io.read_rows(o.labels, **o.only("encoding", "max_line", "decimal"))
     numbers = files.numbers(table, files.named_column(table, ROW))
-    odd = np.flatnonzero((numbers != np.rint(numbers)) | (numbers < 1))
-    if odd.size:
+    odd = (numbers != np.rint(numbers)) | (numbers < 1) | (numbers > found.n)
+    if odd.any():
+        first = int(np.argmax(odd))
         raise files.DataError(
-            f"{table.source}: row {odd[0] + 1}: {numbers[odd[0]]:g} in the column "
-            f"{ROW!r} is no number of a row, which are counted from 1"
+            f"{table.source}: row {first + 1}: {numbers[first]:g} in the column "
+            f"{ROW!r} is no number of the {found.n:,} rows, which are counted from 1"
         )
     name = io.find_label(table, o.label, taken=[ROW])
     y = files.labels(table, name, pos_label=o.pos_label, missing=True)
-    return numbers.astype(np.int64) - 1, y
+    rows, y = numbers[~np.isnan(y)].astype(np.int64), y[~np.isnan(y)]
+    try:
+        refuse_two_labels(rows, y, np.append(np.nan, found.table.y))
+    except ValueError as error:
+        raise files.DataError(f"{table.source}: {error}") from None
+    return found.add(rows - 1, y)
 
 
 def _write(table: files.Table, some: Any, o: Given) -> None:
