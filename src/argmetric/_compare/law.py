@@ -139,8 +139,10 @@ class PatternTable:
         if self.groups is not None:
             code, size = self.groups.code, self.groups.size
         p, called = self.chance[self.cell], self.decisions[:, self.pattern]
-        tp = np.array([np.bincount(code, a * p, size.size) for a in called])
-        k = np.array([np.bincount(code, a * 1.0, size.size) for a in called])
+        tp, k = (
+            np.array([np.bincount(code, a * x, size.size) for a in called], dtype=float)
+            for x in (p, np.ones(p.size))
+        )
         t = np.bincount(code, p, size.size)
         return moves_of(self.metric, tp, k, t, size, self.decisions.astype(float))
 

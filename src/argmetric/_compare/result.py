@@ -89,6 +89,11 @@ class Difference(Result):
         most = max(self.probability, 1.0 - self.probability)
         return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
 
+    def _title(self) -> str:
+        low, high = self.interval
+        gap = f"{self.first} - {self.second}: {self.mean:+.4f}"
+        return f"{gap} ({low:+.4f} to {high:+.4f}), {self.verdict}"
+
     def fields(self) -> list[Field]:
         within = f"{self.coverage:.0%} interval"
         return [

@@ -87,8 +87,8 @@ def drawn_rates(
     up, down = first[..., there], second[..., there]
     seen = betaln(up + found[there], down + missed[there]) - betaln(up, down)
     of_group = np.zeros((*first.shape[:2], n_groups)) + prior.effective[:, None]
-    for place, number in enumerate(group[there]):
-        of_group[..., number] += seen[..., place]
+    for i, number in enumerate(group[there]):
+        of_group[..., number] += seen[..., i]
     top = of_group.max(axis=1, keepdims=True)
     weight = np.exp(of_group - top)
     level = -(a**2) / (2 * TILT[0] ** 2) - (b - 1.0) ** 2 / (2 * TILT[1] ** 2)
