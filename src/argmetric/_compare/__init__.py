@@ -6,7 +6,7 @@ from argmetric._compare.result import Best as Best
 from argmetric._compare.result import Comparison, Difference
 from argmetric._compare.result import Look as Look
 from argmetric._compare.result import ModelScore as ModelScore
-from argmetric._compare.result import refuse_two_labels as refuse_two_labels
 from argmetric._compare.review import Review, review_rows
+from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
 
 __all__ = ["Comparison", "Difference", "Review", "compare", "review_rows"]

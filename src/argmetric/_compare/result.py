@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._compare.law import SAFETY, PatternTable, ScoredGroups
+from argmetric._compare.strata import refuse_two_labels
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -428,10 +429,8 @@ class Comparison(Saved["Comparison"]):
         names, coverage = tuple(values["names"]), float(values["coverage"])
         whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
         (pattern, cell), groups = whole, values["groups"]
-        decisions, odds = (
-            np.array(values["decisions"], dtype=bool),
-            np.array(values["odds"]),
-        )
+        decisions = np.array(values["decisions"], dtype=bool)
+        odds = np.array(values["odds"])
         y = np.full(pattern.size, np.nan)
         y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
         shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
@@ -492,20 +491,3 @@ class Comparison(Saved["Comparison"]):
 
 def _between(score: ModelScore) -> str:
     return "{0:.4f} ({1[0]:.4f} to {1[1]:.4f})".format(*score)
-
-
-def refuse_two_labels(rows: Integers, y: Floats, known: Floats) -> None:
-    """Refuse a row with two labels, among these or from before."""
-    order = np.argsort(rows, kind="stable")
-    twice = np.flatnonzero(np.diff(rows[order]) == 0)
-    apart = twice[y[order[twice]] != y[order[twice + 1]]]
-    if apart.size:
-        row = rows[order[apart[0]]]
-        raise ValueError(f"row {row} is labelled twice, once 0 and once 1: keep one")
-    other = np.flatnonzero(~np.isnan(known[rows]) & (known[rows] != y))
-    if other.size:
-        row, now = rows[other[0]], y[other[0]]
-        raise ValueError(
-            f"row {row} is labelled {now:.0f}, but it was {known[row]:.0f} before: to "
-            "correct a label, compare anew"
-        )

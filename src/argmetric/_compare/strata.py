@@ -183,3 +183,20 @@ def drawn_rows(
     order = order[np.argsort(stratum[order], kind="stable")]
     rank = np.arange(order.size) - np.repeat(np.cumsum(size) - size, size)
     return np.asarray(np.sort(rows[order[rank < np.repeat(wanted, size)]]))
+
+
+def refuse_two_labels(rows: Integers, y: Floats, known: Floats) -> None:
+    """Refuse a row with two labels, among these or from before."""
+    order = np.argsort(rows, kind="stable")
+    twice = np.flatnonzero(np.diff(rows[order]) == 0)
+    apart = twice[y[order[twice]] != y[order[twice + 1]]]
+    if apart.size:
+        row = rows[order[apart[0]]]
+        raise ValueError(f"row {row} is labelled twice, once 0 and once 1: keep one")
+    other = np.flatnonzero(~np.isnan(known[rows]) & (known[rows] != y))
+    if other.size:
+        row, now = rows[other[0]], y[other[0]]
+        raise ValueError(
+            f"row {row} is labelled {now:.0f}, but it was {known[row]:.0f} before: to "
+            "correct a label, compare anew"
+        )
