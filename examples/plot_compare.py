@@ -27,8 +27,3 @@ for _ in range(6):
     found = found.add(rows, y[500:][rows])
 found.plot()
 plt.show()
-
-# %%
-# Rows for a person: what the looks raise the expected score by.
-am.review_rows(b[500:], 0.4, "f1", "10%").plot()
-plt.show()

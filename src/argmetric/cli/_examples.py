@@ -26,7 +26,7 @@ forecast: decided.csv --fail-under 0.7
 forecast: scores.csv --threshold 0.5 --reference val.csv
 monitor: 'scores/*.parquet' --reference val.parquet --time scored_at
 monitor: new.csv --reference val.csv --every 1000 --floor 0.6
-compare: new.csv --scores 'p_*' --reference val.csv --next 9 -o next.csv
+compare: new.csv --scores 'p_*' --reference val.csv
 compare: new.csv --score judge --decisions 'd_*' --label human
 report: scores.csv --metric f1 -o report.html
 report: scores.csv --group order --reference val.csv -o report.md
