@@ -143,7 +143,7 @@ class PatternTable:
             np.array([np.bincount(code, a * x, size.size) for a in called], dtype=float)
             for x in (p, np.ones(p.size))
         )
-        t = np.bincount(code, p, size.size)
+        t = np.bincount(code, p, size.size).astype(np.float64)
         return moves_of(self.metric, tp, k, t, size, self.decisions.astype(float))
 
     def influence(self, contrasts: Floats) -> Floats:
