@@ -46,6 +46,10 @@ CALLS: tuple[tuple[str, str], ...] = (
         "monitor rows.csv --reference rows.csv --every 100 --by g --append state.json",
         "``MonitorSummary``",
     ),
+    (
+        "compare wide.csv --scores p_* --threshold 0.5 --next 3 -o next.csv",
+        "``CompareSummary``",
+    ),
     ("evaluate decided.csv --label y --score p --group g", "``EvaluateOneSummary``"),
     ("evaluate decided.csv --label y", "``EvaluateOneSummary``"),
     ("evaluate judged --label y --group g", "``EvaluateOneSummary``"),

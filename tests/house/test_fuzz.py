@@ -49,6 +49,7 @@ MADE_BY_THE_PACKAGE = {
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),
     *("LabelledEstimate", "LabellingPlan", "Monitoring"),
+    *("Comparison", "Difference", "Review"),
     *("ClassMonitoring", "ClassPeriod", "Guarantee", "NotCertifiedError"),
 }
 BASES = {

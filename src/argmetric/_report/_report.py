@@ -99,7 +99,8 @@ class Report:
     Attributes
     ----------
     kind : str
-        "decision", "labels", "rule", "check", "classes", "monitor", "tags", "stream".
+        "decision", "labels", "rule", "check", "classes", "compare", "monitor", "tags",
+        "stream".
     title, subtitle : str
         The answer in a line, and what it is about.
     cards : tuple
