@@ -12,8 +12,8 @@ from argmetric._calibrate.resolve import check_pair, with_positives
 from argmetric._compare.law import PatternTable, ScoredGroups
 from argmetric._compare.maps import JointMap, given_map, joint_maps
 from argmetric._compare.result import Comparison
-from argmetric._ground.arguments import check_flag, check_number, check_share
-from argmetric._ground.labels import binary_labels, read_together
+from argmetric._ground.arguments import check_flag, check_share
+from argmetric._ground.labels import binary_labels, handed_in, read_together
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
 from argmetric._ground.odds import logit
 from argmetric._ground.types import Booleans, Floats
@@ -225,15 +225,10 @@ def _decisions(
 
 def decided_by(decides: Any, layout: Layout, name: str) -> Any:
     """Labels as they are, or those that a rule, a threshold or a Decision gives."""
-    if isinstance(decides, Decision):
-        return decides.labels
-    if not (isinstance(decides, Rule) or _is_number(decides)):
-        return decides
-    if len(layout.shape) > 1:
+    found, made = handed_in(decides, layout.scores)
+    if made and np.shape(found) != layout.shape:
         raise ValueError(f"{name}: pass the labels where scores are a matrix")
-    if isinstance(decides, Rule):
-        return decides.applies(layout.scores)
-    return layout.scores >= check_number(decides, name)
+    return found
 
 
 def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:

@@ -24,13 +24,13 @@ from argmetric._forecast.truth import COUNTS, DRAWS, Cells, Truth, drawn_counts
 from argmetric._ground.arguments import check_count, check_flag, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
     Field,
     Result,
     as_frame,
+    between,
     metric_fields,
     metric_title,
+    number,
     part_text,
 )
 from argmetric._ground.labels import read_together
@@ -96,9 +96,9 @@ class Review(Result):
             *metric_fields(self.metric),
             Field("rows", self.rows, what, some),
             Field("worth", self.worth),
-            self._field("before", "expected before", SCORE),
-            self._field("mean", "expected after", SCORE),
-            self._field("interval", f"{COVERAGE:.0%} interval", INTERVAL),
+            self._field("before", "expected before", number),
+            self._field("mean", "expected after", number),
+            self._field("interval", f"{COVERAGE:.0%} interval", between),
             Field("labels", self.labels, "labels", f"{chosen} positive"),
             Field("left_out", self.left_out),
         ]
@@ -189,7 +189,7 @@ def review_rows(
     if reference is None:
         warn_of_scale(layout.scores, logits=logits, given=p)
     elif not isinstance(reference, Calibrator):
-        found = resolve_reference(None, reference, logits=logits).calibrator
+        found = resolve_reference(reference, logits=logits).calibrator
     x = layout.scores if logits else logit(layout.scores)
     chance = from_log_odds(x if found is None else found._map(x))[0]
     chosen = None
