@@ -19,9 +19,10 @@ from argmetric._expected.kernels.nodes import (
     two_sided_sum,
 )
 from argmetric._ground.types import Floats
-from argmetric.metrics import MCC, ItemForm, Metric, RatioForm
+from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
 from argmetric.tensors._fused_rows import (
+    agree_rows,
     decide_rows,
     settle_sorted,
     sort_rows,
@@ -46,7 +47,7 @@ def can_fuse(metric: Metric) -> bool:
     if isinstance(form, RatioForm):  # only k = t = 0 may be 0/0
         d0, _, d2, d3 = form.d
         return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
-    return isinstance(form, ItemForm) or isinstance(metric, MCC)
+    return isinstance(form, ItemForm) or isinstance(metric, MCC | Kappa)
 
 
 def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor]:
@@ -57,8 +58,10 @@ def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor
     """
     form, m, zero = metric.form, x.shape[1], metric.zero_division
     keys = sorted_keys(x.contiguous(), logits)
-    if not isinstance(form, RatioForm):
+    if isinstance(form, ItemForm):
         found = weigh(keys, m, metric, logits)
+    elif not isinstance(form, RatioForm):
+        found = agree(keys, m, metric, logits)
     elif m <= LONG_ROWS or kind_of(form) == 2 or logits:
         found = decide_all(keys, m, form, zero, logits)
     else:
@@ -236,61 +239,93 @@ def weight_tables(
     """Nodes (s, w, u), factors of k = 1…n, and values at the edges.
 
     Factors: of hits, of rejections, and what T = 0 and T = n add. Edges: the value of
-    k = 0 at T = 0, between, and T = n; of k = m the same; offset; and the tie floor.
+    k = 0 at T = 0, between, and T = n; offset; and the tie floor.
     """
     form = metric.form
+    assert isinstance(form, ItemForm)
     k = np.arange(1.0, m + 1)
     sizes = np.full(m, float(m))
-    if isinstance(form, ItemForm):
-        s, w = exponential_sum(form.exponent, 1.0, float(m))
-        nothing = np.zeros(m)
-        hits = form.hits(k, sizes) if form.hits else nothing
-        rejections = form.rejections(k, sizes) if form.rejections else nothing
-        offset = form.offset
-        regular = regular_at_edges(form, metric, k, sizes)
-        at_none = metric.value(0, k, 0, sizes) - regular[0]
-        at_every = metric.value(k, k, sizes, sizes) - regular[1]
-    else:  # MCC: E[(n·tp - k·t)·f(t)] = (n-k)·Σ_{i≤k} a_i - k·Σ_{i>k} a_i
-        s, w = two_sided_sum(m) if m > 1 else (np.ones(1), np.zeros(1))
-        root = np.sqrt(np.maximum(k * (m - k), 1.0))
-        hits, rejections, offset = (m - k) / root, -k / root, 0.0
-        at_none, at_every = metric.value(0, k, 0, sizes), metric.value(k, k, m, sizes)
+    s, w = exponential_sum(form.exponent, 1.0, float(m))
+    regular = regular_at_edges(form, metric, k, sizes)
     table = np.zeros((4, n))
-    table[:, :m] = hits, rejections, at_none, at_every
+    table[0, :m] = form.hits(k, sizes) if form.hits else 0.0
+    table[1, :m] = form.rejections(k, sizes) if form.rejections else 0.0
+    table[2, :m] = metric.value(0, k, 0, sizes) - regular[0]
+    table[3, :m] = metric.value(k, k, sizes, sizes) - regular[1]
     first = [metric.value(0, 0, t, m) for t in (0, min(1, m), m)]
-    last = [metric.value(t, m, t, m) for t in (0, min(1, m), m)]
-    edges = np.array([*first, *last, offset, metric.tie_floor(m)], dtype=np.float64)
-    nodes = np.stack([s, w, np.exp(-s)])
-    nodes, table, edges = (
-        torch.from_numpy(np.ascontiguousarray(x)).to(device)
-        for x in (nodes, table, edges)
+    edges = [*first, form.offset, metric.tie_floor(m)]
+    return on_device(device, np.stack([s, w, np.exp(-s)]), table, edges)
+
+
+def on_device(device: Any, *tables: Any) -> tuple[Tensor, ...]:
+    return tuple(
+        torch.from_numpy(np.array(x, dtype=np.float64)).to(device) for x in tables
     )
-    return nodes, table, edges
 
 
 def weigh(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts of metrics whose items have weights of their own, and of MCC."""
+    """Best counts of metrics whose items have weights of their own."""
+    form = metric.form
+    assert isinstance(form, ItemForm)
     rows, n = keys.shape
     programs, shape = layout(keys)
-    nodes, table, edges = weight_tables(metric, m, n, keys.device)
-    form, found = metric.form, empty_found(keys)
-    hits = not isinstance(form, ItemForm) or form.hits is not None
-    rejections = not isinstance(form, ItemForm) or form.rejections is not None
-    n_nodes = nodes.shape[1]
+    tables, found = weight_tables(metric, m, n, keys.device), empty_found(keys)
+    n_nodes = tables[0].shape[1]
     weigh_rows[(programs,)](
         keys,
-        nodes,
-        table,
-        edges,
+        *tables,
         *found,
         rows,
         m,
         n_nodes,
         -math.log(TOLERANCE) + 2.0 * math.log(m) + 1.0,
         NODES=triton.next_power_of_2(n_nodes),
-        HITS=hits,
-        REJECTIONS=rejections,
-        BOTH=not isinstance(form, ItemForm),
+        HITS=form.hits is not None,
+        REJECTIONS=form.rejections is not None,
+        LOGITS=logits,
+        **shape,
+    )
+    return found
+
+
+@lru_cache(maxsize=64)
+def agreement_tables(
+    metric: Metric, m: int, n: int, device: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Nodes (s, u, w), factors of k = 1…n, and edges.
+
+    Edges: the value of k = t = 0, of k = t = m, and the tie floor.
+    """
+    k = np.arange(1.0, n + 1)
+    if isinstance(metric, MCC):
+        s, w = two_sided_sum(m) if m > 1 else (np.ones(1), np.zeros(1))
+        table = 1.0 / np.sqrt(np.maximum(k * (m - k), 1.0))
+    else:
+        smaller = np.clip(np.minimum(k, m - k), 0.0, (m - 1) // 2)
+        scale = np.maximum(m - 2.0 * smaller, 1.0)
+        s, w = exponential_sum(1.0, 2.0, float(m + m * m))
+        c = m * smaller / scale
+        table = 2.0 * w[:, None] * np.exp(-s[:, None] * c) / scale
+    edges = [*(metric.value(t, t, t, m) for t in (0, m)), metric.tie_floor(m)]
+    return on_device(device, np.stack([s, np.exp(-s), w]), table, edges)
+
+
+def agree(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
+    """Best counts of MCC and kappa."""
+    rows, n = keys.shape
+    programs, shape = layout(keys)
+    tables, found = agreement_tables(metric, m, n, keys.device), empty_found(keys)
+    n_nodes = tables[0].shape[1]
+    agree_rows[(programs,)](
+        keys,
+        *tables,
+        *found,
+        rows,
+        m,
+        n_nodes,
+        -math.log(TOLERANCE) + 3.0 * math.log(m) + 1.0,
+        NODES=triton.next_power_of_2(n_nodes),
+        KAPPA=not isinstance(metric, MCC),
         LOGITS=logits,
         **shape,
     )

@@ -106,6 +106,94 @@ def choose_bracket(
 
 
 @triton.jit
+def scan_bracket(
+    p_ptr,
+    low_ptr,
+    high_ptr,
+    fine_ptr,
+    n,
+    BLOCK: tl.constexpr,
+    STEPS: tl.constexpr,
+    FINE: tl.constexpr,
+):
+    """Pixels of FINE equal steps of the bits between low and high, of every row."""
+    row = tl.program_id(1).to(tl.int64)
+    begin = tl.program_id(0) * BLOCK * STEPS
+    low = tl.load(low_ptr + row)
+    high = tl.load(high_ptr + row)
+    lowbits = low.to(tl.int32, bitcast=True)
+    highbits = tl.minimum(high, 1.0).to(tl.int32, bitcast=True) + 1
+    step_bits = tl.maximum((highbits - lowbits + FINE - 1) // FINE, 1)
+    count = tl.zeros((FINE,), dtype=tl.int32)
+    for step in range(STEPS):
+        place = begin + step * BLOCK + tl.arange(0, BLOCK)
+        p = tl.load(p_ptr + row * n + place, mask=place < n, other=-1.0)
+        inside = (p >= low) & (p < high)
+        at = (p.to(tl.int32, bitcast=True) - lowbits) // step_bits
+        at = tl.where(inside, tl.minimum(tl.maximum(at, 0), FINE - 1), FINE - 1)
+        h = tl.histogram(at, FINE)
+        outside = tl.sum((~inside).to(tl.int32), 0)
+        count += tl.where(tl.arange(0, FINE) == FINE - 1, h - outside, h)
+    bins = tl.arange(0, FINE)
+    tl.atomic_add(fine_ptr + row * FINE + bins, count, mask=count > 0)
+
+
+@triton.jit
+def narrow_bracket(
+    fine_ptr,
+    count_ptr,
+    sums_ptr,
+    edge_ptr,
+    low_ptr,
+    high_ptr,
+    bins,
+    around,
+    room,
+    POWERS: tl.constexpr,
+    BINS: tl.constexpr,
+    FINE: tl.constexpr,
+    JACCARD: tl.constexpr,
+):
+    row = tl.program_id(0)
+    low = tl.load(low_ptr + row)
+    high = tl.load(high_ptr + row)
+    bin = tl.arange(0, BINS)
+    inside = bin < bins
+    count = tl.load(count_ptr + row * bins + bin, mask=inside, other=0).to(tl.float64)
+    elow = tl.load(edge_ptr + bin, mask=inside, other=0.0)
+    ehigh = tl.load(edge_ptr + bin + 1, mask=inside, other=0.0)
+    middle = tl.where(bin < bins - 1, (elow + ehigh) / 2.0, elow)
+    above = inside & (elow >= high.to(tl.float64))
+    k0 = tl.sum(tl.where(above, count, 0.0), 0)
+    m0 = tl.sum(tl.where(above, count * middle, 0.0), 0)
+    lowbits = low.to(tl.int32, bitcast=True)
+    highbits = tl.minimum(high, 1.0).to(tl.int32, bitcast=True) + 1
+    step_bits = tl.maximum((highbits - lowbits + FINE - 1) // FINE, 1)
+    f = tl.arange(0, FINE)
+    c = tl.load(fine_ptr + row * FINE + f).to(tl.float64)
+    total = tl.sum(c, 0)
+    if total > room / 2:
+        value = (lowbits + f * step_bits).to(tl.float32, bitcast=True).to(tl.float64)
+        mean = tl.load(sums_ptr + row * POWERS)
+        k = k0 + tl.cumsum(c, 0, reverse=True)
+        mass = m0 + tl.cumsum(c * value, 0, reverse=True)
+        below = k + mean - mass if JACCARD else (k + mean) / 2.0
+        rough = tl.where(below > 0.0, mass / below, -1.0)
+        top = tl.max(rough, 0)
+        best = tl.min(tl.where(rough == top, f, FINE), 0)
+        first = tl.maximum(best - around, 0)
+        last = best + around + 1
+        tl.store(
+            low_ptr + row, (lowbits + first * step_bits).to(tl.float32, bitcast=True)
+        )
+        if last < FINE:
+            tl.store(
+                high_ptr + row,
+                (lowbits + last * step_bits).to(tl.float32, bitcast=True),
+            )
+
+
+@triton.jit
 def bracket_rows(
     p_ptr,
     low_ptr,
@@ -273,6 +361,22 @@ def settle_fused(p: Tensor, form: RatioForm) -> tuple[Tensor, Tensor, Tensor]:
         AROUND,
         POWERS=POWERS,
         BINS=BINS,
+        JACCARD=jaccard,
+    )
+    fine = torch.zeros((rows, 1024), dtype=torch.int32, device=p.device)
+    scan_bracket[programs](p, *ends, fine, n, BLOCK=BLOCK, STEPS=STEPS, FINE=1024)
+    narrow_bracket[(rows,)](
+        fine,
+        count,
+        sums[0],
+        bin_edges(p.device),
+        *ends,
+        FEW_BINS,
+        6,
+        room,
+        POWERS=POWERS,
+        BINS=BINS,
+        FINE=1024,
         JACCARD=jaccard,
     )
     bracket_rows[programs](p, *ends, items, width, first, sums[1], n, room, **blocks)

@@ -61,7 +61,6 @@ def _settle(
     curve,
     nothing,
     slack,
-    refused,
     key,
     col,
     row,
@@ -72,10 +71,7 @@ def _settle(
     cut_ptr,
     N: tl.constexpr,
 ):
-    """Store the least count within the slack of the best value, and its cut-off.
-
-    A refused row gets the count -1.
-    """
+    """Store the least count within the slack of the best value, and its cut-off."""
     top = tl.maximum(tl.max(curve, 1), nothing)
     bar = top - tl.maximum(1e-12 * tl.abs(top), slack)
     tied = tl.where(curve >= bar[:, None], col + 1, N + 1)
@@ -87,7 +83,6 @@ def _settle(
     lower = tl.sum(tl.where(next, key, 0.0), 1)
     upper = tl.where(best == 0, float("inf"), upper)
     lower = tl.where(best == m, float("-inf"), lower)
-    best = tl.where(refused, -1, best)
     tl.store(best_ptr + row, best.to(tl.int64), mask=row < rows)
     tl.store(value_ptr + row, value, mask=row < rows)
     tl.store(cut_ptr + row, _cut_between(upper, lower), mask=row < rows)
@@ -183,7 +178,6 @@ def decide_rows(
         curve,
         nothing,
         slack,
-        nothing != nothing,
         key,
         col,
         row,
@@ -214,15 +208,13 @@ def weigh_rows(
     NODES: tl.constexpr,
     HITS: tl.constexpr,
     REJECTIONS: tl.constexpr,
-    BOTH: tl.constexpr,
     LOGITS: tl.constexpr,
 ):
     """Best counts of metrics in which every item has a weight of its own.
 
     Hits weigh a_i = p_i·E[f(1 + T without i)], rejections b_i the same of the misses.
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
-    at T = 0 and T = n. With BOTH (MCC) f is a sum over hits and over misses, and
-    b = a. A row of MCC that is probably all positive gets -1: its sums cancel.
+    at T = 0 and T = n.
     """
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     item = tl.arange(0, N)
@@ -254,19 +246,14 @@ def weigh_rows(
             u = tl.load(nodes_ptr + 2 * n_nodes + j)
             phi = other + miss * u
             whole = tl.reduce(phi, 1, _product)[:, None]
-            if BOTH:
-                a += whole * w * p * _reciprocal(phi)
-            else:
-                b += whole * (w * u) * miss * _reciprocal(phi)
-    if BOTH:
-        b = a
+            b += whole * (w * u) * miss * _reciprocal(phi)
     none = tl.reduce(q, 1, _product)
     every = tl.reduce(other, 1, _product)
     of_hits = tl.load(table_ptr + item)[None, :]
     of_rejections = tl.load(table_ptr + N + item)[None, :]
     at_none = tl.load(table_ptr + 2 * N + item)[None, :]
     at_every = tl.load(table_ptr + 3 * N + item)[None, :]
-    offset = tl.load(edge_ptr + 6)
+    offset = tl.load(edge_ptr + 3)
     curve = offset + of_hits * tl.cumsum(a, 1)
     curve += of_rejections * (tl.cumsum(b, 1, reverse=True) - b)
     curve += none[:, None] * at_none
@@ -274,18 +261,105 @@ def weigh_rows(
     within = 1.0 - none - every
     nothing = none * tl.load(edge_ptr) + within * tl.load(edge_ptr + 1)
     nothing += every * tl.load(edge_ptr + 2)
-    if BOTH:
-        last = none * tl.load(edge_ptr + 3) + within * tl.load(edge_ptr + 4)
-        last += every * tl.load(edge_ptr + 5)
-        curve = tl.where(col == m - 1, last[:, None], curve)
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
-    slack = tl.load(edge_ptr + 7) * tl.maximum(certain, 0.0)
+    slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
     _settle(
         curve,
         nothing,
         slack,
-        BOTH & (every > 0.5),
+        key,
+        col,
+        row,
+        rows,
+        m,
+        best_ptr,
+        value_ptr,
+        cut_ptr,
+        N,
+    )
+
+
+@triton.jit
+def agree_rows(
+    key_ptr,
+    nodes_ptr,
+    table_ptr,
+    edge_ptr,
+    best_ptr,
+    value_ptr,
+    cut_ptr,
+    rows,
+    m,
+    n_nodes,
+    limit,
+    ROWS: tl.constexpr,
+    N: tl.constexpr,
+    NODES: tl.constexpr,
+    KAPPA: tl.constexpr,
+    LOGITS: tl.constexpr,
+):
+    """Best counts of (n·tp - k·t)·f(k, t): MCC and kappa.
+
+    f is a sum of e^(-s·t) and of e^(-s(n-t)). E[(n·tp - k·t)·e^(-s·t)] = G·u·(n·Y_k -
+    k·Y_n) with G = Π φ_i and Y_k = Σ_{i≤k} p_i/φ_i; p·u/φ = 1 - q/φ, so that -q takes
+    the place of p·u where positives are likely, and nothing cancels. The table has one
+    row for MCC, and one for each node of kappa: below k = n/2 its denominator is n - 2k
+    times c + t with c = n·k/(n - 2k); above that the classes are exchanged.
+    """
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
+    item = tl.arange(0, N)
+    line = row[:, None]
+    col = item[None, :]
+    key = tl.load(key_ptr + line * N + col, mask=line < rows, other=0.0)
+    key = key.to(tl.float64)
+    p, q = _chances(key, LOGITS)
+    # As misses, what is behind the end is a certain 0
+    miss = tl.where(col < m, q, 0.0)
+    other = tl.where(col < m, p, 1.0)
+    total = tl.sum(p, 1)
+    few = total[:, None] <= 0.5 * m
+    z = tl.where(few, p, -miss)
+    k = (col + 1).to(tl.float64)
+    node = tl.arange(0, NODES)
+    s = tl.load(nodes_ptr + node, mask=node < n_nodes, other=float("inf"))
+    curve = p * 0.0
+    for side in tl.static_range(2):
+        mean = total if side == 0 else m - total
+        mean = tl.min(tl.where(row < rows, mean, m), 0)
+        early = 2 * (col + 1) < m if side == 0 else 2 * (col + 1) > m
+        for j in range(_nodes_needed(s, 1.0, 1.0, mean, limit)):
+            u = tl.load(nodes_ptr + n_nodes + j)
+            if side == 0:
+                phi = q + p * u
+                factor = tl.where(few, u, 1.0)
+            else:
+                phi = other + miss * u
+                factor = tl.where(few, 1.0, u)
+            factor *= tl.reduce(phi, 1, _product)[:, None]
+            y = z * _reciprocal(phi)
+            if KAPPA:
+                gain = m * tl.cumsum(y, 1) - k * tl.sum(y, 1)[:, None]
+                weight = tl.load(table_ptr + j * N + item)[None, :]
+                curve += tl.where(early, weight * factor * gain, 0.0)
+            else:
+                curve += tl.load(nodes_ptr + 2 * n_nodes + j) * factor * y
+    if KAPPA:
+        half = (2.0 * tl.cumsum(p, 1) - total[:, None]) * 2.0 / m
+        curve = tl.where(2 * (col + 1) == m, half, curve)
+    else:
+        gain = m * tl.cumsum(curve, 1) - k * tl.sum(curve, 1)[:, None]
+        curve = gain * tl.load(table_ptr + item)[None, :]
+    nothing = tl.reduce(q, 1, _product) * tl.load(edge_ptr)
+    last = tl.reduce(other, 1, _product) * tl.load(edge_ptr + 1)
+    curve = tl.where(col == m - 1, last[:, None], curve)
+    curve = tl.where(col < m, curve, float("-inf"))
+    certain = tl.minimum(tl.minimum(total, m - total), 1.0)
+    slack = tl.load(edge_ptr + 2) * tl.maximum(certain, 0.0)
+    _settle(
+        curve,
+        nothing,
+        slack,
         key,
         col,
         row,
