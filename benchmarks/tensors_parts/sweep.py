@@ -78,7 +78,7 @@ def metrics_of(length: int) -> tuple[str, ...]:
 
 
 def compared(length: int) -> int:
-    return min(rows_of(length), COMPARED, max(ANSWER_CELLS // length, 1))
+    return min(rows_of(length), COMPARED, max(ANSWER_CELLS // length, 4))
 
 
 def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
@@ -92,7 +92,7 @@ def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
             p = as_type(x, dtype).astype(np.float64)
             for metric in metrics_of(length):
                 name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
-                if name in answers:
+                if name in answers and answers[name].shape[1] == len(p):
                     continue
                 start = time.perf_counter()
                 found = am.decide(p, metric_of(metric), average="samples")
@@ -145,7 +145,7 @@ def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
                     say("sweep", cell=name, failed="labels are not the top scores")
                 if name in stored:
                     best, value = torch.from_numpy(stored[name])
-                    some = compared(length)
+                    some = best.numel()
                     got = found.n_positives[:some].cpu(), found.expected[:some].cpu()
                     rows = int((got[0] != best).sum())
                     error = float((got[1] - value).abs().max())
