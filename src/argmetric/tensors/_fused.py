@@ -21,6 +21,7 @@ from argmetric._expected.kernels.nodes import (
 from argmetric._ground.types import Floats
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
+from argmetric.tensors._decide import counts_hits
 from argmetric.tensors._fused_rows import (
     agree_rows,
     decide_rows,
@@ -32,8 +33,7 @@ from argmetric.tensors._fused_rows import (
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
 LONG_ROWS = 256  # longer rows are decided from a window where one is enough
-LEAST_MEAN = 64.0  # from here on 12 powers are exact: 12!/mean^12 < 1e-13
-SMALL_BEHIND = 0.08  # or where p is this small behind the head: 0.08^13 < 1e-14
+MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
 Found = tuple[Tensor, Tensor, Tensor]  # best count, expected value, cut-off
@@ -41,13 +41,10 @@ Found = tuple[Tensor, Tensor, Tensor]  # best count, expected value, cut-off
 
 def can_fuse(metric: Metric) -> bool:
     """Whether a kernel knows the metric."""
-    form = metric.form
     if math.isnan(metric.zero_division):
         return False
-    if isinstance(form, RatioForm):  # only k = t = 0 may be 0/0
-        d0, _, d2, d3 = form.d
-        return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
-    return isinstance(form, ItemForm) or isinstance(metric, MCC | Kappa)
+    items = isinstance(metric.form, ItemForm) or isinstance(metric, MCC | Kappa)
+    return items or counts_hits(metric.form)
 
 
 def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor]:
@@ -181,54 +178,37 @@ def window_table(form: RatioForm, n: int, device: Any) -> Tensor:
 def decide_long(keys: Tensor, m: int, form: RatioForm, zero_division: float) -> Found:
     """Best counts of F-beta or Jaccard from a window of each row, where one is enough.
 
-    Around the best ratio of expected counts; else at the head; else by all items. For
-    F1 of 10⁵ rows of 1,000 on an H200: 2.5, 4.0, and 5.8 to 10.7 ms.
+    Else by all items. For F1 of 10⁵ rows of 1,000 on an H200: 4 ms, and 6 to 11.
     """
-    found = settle_window(keys, m, form, zero_division, window=64, head=False)
-    for again in (
-        lambda some: settle_window(some, m, form, zero_division, window=128, head=True),
-        lambda some: decide_all(some, m, form, zero_division, False),
-    ):
-        left = torch.nonzero(found[0] < 0)[:, 0]
-        if not left.numel():
-            break
-        some = again(keys if left.numel() == keys.shape[0] else keys[left])
-        for target, values in zip(found, some, strict=True):
-            target[left] = values
-    return found
-
-
-def settle_window(
-    keys: Tensor, m: int, form: RatioForm, zero_division: float, window: int, head: bool
-) -> Found:
-    """Best counts from a window of sorted rows; -1 where it is not enough."""
-    rows, stride = keys.shape
     table = window_table(form, m, keys.device)
-    found = empty_found(keys)
-    n_nodes = table.shape[1]
-    settle_sorted[(rows,)](
+    found, n_nodes = empty_found(keys), table.shape[1]
+    settle_sorted[(keys.shape[0],)](
         keys,
         table,
         *(keys,) * 4,  # used for a bracket alone
         *found,
-        stride,
+        keys.shape[1],
         m,
         m,
         n_nodes,
         zero_division,
         *form.d[1:],
         *pruning(form, m),
-        LEAST_MEAN,
-        SMALL_BEHIND,
-        WINDOW=window,
+        MANY,
+        WINDOW=128,
+        AHEAD=96,
         SCAN=128,
         POWERS=12,
         NODES=triton.next_power_of_2(n_nodes),
         JACCARD=kind_of(form) == 1,
         BRACKET=False,
-        HEAD=head,
         num_warps=1,
     )
+    left = torch.nonzero(found[0] < 0)[:, 0]
+    if left.numel():
+        some = decide_all(keys[left], m, form, zero_division, False)
+        for target, values in zip(found, some, strict=True):
+            target[left] = values
     return found
 
 
