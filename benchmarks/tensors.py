@@ -77,19 +77,20 @@ class Device:
         if not self.cuda:
             torch.set_num_threads(1)
 
+    def wait(self) -> None:
+        if self.cuda:
+            self.torch.cuda.synchronize()
+
     def time(self, work: Callable[[], Any], repeats: int = 9) -> float:
         """Median milliseconds of a call, after three that warm up."""
-        torch = self.torch
         for _ in range(3 if self.cuda else 1):
             work()
         found = []
         for _ in range(repeats if self.cuda else 3):
-            if self.cuda:
-                torch.cuda.synchronize()
+            self.wait()
             start = time.perf_counter()
             work()
-            if self.cuda:
-                torch.cuda.synchronize()
+            self.wait()
             found.append((time.perf_counter() - start) * 1e3)
         return round(statistics.median(found), 3)
 

@@ -12,7 +12,13 @@ import triton.language as tl
 
 from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused import empty_found, kind_of, pruning, window_table
+from argmetric.tensors._fused import (
+    empty_found,
+    kind_of,
+    pruning,
+    settle_window,
+    window_table,
+)
 from argmetric.tensors._fused_rows import rough_ratio, settle_sorted
 from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS, WINDOW
 
@@ -314,7 +320,7 @@ def fits_kernel(p: Tensor, metric: Metric) -> bool:
     """Whether `settle_fused` knows the metric and the type, and pays."""
     form = metric.form
     known = isinstance(form, RatioForm) and kind_of(form) < 2
-    return known and p.dtype == torch.float32 and p.shape[1] >= SHORTEST
+    return known and (p.dtype == torch.float32 or p.shape[1] <= SHORTEST)
 
 
 def settle_fused(
@@ -327,6 +333,9 @@ def settle_fused(
     form, p = metric.form, p.contiguous()
     assert isinstance(form, RatioForm)
     rows, n = p.shape
+    if n <= SHORTEST:
+        keys = torch.sort(p, 1, descending=True).values
+        return settle_window(keys, n, form, metric.zero_division, num_warps=2)
     levels = 2 if n <= TWICE else 3
     ints = torch.zeros(rows * (levels * BINS + 2), dtype=torch.int32, device=p.device)
     *counts, width, first = ints.split([rows * BINS] * levels + [rows, rows])

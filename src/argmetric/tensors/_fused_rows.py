@@ -531,7 +531,8 @@ def settle_sorted(
         top = tl.maximum(tl.max(curve, 0), nothing)
         bar = top - 1e-12 * top
         place = tl.arange(0, WINDOW)
-        found = tl.min(tl.where(curve >= bar, place, WINDOW), 0)
+        most = tl.max(curve, 0)
+        found = tl.min(tl.where(curve >= most - 1e-12 * most, place, WINDOW), 0)
         here = tl.where(nothing >= bar, -1, found)
         end = tl.minimum(start + WINDOW, width)
         whole = first + end == n

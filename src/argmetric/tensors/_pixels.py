@@ -62,6 +62,8 @@ def power_sums(x: Tensor) -> Tensor:
     """Sums of the powers 1…POWERS of every row, in float64."""
     torch = require_torch("masks")
     x = x.double()
+    if x.shape[1] <= WINDOW:
+        return (x[:, :, None] ** torch.arange(1, POWERS + 1).to(x)).sum(1)
     power, sums = x, [x.sum(1)]
     for _ in range(POWERS - 1):
         power = power * x
@@ -325,34 +327,48 @@ def settle_sorted_rows(
     return best, value, cut
 
 
-def rough_value(
-    metric: Metric, n: int, hits: Tensor, k: Tensor, sums: Tensor
-) -> Tensor:
-    """Value at expected counts: one true item is there, and the others are expected."""
+def given_one(sums: Tensor) -> Tensor:
+    """Expected positives where one is there, from the first two sums of powers."""
     torch = require_torch("masks")
     mean = sums[:, :1]
-    one = torch.where(mean > 0.0, 1.0 - sums[:, 1:2] / mean, 1.0)
+    return mean + torch.where(mean > 0.0, 1.0 - sums[:, 1:2] / mean, 1.0)
+
+
+def still_rises(
+    metric: Metric, n: int, p: Tensor, hits: Tensor, k: Tensor, sums: Tensor
+) -> Tensor:
+    """Whether the value at expected counts rises with the last of k items.
+
+    One true item is there, and the others are expected.
+    """
+    mean, true = sums[:, :1], given_one(sums)
     if isinstance(metric.form, RatioForm):
         _, d1, d2, d3 = metric.form.d
-        return (
-            metric.form.c[1] * hits / (d1 * (hits + one) + d2 * k + d3 * (mean + one))
-        )
-    gain = n * hits - k * mean
+        below = d1 * (hits + true - mean) + d2 * k + d3 * true
+        return p * below > hits * (d1 * p + d2)
+    gain, slope = n * hits - k * mean, n * p - mean
     if isinstance(metric, MCC):
-        return gain * (k * (n - k)).clamp(min=1.0).rsqrt()
-    return gain / (n * (k + mean + one) - 2.0 * k * (mean + one))
+        return slope * 2.0 * k * (n - k) > gain * (n - 2.0 * k)
+    return slope * (n * (k + true) - 2.0 * k * true) > gain * (n - 2.0 * true)
 
 
 def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Tensor]:
     """Best counts of sorted rows and their values; -1 where a window is not enough."""
     torch = require_torch("masks")
     n, ratio = keys.shape[1], isinstance(metric.form, RatioForm)
-    sums, place = power_sums(keys), torch.arange(n, device=keys.device)
-    hits = running_blocks(keys)
-    near = rough_value(metric, n, hits, place + 1.0, sums).argmax(1)
-    start = (near + 1 - AHEAD).clamp(min=0, max=max(n - WINDOW, 0))[:, None]
+    place = torch.arange(n, device=keys.device)
+    first_two = torch.stack([keys.sum(1), (keys * keys).sum(1)], 1)
+    hits, k = running_blocks(keys), (place + 1).double()
+    rises = still_rises(metric, n, keys, hits, k, first_two)
+    near = rises.sum(1, keepdim=True)
+    if isinstance(metric, MCC):  # it may have several best places
+        falls = ~torch.nn.functional.pad(rises, (0, 1))[:, 1:]
+        gain = (n * hits - k * first_two[:, :1]) * (k * (n - k)).clamp(min=1.0).rsqrt()
+        gain = torch.where(rises & falls, gain, 0.0)
+        near = gain.argmax(1, keepdim=True) + 1
+    start = (near - AHEAD).clamp(min=0, max=max(n - WINDOW, 0))
     items = keys.gather(1, start + place[:WINDOW])
-    before = power_sums(torch.where(place < start, keys, 0.0))
+    _, sums, before = masked_sums(keys, place < start)
     after = (sums - before - power_sums(items)).clamp(min=0.0)
     window = Window(before, after, items, start[:, 0], n)
     curve, slip = window.curve(metric)
@@ -360,29 +376,35 @@ def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Ten
     of_none, of_every = (float(metric.value(t, t, t, n)) for t in (0, n))
     nothing = of_none * none
     curve = torch.where(window.k == 0, nothing, curve)
-    top = torch.maximum(curve.max(1, keepdim=True).values, nothing)
+    most = curve.amax(1, keepdim=True)
+    top = most.maximum(nothing)
     every = torch.full_like(none, -math.inf)
     if not ratio:
         every = of_every * keys.log().sum(1, keepdim=True).exp()
-        curve, top = torch.where(window.k == n, every, curve), top.maximum(every)
+        curve = torch.where(window.k == n, every, curve)
+        most = curve.amax(1, keepdim=True)
+        top = most.maximum(nothing).maximum(every)
     mean = sums[:, :1]
     certain = mean.minimum(n - mean).clamp(0.0, 1.0)
-    bar = top - (TIE * top.abs()).maximum(float(metric.tie_floor(n)) * certain)
-    tied, width = (curve >= bar).to(torch.int8), items.shape[1]
+    slack = (TIE * top.abs()).maximum(float(metric.tie_floor(n)) * certain)
+    bar, width = top - slack, items.shape[1]
+    tied = (curve >= most - slack).to(torch.int8)
     least = tied.argmax(1, keepdim=True)
     last = width - tied.flip(1).argmax(1, keepdim=True)
     at = torch.where(flip[:, None], last, least)
     # The end of a window is no best place, unless it is an end of the row
     inner = (least > 0) | (start == 0)
     inner &= (last < width) | (start + width == n)
-    inner &= slip.gather(1, at) <= top - bar
+    inner &= slip.gather(1, at) <= slack
     if ratio:
         inner &= (
-            (mean >= MANY_PIXELS) | (start + width == n) | ends(window, metric, top)
+            (mean >= MANY_PIXELS)
+            | (start + width == n)
+            | ends(window, metric, top, sums)
         )
     else:  # of equal items every number is worth the same
         inner |= keys[:, :1] == keys[:, -1:]
-    found = tied.amax(1, keepdim=True) > 0
+    found = most >= bar
     best, value = start + at, curve.gather(1, at)
     for k, edge in ((0, nothing), (n, every)):
         # Fewest positives: after an exchange of classes these are the most
@@ -395,20 +417,20 @@ def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Ten
     return best[:, 0], value[:, 0]
 
 
-def ends(window: Window, metric: Metric, top: Tensor) -> Tensor:
+def ends(window: Window, metric: Metric, top: Tensor, sums: Tensor) -> Tensor:
     """Whether no count behind the window is better.
 
     E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
     counts falls behind the window, as it has its best place there.
     """
-    assert isinstance(metric.form, RatioForm)
-    _, d1, d2, d3 = metric.form.d
-    sums = window.before + window.after + power_sums(window.items)
-    k = window.k[:, -1:]
-    hits = sums[:, :1] - window.after[:, :1]
-    spread = max(d3, abs(d1 + d3)) ** 2 * sums[:, :1]
-    excess = spread / (d2 * k * (d2 * k + d3 * sums[:, :1] + d1 * hits))
-    return rough_value(metric, window.n, hits, k, sums) * (1.0 + excess) <= top
+    form, k = metric.form, window.k[:, -1:]
+    assert isinstance(form, RatioForm)
+    _, d1, d2, d3 = form.d
+    hits = window.before[:, :1] + window.items.sum(1, keepdim=True)
+    mean, true = sums[:, :1], given_one(sums)
+    below = d1 * (hits + true - mean) + d2 * k + d3 * true
+    excess = max(d3, abs(d1 + d3)) ** 2 * mean / (d2 * k * below)
+    return form.c[1] * hits / below * (1.0 + excess) <= top
 
 
 def running_blocks(x: Tensor) -> Tensor:
