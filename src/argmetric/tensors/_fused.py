@@ -178,7 +178,7 @@ def window_table(form: RatioForm, n: int, device: Any) -> Tensor:
 def decide_long(keys: Tensor, m: int, form: RatioForm, zero_division: float) -> Found:
     """Best counts of F-beta or Jaccard from a window of each row, where one is enough.
 
-    Else by all items. For F1 of 10⁵ rows of 1,000 on an H200: 4 ms, and 6 to 11.
+    Else by all items.
     """
     found = settle_window(keys, m, form, zero_division, num_warps=1)
     left = torch.nonzero(found[0] < 0)[:, 0]

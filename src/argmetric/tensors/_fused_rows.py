@@ -169,8 +169,7 @@ def decide_rows(
             hits = tl.cumsum(p * (u1 * decay) * _reciprocal(tl.maximum(phi, 1e-30)), 1)
             phi = q + p * u3
             after = tl.associative_scan(phi, 1, _product, reverse=True)
-            after = after * _reciprocal(tl.maximum(phi, 1e-30))
-            curve += weight * before * after * hits
+            curve += weight * before * (after / tl.maximum(phi, 1e-300)) * hits
     if KIND == 1:
         curve = curve * tl.cumsum(p, 1)
     curve = tl.where(col < m, curve, float("-inf"))
