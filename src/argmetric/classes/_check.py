@@ -128,7 +128,6 @@ def check(
         raise ValueError("p is empty: there is nothing to check")
     code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
     coded = None if groups is None else code_groups(groups, code.size)
-    goal = "f1" if metric is None else metric
     found = get_class_metric(
         metric,
         average=average,

@@ -21,16 +21,18 @@ from argmetric._ground.arguments import (
 from argmetric._ground.display import metric_title
 from argmetric._ground.types import ArrayLike
 from argmetric.metrics import (
-    FBeta,
-    Jaccard,
+    MCC,
+    Kappa,
     Metric,
     MetricLike,
+    RatioForm,
     Recall,
     get_metric,
     require_defined,
 )
 from argmetric.tensors._arrays import (
     Tensor,
+    TorchNamespace,
     chances,
     descending,
     like,
@@ -42,7 +44,7 @@ from argmetric.tensors._arrays import (
 from argmetric.tensors._curves import Rows, expected_curves, running_sum, usable_form
 from argmetric.tensors._segments import Part, SegmentedTensor
 
-LONGEST_SORTED = 1024  # longer rows on a GPU are decided from a histogram
+LONGEST_SORTED = 1024  # longer rows are decided from a window of their items
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -171,14 +173,13 @@ def decide(
     limits.check_sizes(segments)
     labels, values = [], []
     fused = dtype == "float64" and can_use_kernel(p, metric, limits, segments)
-    long = dtype == "float64" and not logits
-    long = long and fits_masks(p, metric, limits, segments)
+    long = dtype == "float64" and fits_window(p, metric, limits, segments)
     for part in segments.parts(p.numel() if fused else None):
         given = segments.take(p, part, -math.inf if logits else 0.0)
         if long:
             from argmetric.tensors._pixels import decide_pixels
 
-            *some, found = decide_pixels(given.contiguous(), metric)
+            *some, found = decide_pixels(given.contiguous(), metric, logits)
             chosen = some[0], some[1], some[2]
         elif fused:
             chosen, found = choose_fused(given, part, metric, logits)
@@ -354,18 +355,23 @@ def can_use_kernel(
     return bool(fits and limits.none and can_fuse(metric))
 
 
-def fits_masks(
+def fits_window(
     p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
 ) -> bool:
-    """Whether long rows on a GPU are decided without a sort, as pixels of masks are."""
-    plain = getattr(p, "is_cuda", False) and str(p.dtype) == "torch.float32"
+    """Whether rows are so long that a window of their items is enough."""
     long = segments.group_ids is None and segments.length > LONGEST_SORTED
-    if not (plain and long and limits.none):
+    known = limits.none and not math.isnan(metric.zero_division)
+    if not (long and known and isinstance(namespace(p), TorchNamespace)):
         return False
-    known = metric == FBeta(zero_division=metric.zero_division)
-    known |= metric == Jaccard(zero_division=metric.zero_division)
-    known &= not math.isnan(metric.zero_division)
-    return bool(known)
+    return isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
+
+
+def counts_hits(form: Any) -> bool:
+    """Whether a form is tp by a sum of counts, which is 0 for k = t = 0 alone."""
+    if not isinstance(form, RatioForm):
+        return False
+    d0, _, d2, d3 = form.d
+    return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
 
 
 def choose_fused(
