@@ -205,6 +205,9 @@ METHODS: dict[str, Call] = {
         ROWS,
     ),
     "MetricClassifier.predict": Call(method(wrapped, "predict"), {"X": X}, ROWS),
+    "MetricClassifier.score": Call(
+        method(wrapped, "score"), {"X": X, "y": X_Y, "sample_weight": [1, 2] * 12}, ROWS
+    ),
     "MetricClassifier.predict_proba": Call(
         method(wrapped, "predict_proba"), {"X": X}, ROWS
     ),

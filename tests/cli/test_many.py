@@ -260,7 +260,7 @@ def test_stages_are_shown_after_a_while(monkeypatch):
     )
     monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("argmetric.cli._main.sys", terminal)
+    monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
     with stages() as show:
         show(Progress("decide", 0, 8))
     assert shown == ["decide: 0 of 8 rows", "stop"]

@@ -492,7 +492,7 @@ def test_several_classes(run: Run, by: str) -> None:
     for one, other in zip(said["periods"], wanted.periods, strict=True):
         assert one["verdict"] == other.verdict
         assert one["n_known"] == other.n_known
-        assert one["expected"] == pytest.approx(other.expected, rel=1e-12)
+        assert one["mean"] == pytest.approx(other.mean, rel=1e-12)
         assert one["shares"] == pytest.approx(other.shares, rel=1e-12)
     assert ended.code == (3 if wanted.alarms else 0)
     assert "share moved most" in run(*call).out

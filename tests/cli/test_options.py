@@ -36,9 +36,12 @@ UNGIVEN = {
     "evaluate": {
         "cost": "a matrix of costs is no option",
         "forecast": "--score says the same by a note",
+        "sample_weight": "weights of rows are for Python",
     },
     "tune": {
         "reference": "a threshold on the scores is the same",
+        "min_positives": "a floor on rows that are tuned on is for Python",
+        "budget": "a column of costs is for Python",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
         "unlabelled": "decide --reference --confidence takes its rows for it",

@@ -22,7 +22,7 @@ NAMES = ("cat", "dog", "bird")
 # Exit code, what is typed, and what the one line of the message holds
 REFUSED = """
 2 decid -> Unknown command "decid". Did you mean "decide"? Available commands: decide,
-    forecast, monitor, report, evaluate, tune, calibrate, train, ... See argmetric
+    forecast, monitor, compare, report, evaluate, tune, calibrate, ... See argmetric
     --help.
 2 decide -> Name a file: argmetric decide FILE. See argmetric decide --help.
 2 decide --scor x s.csv -> Unknown option: --scor. Did you mean --score? See argmetric

@@ -68,7 +68,7 @@ def test_reference(run: Run) -> None:
     scores = am.calibrate(Y, P).apply(P)
     cut = short_threshold(scores, wanted.threshold)
     assert f"calibrated p ≥ {cut}" in text
-    assert f"p ≥ {wanted.threshold_raw:.6g} as given" in text
+    assert f"p ≥ {wanted.threshold_raw:.3g} as given" in text
     assert f"(p ≥ 0.5, {wanted.cut_half.n_positives} positives" in text
     run("report", "scores.csv", "--reference", "known.csv", "-o", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")

@@ -434,7 +434,7 @@ def test_what_it_shows() -> None:
         ),
         ({"reference": (np.ones(600), REFERENCE[1])}, "no negative among its 600 rows"),
         ({"reference": (Y[OLD], [np.full(600, 0.5)] * 2)}, "reference are equal"),
-        ({"reference": 3}, "reference must be a pair"),
+        ({"reference": 3}, "reference must be labelled rows here, a pair"),
         ({"known": np.zeros(5)}, "known has shape"),
         ({"coverage": 2}, "coverage must lie strictly between 0 and 1"),
         ({"groups": np.arange(7)}, "groups"),

@@ -106,7 +106,7 @@ def decided(vectors, metric, **options):
     """The decision in groups, one for each vector."""
     ids = np.repeat(np.arange(len(vectors)), [len(p) for p in vectors])
     options = {"average": "groups", "check": False} | options
-    return am.decide(np.concatenate(vectors), metric, groups=ids, **options)
+    return decide_by(np.concatenate(vectors), metric, groups=ids, **options)
 
 
 @pytest.mark.parametrize("law", LAWS)

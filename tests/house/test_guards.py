@@ -384,6 +384,7 @@ NEEDS_TORCH = [
     for name in (
         "_achievable",
         "_fused",
+        "_fused_agreement",
         "_fused_loss",
         "_fused_masks",
         "_fused_rows",

@@ -31,14 +31,9 @@ NOT_FOR_FEW_ROWS = {
     "numpy.random",
     "pyarrow.compute",
     "argmetric._calibrate.calibrator",
-    "argmetric._verbs.decide._one",
-    "argmetric._ground.pictures",
-    "argmetric._expected._long",
     "argmetric.scale.files._features",
     "argmetric._forecast.means",
     "argmetric._forecast.over_truth",
-    "argmetric._ground.saving",
-    "argmetric.cli.scores._lines",
 }
 
 

@@ -98,7 +98,7 @@ def test_every_surface_gives_the_same_answer(
     page = am.report(found).render("md")
     saved = json.loads(json.dumps(found.to_dict()))["told"]
     frame = found.to_frame()
-    tell({"notes": [], **summary(found)}, found, json=False)
+    tell({"notes": [], "classes": None, **summary(found)}, found, json=False)
     printed = capsys.readouterr().out
     for i, one in enumerate(found.periods):
         score, interval = one.answer

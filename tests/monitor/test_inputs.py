@@ -232,7 +232,7 @@ def test_log_odds_give_the_answers_of_probabilities() -> None:
     [
         ({"reference": (np.ones(400), P[:400])}, "one class|only one|all"),
         ({"reference": (Y[:400], np.full(400, 0.3))}, "scores are equal"),
-        ({"reference": P}, "reference must be a pair"),
+        ({"reference": P}, "reference must be labelled rows, a pair"),
         ({"reference": (Y[:400], P[:400], Y[:400])}, "goes with by="),
         ({"coverage": 1.0}, "coverage must"),
         ({"false_alarms": 0.0}, "false_alarms must"),

@@ -155,7 +155,7 @@ def test_the_figures_are_in_every_form(form):
         "Actual F1",
         f"{am.evaluate(Y, decision.labels):.3f}",
         f"{am.decide(P, 'mcc').expected:.3f}",
-        f"{am.calibration_check(Y, P).score_recalibrated:.4f}",
+        f"{am.calibration_check(Y, P).score_recalibrated:.3f}",
     ]
     assert [figure for figure in shown if figure not in text] == []
 

@@ -239,7 +239,7 @@ def test_the_best_of_what_is_left_is_within_its_bound(monkeypatch):
             cut = decode_spans(models, method=method)
         assert (whole.n_cut, whole.cut_length) == (0, None)
         assert (cut.n_cut, cut.cut_length) == (2, 1)
-        assert cut.expected < whole.expected <= cut.upper
+        assert cut.expected < whole.expected <= cut.bound
         assert whole.proven
         assert not cut.proven
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,14 @@ from argmetric._ground.arguments import check_flag, check_share
 from argmetric._ground.labels import binary_labels, handed_in, read_together
 from argmetric._ground.layout import Average, Layout, column_names, lay_out
 from argmetric._ground.odds import logit
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    Floats,
+    Label,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import is_sparse, read_scores, to_numpy, warn_of_scale
 from argmetric._verbs.decide import Decision
 from argmetric._verbs.tune import Rule
@@ -27,18 +34,18 @@ Y = "the y of reference=(y, p)"
 
 
 def compare(
-    labels: Any,
-    p: Any,
+    labels: LabelsLike | Sequence[LabelsLike] | Mapping[str, LabelsLike],
+    p: ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike],
     metric: MetricLike = "f1",
     *,
-    reference: Any = None,
-    known: Any = None,
-    groups: Any = None,
+    reference: ReferenceLike | None = None,
+    known: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
     logits: bool = False,
     coverage: float = 0.9,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Comparison:
     """Compare the scores of models on the same rows, before or while labels come.
 

@@ -23,7 +23,15 @@ from argmetric._ground.display import (
 from argmetric._ground.labels import read_together
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Floats,
+    Frame,
+    Integers,
+    Label,
+    RandomState,
+)
 from argmetric._ground.validation import to_numpy
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
@@ -196,7 +204,9 @@ class Comparison(Saved["Comparison"]):
         place = self._ranking[0]
         return Best(self.names[place], float(self._chances[place]))
 
-    def difference(self, first: Any = None, second: Any = None) -> Difference:
+    def difference(
+        self, first: int | str | None = None, second: int | str | None = None
+    ) -> Difference:
         """The paired difference of two models.
 
         Parameters
@@ -275,7 +285,7 @@ class Comparison(Saved["Comparison"]):
         weight = np.sqrt(self._chances[others] + STILL_BEST)
         return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
 
-    def next_rows(self, n: int, *, random_state: Any = 0) -> Integers:
+    def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
         """Rows whose labels tell most, drawn at random in strata.
 
         Parameters
@@ -296,7 +306,9 @@ class Comparison(Saved["Comparison"]):
             raise ValueError("the labels of all rows are known already")
         return self.table.next_rows(n, self._contrasts(), random_state)
 
-    def add(self, rows: Any, y: Any, *, pos_label: Any = None) -> Comparison:
+    def add(
+        self, rows: ArrayLike, y: ArrayLike, *, pos_label: Label | None = None
+    ) -> Comparison:
         """Add labels of rows: those of `next_rows`, or of rows drawn at random.
 
         Parameters
@@ -322,7 +334,12 @@ class Comparison(Saved["Comparison"]):
                 f"rows has {array[out[0]]} at position {out[0]}: the {self.n:,} rows "
                 f"are numbered from 0 to {self.n - 1}"
             )
-        given = {"shape": array.shape, "other": "rows", "missing": "y", "y": y}
+        given: dict[str, Any] = {
+            "shape": array.shape,
+            "other": "rows",
+            "missing": "y",
+            "y": y,
+        }
         (found,) = read_together(pos_label, **given)
         there = ~np.isnan(found)
         array, found = array[there].astype(np.int64), found[there]
@@ -445,7 +462,7 @@ class Comparison(Saved["Comparison"]):
         old, told = values["reference"], (values["notes"], values["assumptions"])
         return cls(names, coverage, table, tuple(old), history, *map(tuple, told))
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """One row per model: score, interval, and the probability to be the best.
 
         Parameters
@@ -464,7 +481,7 @@ class Comparison(Saved["Comparison"]):
         }
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the difference over the labels, with its interval.
 
         Parameters

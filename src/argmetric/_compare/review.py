@@ -37,7 +37,16 @@ from argmetric._ground.labels import read_together
 from argmetric._ground.layout import lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Frame,
+    Integers,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import warn_of_scale
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -103,7 +112,7 @@ class Review(Result):
             Field("left_out", self.left_out),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """The rows as a frame: row, label until the look, and worth.
 
         Parameters
@@ -115,7 +124,7 @@ class Review(Result):
         columns = {"row": self.rows, "label": labels, "worth": self.worth}
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what the looks raise the expected score by, one after the other.
 
         Parameters
@@ -136,12 +145,12 @@ class Review(Result):
 
 
 def review_rows(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike | None,
     metric: MetricLike = "f1",
     budget: int | str = "5%",
     *,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     logits: bool = False,
     leave_out: bool = False,
 ) -> Review:
@@ -185,7 +194,7 @@ def review_rows(
     n = layout.scores.size
     require_defined(metric, n)
     count = _budget(budget, n)
-    found = reference
+    found: Any = reference
     if reference is None:
         warn_of_scale(layout.scores, logits=logits, given=p)
     elif not isinstance(reference, Calibrator):

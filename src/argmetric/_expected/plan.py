@@ -157,7 +157,7 @@ def plan(
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"
     if method == "published":
-        return Plan("the published algorithm", size)
+        return Plan("the published algorithm", f"method='published'; {size}")
     if method == "windows":
         return Plan("sums over whole laws", f"method='windows'; {size}")
     if alone and is_short(rows):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
-from argmetric._ground.types import Interval
+from argmetric._ground.types import Frame, Interval
 
 Lines = list[tuple[str, str]]
 
@@ -158,7 +158,7 @@ class Result(Shown):
         """Plain values for JSON; nan is null unless `from_dict` reads them again."""
         return self._plain(self.fields())
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """The table behind the result: groups, a curve, a law, or one row of figures.
 
         Parameters

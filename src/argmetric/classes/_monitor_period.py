@@ -19,7 +19,7 @@ from argmetric._ground.display import (
     only_shown,
 )
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats, Integers, Interval
+from argmetric._ground.types import Axes, Floats, Integers, Interval
 from argmetric._monitor import (
     ASSUMED,
     BETTER,
@@ -101,7 +101,7 @@ class ClassPeriod(Result):
         """What forecast and verdict rest on."""
         return ASSUMED
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the forecast, what it is under each reading, and the actual score.
 
         Parameters
@@ -113,7 +113,8 @@ class ClassPeriod(Result):
         -------
         matplotlib Axes
         """
-        return draw_period(self, ax)
+        drawn: Axes = draw_period(self, ax)
+        return drawn
 
     def fields(self) -> list[Field]:
         actual, moved = "no labels", "no alarm: all rows count the same"

@@ -22,8 +22,8 @@ from argmetric._ground.types import Floats
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
 from argmetric.tensors._decide import counts_hits
+from argmetric.tensors._fused_agreement import agree_rows
 from argmetric.tensors._fused_rows import (
-    agree_rows,
     decide_rows,
     settle_sorted,
     sort_rows,

@@ -29,6 +29,7 @@ NOT_KEPT = {
     "ClassForecast": "to_dict() has its figures, to_frame() its law",
     "ClassPeriod": "ClassMonitoring keeps its periods",
     "Decision": "labels belong into the user's table; curves need the input again",
+    "Difference": "a few figures: to_dict(); Comparison keeps all",
     "Evaluation": "six figures: to_dict()",
     "Forecast": "to_dict() has its figures, to_frame() its law",
     "Guarantee": "a Rule keeps its own",
@@ -46,8 +47,12 @@ NOT_KEPT = {
     "TaskReport": "a list of problems to mend",
     "TreeScores": "to_dict() has all counts",
     "UtilityDistribution": "to_frame() is the whole law",
+    "Review": "rows belong into the user's table",
 }
-WITHOUT_PLOT = {"TaskReport": "sentences, and nothing to draw"}
+WITHOUT_PLOT = {
+    "Difference": "Comparison draws it over the labels",
+    "TaskReport": "sentences, and nothing to draw",
+}
 # What is shown and is no result: parts, models and running scores
 NO_RESULTS = {
     "AllPairs": "an estimator",

@@ -86,7 +86,7 @@ def decide(
     max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    budget: tuple[Any, float] | None = None,
+    budget: tuple[ArrayLike, float] | None = None,
     confidence: float | None = None,
     reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,

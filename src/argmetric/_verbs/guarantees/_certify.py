@@ -20,7 +20,7 @@ import numpy as np
 from argmetric._ground.display import Field, Headline, Result, counted, only_shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
-from argmetric._ground.types import Booleans, Floats, Interval
+from argmetric._ground.types import Axes, Booleans, Floats, Interval
 from argmetric._verbs.guarantees import _binomial as tests
 from argmetric.metrics import FBeta, Jaccard, Metric
 
@@ -162,7 +162,7 @@ class Guarantee(Result):
         names = Promise.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.promises] for x in names}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the thresholds that keep each promise, and the chosen one.
 
         Parameters

@@ -103,13 +103,14 @@ def compare(o: Given) -> int:
     groups = io.load_groups(rows.table, o.group)
     with progress(f"comparing on {rows.table.n_rows:,} rows"), warnings_in(notes):
         try:
+            given: Any = groups  # coded already
             found = am.compare(
                 _decisions(o, rows, reference, metric, notes),
                 rows.p,
                 metric,
                 reference=None if reference is None else (reference.y, reference.p),
                 known=rows.y,
-                groups=groups,
+                groups=given,
                 average=average if groups is not None else None,
                 logits=bool(o.logits),
                 coverage=o.coverage,
