@@ -24,12 +24,12 @@ from pathlib import Path
 import pytest
 
 # Modules that import torch or triton are collected where these are installed.
-collect_ignore = ["tests/tensors/interpreted.py"]  # a program of its own
+collect_ignore = ["tests/tensors/interpreted.py", "docs/draw_results.py"]  # programs
 if find_spec("torch") is None:
     names = ("_achievable", "_losses")
     collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
 if find_spec("triton") is None:
-    names = ("_fused", "_fused_loss", "_fused_masks", "_fused_rows")
+    names = ("_fused", "_fused_agreement", "_fused_loss", "_fused_masks", "_fused_rows")
     collect_ignore += [f"src/argmetric/tensors/{name}.py" for name in names]
 
 ROOT = Path(__file__).parent

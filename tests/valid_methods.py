@@ -155,6 +155,7 @@ METHODS: dict[str, Call] = {
     "Calibrator.save": Call(CALIBRATOR.save, SAVED, A_FILE),
     "Calibrator.load": Call(loaded(am.Calibrator, lambda: CALIBRATOR), SAVED, A_FILE),
     "Rule.applies": of(RULE.applies, p=P),
+    "Rule.predict": of(RULE.predict, p=P),
     "Rule.plot": of(drawn(RULE.plot), ax=None),
     "Rule.save": Call(RULE.save, SAVED, A_FILE),
     "Rule.load": Call(loaded(am.Rule, lambda: RULE), SAVED, A_FILE),
@@ -230,6 +231,9 @@ METHODS: dict[str, Call] = {
         ROWS,
     ),
     "MetricLogisticRegression.at": Call(method(logistic, "at"), {"metric": "f1"}, {}),
+    "MetricLogisticRegression.score": Call(
+        method(logistic, "score"), {"X": X, "y": X_Y}, ROWS
+    ),
     "MetricLogisticRegression.predict": Call(
         method(logistic, "predict"), {"X": X}, ROWS
     ),

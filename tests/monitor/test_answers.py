@@ -137,6 +137,7 @@ def summary(found: am.Monitoring) -> dict[str, Any]:
         "decision": "",
         "reference_positives": 1,
         "alarms": 0,
+        "segments": [],
     }
 
 

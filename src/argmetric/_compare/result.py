@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._compare.law import SAFETY, PatternTable, ScoredGroups
+from argmetric._compare.parts import SURE, VERDICTS, Best, Difference, Look, ModelScore
 from argmetric._compare.strata import refuse_two_labels
 from argmetric._ground import arguments as check
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     Field,
-    Result,
     as_frame,
     metric_fields,
     metric_title,
@@ -37,81 +37,7 @@ from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric comparison"
-SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
-VERDICTS = ("sure", "likely", "cannot tell", "same decisions")
 STILL_BEST = 0.02  # added to the chance to be best of a model that hardly is
-
-
-class ModelScore(NamedTuple):
-    """The score of a model: what is expected, and an interval."""
-
-    mean: float
-    interval: tuple[float, float]
-
-
-class Best(NamedTuple):
-    """The model that is most likely the best, and how likely."""
-
-    model: str
-    probability: float
-
-
-class Look(NamedTuple):
-    """What was known of a difference after so many labels."""
-
-    n_labels: int
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Difference(Result):
-    """The paired difference of the scores of two models on the same rows.
-
-    Attributes
-    ----------
-    first, second : str
-        The models: the difference is the score of the first minus that of the second.
-    mean : float
-        The expected difference.
-    interval : tuple of two floats
-        Interval that contains the difference with the probability `coverage`.
-    coverage : float
-        The probability asked for.
-    probability : float
-        Posterior probability that the first model is better. It is no p-value.
-    """
-
-    first: str
-    second: str
-    mean: float
-    interval: tuple[float, float]
-    coverage: float
-    probability: float
-
-    @property
-    def verdict(self) -> str:
-        """How sure it is which model is better: one of four words."""
-        if self.mean == 0.0 and self.interval == (0.0, 0.0):
-            return VERDICTS[3]
-        most = max(self.probability, 1.0 - self.probability)
-        return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
-
-    def _title(self) -> str:
-        low, high = self.interval
-        gap = f"{self.first} - {self.second}: {self.mean:+.4f}"
-        return f"{gap} ({low:+.4f} to {high:+.4f}), {self.verdict}"
-
-    def fields(self) -> list[Field]:
-        within = f"{self.coverage:.0%} interval"
-        return [
-            *self._keys("first", "second", "coverage"),
-            self._field("mean", f"{self.first} - {self.second}", "{:+.4f}"),
-            self._field("interval", within, "{0[0]:+.4f} to {0[1]:+.4f}"),
-            self._field("probability", f"P({self.first} is better)", "{:.3f}"),
-            self._field("verdict", "verdict"),
-        ]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -229,7 +155,7 @@ class Comparison(Saved["Comparison"]):
     def _pair(self, *models: Any) -> tuple[int, int]:
         if len(self.names) < 2:
             raise ValueError("there is one model: a difference needs two")
-        if models == (None, None):
+        if all(one is None for one in models):
             a, b = (0, 1) if len(self.names) == 2 else self._ranking[:2]
             return a, b
         known, places = ", ".join(map(repr, self.names)), []

@@ -308,8 +308,8 @@ def test_a_batch_is_decided_jointly():
     grouped = fitted.decide(X, groups=groups, average="groups", min_recall=None)
     by_group = am.decide(p, groups=groups, average="groups", zero_division=1.0)
     np.testing.assert_array_equal(grouped.labels, by_group.labels)
-    with pytest.raises(ValueError, match="average='groups' or average='pooled'"):
-        fitted.decide(X, groups=groups)
+    alone = fitted.decide(X, groups=groups, min_recall=None)
+    np.testing.assert_array_equal(alone.labels, by_group.labels)
     assert fitted.decide(X, min_recall=None, max_positives=3).n_positives == 3
 
 

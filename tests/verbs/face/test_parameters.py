@@ -39,12 +39,12 @@ SHARED = {
     "groups": (None, "Group of each row"),
     "average": (None, "With groups: their mean (default), or all rows"),
     "zero_division": (None, "Value of 0/0, by default the metric's own"),
-    "min_positives": (0, "Fewest predicted positives, in each segment."),
+    "min_positives": (0, ""),
     "max_positives": (None, ""),
     "min_precision": (None, "Lower limits "),
     "min_recall": (None, "Lower limits "),
     "budget": (None, ""),
-    "confidence": (None, "The limits hold for new rows with this probability"),
+    "confidence": (None, "The limits"),
     "reference": (
         None,
         "What is known of these scores: labelled rows that the model was not trained "
@@ -63,8 +63,8 @@ SHARED = {
     "cost": (None, ""),
     "time": (None, "Time of every row: dates, times or ISO text, in any order."),
     "every": (None, "Length of a period"),
-    "shift": ("auto", '"auto" mixes the three readings.'),
-    "false_alarms": (0.05, "Probability of an alarm"),
+    "shift": ("auto", '"auto" mixes the three explanations.'),
+    "false_alarms": (0.05, "Chance of a false alarm"),
 }
 # Where a default is another one, and why
 OWN_DEFAULTS = {
@@ -73,6 +73,7 @@ OWN_DEFAULTS = {
     "classes.forecast classes.evaluate classes.tune classes.check classes.monitor",
     "reference": "monitor classes.monitor",  # they can do nothing without
     "average": "scale.decide scale.forecast scale.evaluate",  # one column of groups
+    "min_positives": "tune scale.tune",  # a share is a text there
 }
 OWN_WORDS = {"classes.", "tensors."}  # a class, a row of a matrix of their own
 GONE = ("calibrator", "y_true", "y_pred", "max_cost", "check", "recalibration")
@@ -376,7 +377,9 @@ def test_a_share_of_rows_per_class():
      ("5 per cent", ValueError), (-1, ValueError), (True, TypeError)],
 )  # fmt: skip
 def test_what_is_neither_count_nor_share_is_told(value, kind):
-    with pytest.raises(kind, match="max_positives must be a whole number ≥ 0, or a sh"):
+    with pytest.raises(
+        kind, match=r"max_positives (must be a whole number ≥ 0, or a sh|is a count of)"
+    ):
         am.decide(P, max_positives=value)
 
 

@@ -80,15 +80,15 @@ def test_shares_of_a_class_pass_by_an_order_statistic(seed, floor, delta):
         "max_positives": (-p, floor),
     }
     for name, (scores, bound) in kinds.items():
-        asked = 1 - bound if name == "max_positives" else bound
+        asked = float(bound)
+        if name == "max_positives":
+            asked = f"{float(100 * (1 - bound))}%"
         c = most_errors(scores.size, 1 - bound, delta)
         if c < 0:
             with pytest.raises(am.NotCertifiedError, match=name):
-                certified(y, p, confidence=confidence, **{name: float(asked)})
+                certified(y, p, confidence=confidence, **{name: asked})
             continue
-        (promise,) = certified(
-            y, p, confidence=confidence, **{name: float(asked)}
-        ).promises
+        (promise,) = certified(y, p, confidence=confidence, **{name: asked}).promises
         value = np.sort(scores)[c]
         if name == "min_recall":
             assert promise.interval.high == value

@@ -18,7 +18,8 @@ from argmetric._verbs.tune._export import (
 )
 from argmetric._verbs.tune._matrix import MultiLabelRule
 from argmetric._verbs.tune._plot import LabelledDisplay, ThresholdDisplay
-from argmetric._verbs.tune._rule import Rule, SavedRule
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._saved_rule import SavedRule
 from argmetric._verbs.tune._scan import (
     Cuts,
     RuleLimits,

@@ -35,7 +35,8 @@ from argmetric._ground.validation import (
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._verbs.tune._certified import Certain
 from argmetric._verbs.tune._export import PortableRule
-from argmetric._verbs.tune._rule import Rule, SavedRule
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._saved_rule import SavedRule
 from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form

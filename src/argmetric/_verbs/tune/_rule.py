@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -21,7 +20,6 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.labels import plain_label
-from argmetric._ground.saving import Saved, check_version
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -29,7 +27,6 @@ from argmetric._ground.types import (
     Booleans,
     CalibratorLike,
     Floats,
-    Frame,
     Interval,
     Label,
     Series,
@@ -44,13 +41,14 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune import _files
-from argmetric._verbs.tune._export import Exported, PortableRule, portable_cut, raw_cut
+from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._files import (
     FrozenDict,
     calibrated,
     current_versions,
     read_only,
 )
+from argmetric._verbs.tune._saved_rule import CURVE, SavedRule
 from argmetric._verbs.tune._scan import limit_words
 from argmetric.metrics import (
     Metric,
@@ -63,92 +61,7 @@ if TYPE_CHECKING:
     from argmetric._calibrate.cells import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
-FORMAT = 2  # of the saved form; 1 had no reference
-NAME = "argmetric rule"
-CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
-
-
-class SavedRule(Exported, Saved[Any]):
-    """A frozen rule that can be written to a file and read back.
-
-    A new kind of rule is a class below this one with a `kind`, `fields` and
-    `_from_plain`, that the face of the room imports.
-    """
-
-    _what: ClassVar[str] = "rule"
-    _elsewhere: ClassVar[dict[str, str]] = {
-        "multiclass": "argmetric.classes.MultiClassRule"
-    }
-
-    def apply(self, p: ArrayLike) -> AnyArray | Series | Frame:
-        raise NotImplementedError
-
-    def predict(self, p: ArrayLike) -> AnyArray | Series | Frame:
-        """Labels of the scores: what `apply` gives, by scikit-learn's name.
-
-        Parameters
-        ----------
-        p : array-like
-            Scores as they were tuned on, not rows of features.
-
-        Returns
-        -------
-        array-like
-        """
-        return self.apply(p)
-
-    def _header(self) -> list[Field]:
-        head = {"file": NAME, "format": FORMAT, "kind": self.kind}
-        return [Field(*pair) for pair in head.items()]
-
-    @classmethod
-    def _kind_of(cls, values: Any) -> str:
-        # A sparse matrix of keys is a dict with a `get` of its own.
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
-        made = values.get("versions")
-        by = made.get("argmetric", "") if isinstance(made, dict) else ""
-        check_version(values.get("format"), FORMAT, "this rule", by)
-        return str(values.get("kind"))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Plain dicts for pickles and the like, which fill a mapping item by item."""
-        state = dict(vars(self))
-        for name, value in state.items():
-            if isinstance(value, FrozenDict):
-                state[name] = dict(value)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            if isinstance(value, dict):
-                value = FrozenDict(value)
-            elif isinstance(value, np.ndarray):
-                value = read_only(value)
-            object.__setattr__(self, name, value)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        assert isinstance(other, SavedRule)
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> str:
-        """All that is compared, as text: nan equals itself there.
-
-        Not the rows that it was tuned on: files read in pieces keep none.
-        """
-        compared = [one for one in self.fields() if one.key != "reference"]
-        try:
-            return json.dumps(self._plain(compared), sort_keys=True)
-        except TypeError:  # a function as calibrator, or labels of a kind of their own
-            left = (*CURVE, "threshold_raw", "_kept")
-            kept = {name: x for name, x in vars(self).items() if name not in left}
-            return repr(kept)
 
 
 Operator = Literal[">=", "<"]

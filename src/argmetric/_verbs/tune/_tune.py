@@ -265,7 +265,7 @@ def tune(
     random_state : int, Generator or None, default=0
         Of samples and folds. The threshold itself does not depend on it.
     pos_label : object, optional
-        The positive class; not needed for 0/1, -1/1 and booleans.
+        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
 
     Returns
     -------

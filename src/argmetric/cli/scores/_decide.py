@@ -12,6 +12,7 @@ from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli.scores import _handed_in as handed_in
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -269,7 +270,7 @@ def forecast(o: Given) -> int:
         rows, where, result, values = _forecast_pieces(o, source)
     else:
         rows, rule = _read(o, source)
-        known = layout.arrived(rows, o)
+        known = handed_in.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
             where, labels = _judged(rows, rule, o)
@@ -308,7 +309,7 @@ def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
         return f"{rows.score} >= {o.threshold:g}", labels
-    if given := layout.decided(rows, o):
+    if given := handed_in.decided(rows, o):
         return given
     decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
     if rows.way == "wide":

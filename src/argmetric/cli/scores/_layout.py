@@ -33,8 +33,8 @@ COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
 MAPS = "reference reference_score reference_label prior"
-_STAR = "*"
-_DECISIONS = "decision_*"  # as `argmetric decide` names them
+STAR = "*"
+DECISIONS = "decision_*"  # as `argmetric decide` names them
 _SHOWN_NAMES = 5  # columns, where none matches a pattern
 _ROLES = "target scores score decision labels decisions label known weight group"
 
@@ -151,8 +151,8 @@ class Rows:
         """Return the names of the columns that decisions are written to."""
         if self.way != "wide":
             return [decision]
-        pattern = decision if _STAR in decision else f"{decision}_{_STAR}"
-        return [pattern.replace(_STAR, name) for name in self.columns]
+        pattern = decision if STAR in decision else f"{decision}_{STAR}"
+        return [pattern.replace(STAR, name) for name in self.columns]
 
     def use(self, role: str, name: str | None) -> None:
         """Remember which column was used for what."""
@@ -177,12 +177,12 @@ class Rows:
 
     def matched(self, pattern: str, option: str) -> dict[str, str]:
         """Return the columns that a pattern matches, each by what ``*`` stands for."""
-        if pattern.count(_STAR) != 1:
+        if pattern.count(STAR) != 1:
             raise UsageError(
                 f"{option} {pattern!r} must contain one *, which stands for the name "
                 "of a label, as in 'p_*'"
             )
-        before, after = pattern.split(_STAR)
+        before, after = pattern.split(STAR)
         table, names = self.table, self.table.names
         size, star = len(before) + len(after), slice(len(before), -len(after) or None)
         found = {
@@ -207,7 +207,7 @@ class Rows:
                 if name not in others:
                     raise files.DataError(
                         f"{self.table.source}: column {columns[name]!r} has no "
-                        f"partner: there is no {wanted.replace(_STAR, name)!r}"
+                        f"partner: there is no {wanted.replace(STAR, name)!r}"
                     )
         return {name: found[name] for name in self.columns}
 
@@ -432,43 +432,6 @@ def read(
             o = o.but(metric=rule.metric.name.removeprefix("macro "))
         rows.metric = metric_of(o, way, max(len(rows.columns), 2))[0]
     return rows
-
-
-def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
-    """Return decisions that are in the file, in words and values, if there are some."""
-    table, name = rows.table, rows.used.get("decision") or o.decision_column
-    if rows.way == "wide":
-        stem = _DECISIONS.removesuffix(_STAR)
-        if rows.judged or any(one.startswith(stem) for one in table.names):
-            name = name or _DECISIONS
-        if name is None:
-            return None
-        labels = rows.label_matrix(name, "--decision-column", o)
-        rows.use("decisions", name if rows.judged else None)
-        return f"columns {name!r}", labels
-    taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
-    usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
-    if name is None and not usual:
-        return None
-    name = load.find_decisions(table, name)
-    rows.use("decision", name)
-    if rows.way == "classes":
-        return f"column {name!r}", rows.class_labels(name)
-    pos_label = o.pos_label if rows.judged else None
-    return f"column {name!r}", load.load_decisions(table, name, pos_label)
-
-
-def arrived(rows: Rows, o: Given) -> Any:
-    """Return labels that are known already, nan where they are not."""
-    if o.known is None:
-        return None
-    rows.use("known", o.known)
-    if rows.way == "wide":
-        return rows.label_matrix(o.known, "--known", o, missing=True)
-    name = files.named_column(rows.table, o.known)
-    if rows.way == "classes":
-        return rows.class_labels(name, missing=True)
-    return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
 
 
 # ---------------------------------------------------------------------------- maps

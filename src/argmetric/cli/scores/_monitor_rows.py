@@ -29,7 +29,8 @@ from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli.scores import _rows as load
-from argmetric.cli.scores._layout import Rows, arrived, decided, way_of
+from argmetric.cli.scores._handed_in import arrived, decided
+from argmetric.cli.scores._layout import Rows, way_of
 from argmetric.scale import files
 
 _NAMED = ("time", "by", "group")
