@@ -81,8 +81,8 @@ def enumerate_all(*, quick: bool, half: str | None) -> None:
             d = am.classes.decide(p, "f1", zero_division=absent, certificate=True)
             gaps.append(100 * (value(None) - value(d.codes)))
             errors.append(100 * abs(d.expected - value(d.codes)))
-            if not math.isnan(d.upper_bound):
-                valid.append(d.upper_bound >= value(None) - 1e-8)
+            if not math.isnan(d.bound):
+                valid.append(d.bound >= value(None) - 1e-8)
         told = {"convention": name, "cases": len(gaps)}
         share = statistics.mean(gap <= 1e-6 for gap in gaps)
         emit("enumerate", "labels optimal", share, "share", (">=", 0.99), **told)
@@ -205,7 +205,7 @@ def decide(*, quick: bool, half: str | None) -> None:
                 "f1",
                 classes=range(s.case.count),
                 zero_division=absent,
-                calibrator=s.calibrator,
+                reference=s.calibrator,
             )
             answers = {
                 "most probable": s.P.argmax(axis=1),
@@ -245,7 +245,7 @@ def forecast(*, quick: bool, half: str | None) -> None:
         for s in settings(quick, half, tune=False):
             names = range(s.case.count)
             how = {"classes": names, "zero_division": absent}
-            d = am.classes.decide(s.P, metric, calibrator=s.calibrator, **how)
+            d = am.classes.decide(s.P, metric, reference=s.calibrator, **how)
             law = d.forecast()
             actual = float(am.classes.evaluate(s.y, d.labels, metric, **how))
             lines.append((s, actual, law))

@@ -21,6 +21,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from tabular import load
 import argmetric as am
 
 SETS = ("celeba", "elec2", "ijcnn1", "letter", "magic", "shuttle", "w8a")
-MODELS = ("logistic", "forest", "boosting")
+MODELS = ("logistic", "forest", "boosting", "neighbours", "naive Bayes")
 FLOORS = (0.5, 0.8, 0.9, 0.95)
 SIZES = (100, 300, 1000, 3000)
 CONFIDENCES = (0.9, 0.95)
@@ -71,11 +72,15 @@ class Pool:
 def pools(quick: bool) -> Iterator[Pool]:
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
 
     makers: dict[str, Any] = {
         "logistic": lambda: LogisticRegression(max_iter=500),
         "forest": lambda: RandomForestClassifier(200, random_state=0, n_jobs=1),
         "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+        "neighbours": lambda: KNeighborsClassifier(25),
+        "naive Bayes": lambda: GaussianNB(),
     }
     for name in SETS[: 1 if quick else None]:
         table = load(name)
@@ -213,11 +218,11 @@ def floors(quick: bool) -> None:
 
 
 def promises(quick: bool) -> None:
-    """The other limits, at a confidence of 0.9."""
+    """The other limits."""
     found = list(pools(quick))
     count = 3 if quick else 50
     for n in SIZES[: 1 if quick else None]:
-        tallies: dict[str, Tally] = defaultdict(Tally)
+        tallies: dict[tuple[str, float], Tally] = defaultdict(Tally)
         for pool in found:
             if n > pool.y.size / 3:
                 continue
@@ -228,18 +233,20 @@ def promises(quick: bool) -> None:
                     pool.counts, np.quantile(pool.p, np.arange(1, 400) / 400)
                 )
             )
+            limited: dict[str, dict[str, Any]] = {
+                "recall": {"min_recall": 0.8},
+                "specificity": {"min_specificity": 0.95},
+                "npv": {"min_npv": 0.95},
+                "budget": {"max_positives": "10%"},
+                "precision and recall": {"min_precision": 0.7, "min_recall": 0.5},
+                "f1": {},
+            }
             for y, p in draws(pool, n, count):
-                for name, limits in {
-                    "recall": {"min_recall": 0.8},
-                    "specificity": {"min_specificity": 0.95},
-                    "npv": {"min_npv": 0.95},
-                    "budget": {"max_positives": 0.1},
-                    "precision and recall": {"min_precision": 0.7, "min_recall": 0.5},
-                    "f1": {},
-                }.items():
-                    answer = threshold_of(y, p, "f1", confidence=0.9, **limits)
+                for name, confidence in product(limited, CONFIDENCES):
+                    limits = {"confidence": confidence, **limited[name]}
+                    answer = threshold_of(y, p, "f1", **limits)
                     if answer is None:
-                        tallies[name].add(pool.name, False, 0.0, False)
+                        tallies[name, confidence].add(pool.name, False, 0.0, False)
                         continue
                     cut, promise = answer
                     tp, fp = pool.counts(cut)
@@ -255,9 +262,10 @@ def promises(quick: bool) -> None:
                         "f1": f1 < promise.promises[0].bound,
                     }[name]
                     kept = (promise.promises[0].bound if name == "f1" else f1) / f1_best
-                    tallies[name].add(pool.name, broken, kept, True)
-        for name, tally in tallies.items():
-            tally.tell("promises", f"{name}, n = {n:,}", 0.1, n=n)
+                    tallies[name, confidence].add(pool.name, broken, kept, True)
+        for (name, confidence), tally in tallies.items():
+            what = f"{name}, n = {n:,}, {confidence:g}"
+            tally.tell("promises", what, 1 - confidence, n=n)
 
 
 CURVES = {

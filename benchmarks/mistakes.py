@@ -97,7 +97,7 @@ tune empty_label.csv
 tune only_zeros.csv
 tune three.csv
 calibrate scores.csv --label bought
-calibrate scores.csv --calibrator scores.csv
+calibrate scores.csv --reference scores.csv
 train table.csv
 train table.csv --label bough
 predict model.pkl table.csv

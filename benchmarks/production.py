@@ -162,14 +162,14 @@ def latency(quick: bool) -> None:
     y = rng.random(2000) < 0.3
     p = np.clip(0.3 + 0.3 * y + rng.normal(0, 0.2, 2000), 0.001, 0.999)
     calibrator = am.calibrate(y, p)
-    rule = am.tune(y, p, calibrator=calibrator, n_bootstrap=0, cv=None)
+    rule = am.tune(y, p, reference=calibrator, n_bootstrap=0, cv=None)
     basket = rng.beta(1, 4, 20)
     am.warmup()
     calls = {
         "one row by a rule with a calibrator": lambda: rule.apply([0.4]),
         "a basket of 20, jointly": lambda: am.decide(basket),
         "a basket of 20 through a calibrator": lambda: am.decide(
-            basket, calibrator=calibrator
+            basket, reference=calibrator
         ),
     }
     for what, call in calls.items():
@@ -214,10 +214,10 @@ def passages(quick: bool) -> None:
         known["y"], known["p"], groups=known["query"], n_bootstrap=0, cv=None
     )
     rank = np.argsort(np.argsort(-new["p"].reshape(-1, 30), axis=1), axis=1).ravel()
-    settings = {"groups": new["query"], "average": "groups", "calibrator": calibrator}
+    settings = {"groups": new["query"], "average": "groups", "reference": calibrator}
     joint = am.decide(new["p"], **settings)
     budget = 400
-    within = am.decide(new["p"], **settings, cost=new["tokens"], max_cost=budget)
+    within = am.decide(new["p"], **settings, budget=(new["tokens"], budget))
     answers = {f"the first {k}": rank < k for k in (3, 5, 10)}
     answers |= {
         "score >= 0.5": new["p"] >= 0.5,

@@ -172,7 +172,7 @@ def measure(corpus: Corpus, block: int | None, models: Path) -> dict[str, Any]:
         by_token = token_threshold(batch, labels, threshold)
         scores["token threshold"][name] = seqeval_scores(gold, by_token)[name]
         for way, recalibration in (("expected F", None), ("recalibrated", fitted)):
-            spans = decode_spans(chains, metric=name, recalibration=recalibration)
+            spans = decode_spans(chains, metric=name, reference=recalibration)
             scores[way][name] = seqeval_scores(gold, spans.labels)[name]
             scores[way][f"promised {name}"] = spans.expected
     return scores

@@ -30,6 +30,8 @@ import numpy as np
 from tensors_parts.dependence import dependence
 from tensors_parts.helps import helps
 from tensors_parts.ner import ner
+from tensors_parts.sweep import images, sweep
+from tensors_parts.sweep import write_answers as write_sweep_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -75,19 +77,20 @@ class Device:
         if not self.cuda:
             torch.set_num_threads(1)
 
+    def wait(self) -> None:
+        if self.cuda:
+            self.torch.cuda.synchronize()
+
     def time(self, work: Callable[[], Any], repeats: int = 9) -> float:
         """Median milliseconds of a call, after three that warm up."""
-        torch = self.torch
         for _ in range(3 if self.cuda else 1):
             work()
         found = []
         for _ in range(repeats if self.cuda else 3):
-            if self.cuda:
-                torch.cuda.synchronize()
+            self.wait()
             start = time.perf_counter()
             work()
-            if self.cuda:
-                torch.cuda.synchronize()
+            self.wait()
             found.append((time.perf_counter() - start) * 1e3)
         return round(statistics.median(found), 3)
 
@@ -285,7 +288,7 @@ def masks(device: Device) -> None:
 
         line["multiclass_ms"] = device.time(both)
         asked = both()
-        line["overlap_cost"] = float((asked.upper_bound - asked.expected).mean())
+        line["overlap_cost"] = float((asked.bound - asked.expected).mean())
         say("masks", **line)
     if device.cuda:
         profile(device, lambda: tensors.decide_masks(p))
@@ -342,6 +345,8 @@ def failed(part: str) -> None:
 
 PARTS = {"check": check, "rows": rows, "masks": masks, "loss": loss}
 PARTS["dependence"] = partial(dependence, say=say)
+PARTS["sweep"] = partial(sweep, say=say, answers=ANSWERS)
+PARTS["images"] = partial(images, say=say)
 # these train networks, and run where they are named
 LONG_PARTS = {"ner": partial(ner, say=say), "help": partial(helps, say=say)}
 
@@ -354,6 +359,8 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="part", help=str(tuple(every)))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--write-answers", action="store_true")
+    parser.add_argument("--lengths", type=int, nargs="+", help="of the sweep")
+    parser.add_argument("--metrics", nargs="+", help="of the sweep")
     long = parser.add_argument_group("ner and help")
     long.add_argument("--data", metavar="DIR", help="in place of ARGMETRIC_DATA")
     long.add_argument("--seeds", type=int)
@@ -364,6 +371,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.write_answers:
         write_answers()
+        write_sweep_answers(ANSWERS, max(asked.lengths or [10**5]), say)
         return 0
     if asked.data is not None:
         os.environ["ARGMETRIC_DATA"] = asked.data

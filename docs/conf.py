@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import argmetric
@@ -44,6 +45,7 @@ html_css_files = ["argmetric.css"]
 html_js_files = ["argmetric.js"]
 html_show_sourcelink = False
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "_static/scorer.js")
 html_use_index = False  # the API pages and the search find every name
 html_theme_options = {
     "logo": {"text": "argmetric"},
@@ -119,8 +121,20 @@ def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
     raise SkipNode
 
 
+def folded(name: str, line: list[Any], inside: list[Any]) -> list[Any]:
+    """A line that opens to what is inside."""
+    from docutils import nodes
+
+    tags = f'<details class="{name}"><summary>', "</summary>", "</details>"
+    start, middle, end = (nodes.raw("", x, format="html") for x in tags)
+    return [start, *line, middle, *inside, end]
+
+
 def claim_directive() -> Any:
-    """`.. claim:: VERDICT; PLACE; TEXT` opens to its content, for papers.rst."""
+    """`.. claim:: VERDICT; PLACE; TEXT` opens to its content, for papers.rst.
+
+    `.. folded:: TEXT` does so on other pages.
+    """
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
@@ -132,20 +146,19 @@ def claim_directive() -> Any:
         def run(self) -> list[Any]:
             inside = nodes.container()
             self.state.nested_parse(self.content, self.content_offset, inside)
-            tags = '<details class="claim"><summary>', "</summary>", "</details>"
-            start, middle, end = (nodes.raw("", x, format="html") for x in tags)
             line, problems = [], []
             for part in self.arguments[0].split("; ", 2):
                 said, wrong = self.state.inline_text(part, self.lineno)
                 line.append(nodes.paragraph("", "", *said))
                 problems += wrong
-            return [start, *line, middle, *inside.children, end, *problems]
+            return [*folded(self.name, line, inside.children), *problems]
 
     return Claim
 
 
 def keys_directive() -> Any:
-    """`.. keys:: NAME, with OTHERS`: the keys of an object of JSON, for json.rst."""
+    """`.. keys:: NAME, with OTHERS`: the keys of an object of JSON, for results.rst."""
+    from docutils import nodes
     from docutils.parsers.rst.directives.tables import CSVTable
 
     class Keys(CSVTable):
@@ -153,9 +166,13 @@ def keys_directive() -> Any:
             name, _, others = self.arguments[0].partition(", with ")
             shared = ", ".join(f"``{other}``" for other in others.split(", ") if other)
             self.arguments = [f"``{name}``" + (shared and f", with {shared}")]
+            if not self.content:
+                said, wrong = self.state.inline_text(self.arguments[0], self.lineno)
+                return [nodes.paragraph("", "", *said), *wrong]
             for i, line in enumerate(self.content):
-                key, kind, meaning = line.split(":", 2)
-                self.content[i] = f"``{key}``|{kind}|{meaning}"
+                keys, kind, meaning = line.split(":", 2)
+                named = ", ".join(f"``{key}``" for key in keys.split(", "))
+                self.content[i] = f"{named}|{kind}|{meaning}"
             self.options |= {"delim": "|", "stub-columns": 1}
             self.options |= {"widths": [22, 30, 48], "class": ["compact", "keys"]}
             return list(super().run())
@@ -164,7 +181,8 @@ def keys_directive() -> Any:
 
 
 def setup(app: Any) -> None:
-    app.add_directive("claim", claim_directive())
+    for name in ("claim", "folded"):
+        app.add_directive(name, claim_directive())
     app.add_directive("keys", keys_directive())
     app.connect("autodoc-process-signature", hide_constructor)
     app.connect("autodoc-skip-member", skip_requests)

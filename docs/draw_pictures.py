@@ -2,7 +2,7 @@
 
     python docs/draw_pictures.py
 
-All but the decision tree show what `plot` of a result draws.
+All but "decision" and "which" show what `plot` of a result draws.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ P = [0.62, 0.48, 0.41, 0.35, 0.30, 0.22, 0.18, 0.12, 0.07, 0.04]
 
 
 @contextmanager
-def picture(name: str, width: float, columns: int = 1) -> Iterator[Any]:
+def picture(
+    name: str, width: float = 4.8, height: float = 2.9, columns: int = 1
+) -> Iterator[Any]:
     from conf import plot_rcparams  # beside this script when it is run
 
     with mpl.rc_context(plot_rcparams):
         figure, axes = plt.subplots(
-            1, columns, figsize=(width, 2.9), layout="constrained"
+            1, columns, figsize=(width, height), layout="constrained"
         )
         yield axes
         figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
@@ -40,26 +42,44 @@ def picture(name: str, width: float, columns: int = 1) -> Iterator[Any]:
 
 
 def decision() -> None:
-    """Ten rows of the first example: which are chosen, and why no more of them."""
+    """Ten rows of the first example: which are chosen, and what that gains."""
     found = am.decide(P, "f1")
-    with picture("decision", 8.4, 2) as (rows, curve):
+    best, half = found.expected, found.cut_half
+    with picture("decision") as ax:
         colors = np.where(found.labels == 1, "C0", "#c9d3de")
-        rows.bar(np.arange(1, len(P) + 1), P, color=colors)
-        rows.axhline(0.5, color="C7", linestyle="--")
-        rows.text(10.5, 0.515, "0.5 cut-off", ha="right", color="C7")
-        rows.axhline(found.threshold, color="C3")
-        text = f"best for F1: p ≥ {found.threshold:.2f}"
-        rows.text(10.5, found.threshold + 0.015, text, ha="right", color="C3")
-        rows.set(xlabel="row", ylabel="probability", title="Which rows to select")
-        rows.set_xticks(range(1, len(P) + 1))
-        found.plot(curve)
-        curve.set_title("What score to expect")
+        ax.bar(np.arange(1, len(P) + 1), P, color=colors)
+        cuts = (
+            (0.5, "0.35", "--", f"0.5 cut-off: 1 row, expected F1 {half.expected:.3f}"),
+            (found.threshold, "C3", "-", f"argmetric: 5 rows,\nexpected F1 {best:.3f}"),
+        )
+        for cut, color, line, text in cuts:
+            ax.axhline(cut, color=color, linestyle=line)
+            ax.text(10.5, cut + 0.015, text, ha="right", color=color, fontsize=10)
+        ax.set(xlabel="row", ylabel="probability")
+        ax.set_xticks(range(1, len(P) + 1))
+    write_dark("decision")
+
+
+def write_dark(name: str) -> None:
+    """The same picture for README on a dark page; docs turn their pictures by CSS."""
+    light = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    turn = "svg { filter: invert(1) hue-rotate(180deg) }"
+    clear = "#patch_1, #patch_2 { display: none }"  # the white of figure and axes
+    style = f" <style>{turn} {clear}</style>\n"
+    dark = light.replace(" <defs>", f"{style} <defs>", 1)
+    (FOLDER / f"{name}_dark.svg").write_text(dark, encoding="utf-8")
+
+
+def curve() -> None:
+    """What `plot` draws of the same decision: why no more and no fewer rows."""
+    with picture("curve") as ax:
+        am.decide(P, "f1").plot(ax)
 
 
 def forecast() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(0.5, 4, 2000)
-    with picture("forecast", 5.6) as ax:
+    with picture("forecast") as ax:
         am.forecast(p, am.decide(p).labels).plot(ax)
 
 
@@ -69,15 +89,14 @@ def reliability() -> None:
     x = rng.normal(-2, 1.5, 4000)
     y = rng.random(4000) < 1 / (1 + np.exp(-x))
     p = 1 / (1 + np.exp(-(x + np.log(10))))
-    with picture("reliability", 5.6) as ax:
-        ax.figure.set_figheight(3.9)
+    with picture("reliability", height=3.9) as ax:
         am.calibration_check(y, p, "f1").plot(ax)
 
 
 def threshold() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 4, 1500)
-    with picture("threshold", 5.6) as ax:
+    with picture("threshold") as ax:
         am.tune(rng.random(1500) < p, p, "f1").plot(ax)
 
 
@@ -85,7 +104,7 @@ def guarantee() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(0.25, 0.5, 1000)
     y = rng.random(1000) < p
-    with picture("guarantee", 5.6) as ax:
+    with picture("guarantee") as ax:
         am.tune(y, p, "precision", min_precision=0.8, confidence=0.95).plot(ax)
         ax.axhline(0.8, color="C7", linestyle="--")
 
@@ -97,7 +116,7 @@ def stream() -> None:
     X = rng.normal(size=(n, 5))
     side = np.where(np.arange(n) < change, 1, -1)
     y = rng.random(n) < 1 / (1 + np.exp(5 - 3 * side * X[:, 0]))
-    with picture("stream", 8.4, 2) as axes:
+    with picture("stream", 8.4, columns=2) as axes:
         for ax, learner in zip(axes, ("mixture", "sgd"), strict=True):
             model = OnlineClassifier("f1", learner=learner)
             model.progressive(X, y)
@@ -108,53 +127,50 @@ def stream() -> None:
         axes[1].get_legend().remove()
 
 
-# The decision tree: where a box is, what it says, and what leads to it.
-BOXES = {
-    "labels": (0.0, 1.5, "Do you have labelled rows\nthat the model has not seen?"),
-    "trust": (1.35, 2.5, "Do you need one threshold,\nor row-by-row labels?"),
-    "new": (1.35, 0.5, "Are rows scored in groups\nor as one batch?"),
-    "tune": (2.7, 3.0, "tune, MetricClassifier"),
-    "check": (2.7, 2.0, "calibration_check, then\ndecide(..., reference=(y, p))"),
-    "groups": (2.7, 1.0, 'decide(..., groups=g,\naverage="groups")'),
-    "batch": (2.7, 0.0, "decide, then forecast"),
+# The picture of "Which function?": what people want, and the calls that give it.
+WANTED = {
+    "Labels for these rows": {
+        "one score for all rows": 'decide(p, "f1")',
+        "each order or query is scored on its own": 'decide(p, "f1", groups=order)',
+        "several labels per row": 'decide(P, "f1", average="macro")',
+        "one of several classes per row": 'classes.decide(P, "f1")',
+    },
+    "One threshold for later rows": {
+        "labelled rows": 'tune(y, p, "f1")',
+        "a scikit-learn classifier": 'MetricClassifier(model, "f1")',
+    },
+    "The score of labels": {
+        "the truth is known": 'evaluate(y, labels, "f1")',
+        "the truth is not known yet": 'forecast(p, labels, "f1")',
+        "every week, without the truth": "monitor(p, rule, reference=(y, p_val))",
+    },
+    "Can I trust the probabilities?": {
+        "ask labelled rows": 'calibration_check(y, p, "f1")',
+        "they are wrong: repair them": 'decide(p, "f1", reference=(y, p_val))',
+    },
 }
-ARROWS = (
-    ("labels", "trust", "yes"),
-    ("labels", "new", "no"),
-    ("trust", "tune", "yes"),
-    ("trust", "check", "no"),
-    ("new", "groups", "groups"),
-    ("new", "batch", "one batch"),
-)
 
 
 def which() -> None:
-    """The decision tree of the page "Which function?"."""
-    with picture("which", 8.4) as ax:
-        ax.figure.set_figheight(3.6)
-        for start, end, answer in ARROWS:
-            (x, y, _), (u, v, _) = BOXES[start], BOXES[end]
-            arrow = {"arrowstyle": "->", "color": "C7"}
-            ax.annotate("", (u - 0.5, v), (x + 0.5, y), arrowprops=arrow)
-            middle = (x + u) / 2, (y + v) / 2
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            ax.text(*middle, answer, ha="center", va="center", color="C7", bbox=box)
-        for x, y, text in BOXES.values():
-            call = x > 2
-            box = {
-                "boxstyle": "round,pad=0.5",
-                "facecolor": "#e8f0f8" if call else "white",
-                "edgecolor": "C0" if call else "C7",
-            }
-            family = "monospace" if call else "sans-serif"
-            style: dict[str, Any] = {"family": family, "fontsize": 8}
-            ax.text(x, y, text, ha="center", va="center", bbox=box, **style)
-        ax.set(xlim=(-0.55, 3.35), ylim=(-0.45, 3.45))
+    """A tree as narrow as a phone: its text has 12 pixels there, as on the page."""
+    rows = sum(1.7 + 2.35 * len(calls) for calls in WANTED.values())
+    with picture("which", 3.7, rows * 0.19) as ax:
+        ax.set(xlim=(0, 1), ylim=(rows, 0))
         ax.axis("off")
+        top = 0.0
+        for want, calls in WANTED.items():
+            ax.text(0.01, top + 0.75, want, va="center", weight="bold", fontsize=10)
+            for i, (case, call) in enumerate(calls.items()):
+                y = top + 2.1 + 2.35 * i
+                ax.plot([0.03, 0.03, 0.07], [top + 1.4, y, y], color="C7", lw=1)
+                ax.text(0.09, y, case, va="center", fontsize=9)
+                style = {"family": "monospace", "color": "C0", "fontsize": 9}
+                ax.text(0.09, y + 1.0, call, va="center", **style)
+            top += 1.7 + 2.35 * len(calls)
 
 
 PICTURES: tuple[Callable[[], None], ...] = (
-    *(decision, which, forecast, reliability, threshold, guarantee, stream),
+    *(decision, curve, which, forecast, reliability, threshold, guarantee, stream),
 )
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Check docs/json.rst against what commands print with ``--json``, or mend them.
+"""Check docs/results.rst against what commands print with ``--json``, or mend it.
 
     python docs/write_json.py             # where the page is wrong
-    python docs/write_json.py --write     # mend their tables
+    python docs/write_json.py --write     # mend its tables
 
 Every command is called. The keys of a table and their types are those of the objects
 that were printed; when a key is null and what it means are the words of the page, which
-stay. A new key gets an empty meaning, to be written by hand.
+stay. A new key gets an empty meaning, to be written by hand. Neighbours of one type and
+one meaning share a line.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +28,10 @@ import pyarrow.parquet as pq
 
 from argmetric.cli import main
 
-PAGE = Path(__file__).parent / "json.rst"
+PAGE = Path(__file__).parent / "results.rst"
 TABLE = re.compile(
-    r"^(\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n\n)((?:   .*\n)+)", re.MULTILINE
+    r"^( *\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n)((?:\n(?: +[\w, ]+: .*\n)+)?)",
+    re.MULTILINE,
 )
 COMMON = "Common"  # the table of keys that others name one by one
 # A call for each shape of each summary; later calls use the files of earlier ones
@@ -42,6 +45,10 @@ CALLS: tuple[tuple[str, str], ...] = (
     (
         "monitor rows.csv --reference rows.csv --every 100 --by g --append state.json",
         "``MonitorSummary``",
+    ),
+    (
+        "compare wide.csv --scores p_* --threshold 0.5 --next 3 -o next.csv",
+        "``CompareSummary``",
     ),
     ("evaluate decided.csv --label y --score p --group g", "``EvaluateOneSummary``"),
     ("evaluate decided.csv --label y", "``EvaluateOneSummary``"),
@@ -142,7 +149,8 @@ class Page:
             known = shared | self.tables
             above = [key for base in _names(bases) for key in known[base]]
             self.inherited[name] = above
-            self.tables[name] = [*above, *map(_key, lines.splitlines())]
+            own = [key for line in lines.split("\n") if line for key in _keys(line)]
+            self.tables[name] = [*above, *own]
         self.printed: dict[str, list[dict[str, Any]]] = {}  # objects of each table
 
     def problems(self, value: Any, kind: str, where: str, words: str) -> Iterator[str]:
@@ -225,12 +233,14 @@ class Page:
                 for key in one
                 if key not in above
             }
-            lines = [self._line(row, self.printed[name]) for row in rows.values()]
-            return head + "".join(lines)
+            seen = [self._seen(row, self.printed[name]) for row in rows.values()]
+            margin = " " * (head.index("..") + 3)
+            lines = "".join(f"{margin}{_line(key)}\n" for key in _shared(seen))
+            return head + (lines and f"\n{lines}")
 
         return TABLE.sub(table, self.text)
 
-    def _line(self, key: Key, objects: list[dict[str, Any]]) -> str:
+    def _seen(self, key: Key, objects: list[dict[str, Any]]) -> Key:
         values = [one[key.name] for one in objects if key.name in one]
         there = [value for value in values if value is not None]
         kind, null = key.kind, key.null
@@ -240,14 +250,30 @@ class Page:
             kind = " or ".join(dict.fromkeys(observed(value)[0] for value in there))
         if null == "never" and len(there) < len(values) and not kind.endswith("?"):
             kind += "?"
-        null = "" if null == "never" else f"; null {null}"
-        return f"   {key.name}: {kind}: {key.meaning}{null}\n"
+        return key._replace(kind=kind, null=null)
 
 
-def _key(line: str) -> Key:
-    name, kind, meaning = line.strip().split(":", 2)
+def _shared(keys: list[Key]) -> Iterator[Key]:
+    """Neighbours of one type and one meaning as one key, its name all of theirs."""
+    for (*_, meaning), alike in groupby(keys, key=lambda key: key[1:]):
+        found = list(alike)
+        if meaning:
+            name = ", ".join(key.name for key in found)
+            yield found[0]._replace(name=name)
+        else:
+            yield from found
+
+
+def _line(key: Key) -> str:
+    null = "" if key.null == "never" else f"; null {key.null}"
+    return f"{key.name}: {key.kind}: {key.meaning}{null}"
+
+
+def _keys(line: str) -> Iterator[Key]:
+    names, kind, meaning = line.strip().split(":", 2)
     meaning, _, null = meaning.strip().partition("; null ")
-    return Key(name, kind.strip(), null or "never", meaning)
+    for name in _names(names):
+        yield Key(name, kind.strip(), null or "never", meaning)
 
 
 def _names(text: str) -> list[str]:
@@ -348,5 +374,5 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         PAGE.write_text(page.mended(), encoding="utf-8")
     else:
-        print("\n".join(wrong) or "docs/json.rst is up to date")
+        print("\n".join(wrong) or "docs/results.rst is up to date")
         sys.exit(bool(wrong))

@@ -55,7 +55,7 @@ def cut_rules():
         "beta": am.Rule("f1", 0.4, "<", calibrator=BetaMap(0.5, 1.5, 0.3)),
         "temperature": am.Rule("f1", 0.01, calibrator=TemperatureMap(3.0)),
         "flat": am.Rule("f1", 0.4, calibrator=FLAT),
-        "spline": am.tune(y, p, "f1", calibrator=spline, n_bootstrap=0, cv=None),
+        "spline": am.tune(y, p, "f1", reference=spline, n_bootstrap=0, cv=None),
         "chain": am.Rule("f1", 0.2, calibrator=spline.then(shift), **odd),
     }
 

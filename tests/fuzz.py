@@ -32,16 +32,18 @@ from odd_values import FORMS, SCALARS, VALUES
 from valid_calls import CALLS as PLAIN
 from valid_calls import Call
 from valid_classes import CALLS as CLASSES
+from valid_compare import OF_COMPARE
 from valid_methods import METHODS
 from valid_monitor import OF_MONITOR
 from valid_scale import SCALED
 from valid_structures import STRUCTURES
 
-CALLS: dict[str, Call] = PLAIN | CLASSES | STRUCTURES | SCALED | METHODS | OF_MONITOR
+CALLS: dict[str, Call] = PLAIN | CLASSES | STRUCTURES | SCALED | METHODS
+CALLS |= OF_MONITOR | OF_COMPARE
 PLACES = [(name, one) for name, call in CALLS.items() for one in call.arguments]
 TOO_LONG = 60  # seconds; nothing here takes one
 TOO_MUCH = 4 << 30  # bytes of memory besides what is taken already
-NOT_KNOWN = {"optimism", "out_of_fold_score"}  # nan where there are too few rows
+NOT_KNOWN = {"optimism", "mean"}  # nan where there are too few rows
 _ODD_PATHS = errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EACCES
 
 

@@ -35,8 +35,8 @@ CALLS: dict[str, Call] = {
     ),
     "argmetric.classes.evaluate": of(
         am.classes.evaluate,
-        y_true=CLASS_Y,
-        y_pred=CLASS_Y,
+        y=CLASS_Y,
+        labels=CLASS_Y,
         metric="kappa",
         groups=[1, 1, 2, 2],
     ),

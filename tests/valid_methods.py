@@ -155,6 +155,7 @@ METHODS: dict[str, Call] = {
     "Calibrator.save": Call(CALIBRATOR.save, SAVED, A_FILE),
     "Calibrator.load": Call(loaded(am.Calibrator, lambda: CALIBRATOR), SAVED, A_FILE),
     "Rule.applies": of(RULE.applies, p=P),
+    "Rule.predict": of(RULE.predict, p=P),
     "Rule.plot": of(drawn(RULE.plot), ax=None),
     "Rule.save": Call(RULE.save, SAVED, A_FILE),
     "Rule.load": Call(loaded(am.Rule, lambda: RULE), SAVED, A_FILE),
@@ -178,7 +179,7 @@ METHODS: dict[str, Call] = {
     ),
     "Forecast.surprise": of(FORECAST.surprise, score=0.5),
     "Forecast.plot": of(drawn(FORECAST.plot), ax=None),
-    "evaluate, a forecast": of(am.evaluate, y_true=Y, y_pred=Y, forecast=FORECAST),
+    "evaluate, a forecast": of(am.evaluate, y=Y, labels=Y, forecast=FORECAST),
     "decide, a reference": Call(
         am.decide,
         {
@@ -205,6 +206,9 @@ METHODS: dict[str, Call] = {
         ROWS,
     ),
     "MetricClassifier.predict": Call(method(wrapped, "predict"), {"X": X}, ROWS),
+    "MetricClassifier.score": Call(
+        method(wrapped, "score"), {"X": X, "y": X_Y, "sample_weight": [1, 2] * 12}, ROWS
+    ),
     "MetricClassifier.predict_proba": Call(
         method(wrapped, "predict_proba"), {"X": X}, ROWS
     ),
@@ -227,6 +231,9 @@ METHODS: dict[str, Call] = {
         ROWS,
     ),
     "MetricLogisticRegression.at": Call(method(logistic, "at"), {"metric": "f1"}, {}),
+    "MetricLogisticRegression.score": Call(
+        method(logistic, "score"), {"X": X, "y": X_Y}, ROWS
+    ),
     "MetricLogisticRegression.predict": Call(
         method(logistic, "predict"), {"X": X}, ROWS
     ),

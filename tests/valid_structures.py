@@ -123,7 +123,7 @@ STRUCTURES: dict[str, Call] = {
         level="document",
         documents=["x", "y"],
         per_type=False,
-        recalibration=None,
+        reference=None,
         method="auto",
         min_probability=1e-3,
     ),
@@ -135,7 +135,7 @@ STRUCTURES: dict[str, Call] = {
             "metric": "f2",
             "level": "corpus",
             "per_type": True,
-            "recalibration": MAP,
+            "reference": MAP,
             "method": "counts",
         },
         {"model": "model|tokens"},  # words of one sentence are none of several

@@ -16,6 +16,7 @@ from argmetric._forecast import groups as forecast_groups
 from argmetric._forecast import laws as _laws
 from argmetric._forecast import means as _means
 from argmetric._ground import groups as _groups
+from argmetric._verbs.decide import decide_by
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
 from cliffs_parts.verbs import metric_of
 
@@ -144,7 +145,7 @@ def call_of(switch: Switch, side: int) -> tuple[Callable[[], Any], int]:
         given |= {"groups": ids, "average": "groups"}
     metric = metric_of(switch.metric)
     if switch.verb == "decide":
-        return lambda: am.decide(p, metric, check=False, **given), p.size
+        return lambda: decide_by(p, metric, check=False, **given), p.size
     labels = p > 0.3
     return lambda: am.forecast(p, labels, metric, **given), p.size
 

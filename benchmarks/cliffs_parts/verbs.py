@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
+from argmetric._verbs.decide import decide_by
 from cliffs_parts.cells import Cell, group_ids, probabilities
 from cliffs_parts.learners import learner_cells
 
@@ -126,7 +127,7 @@ def _grouped(
 
 
 def decide_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: am.decide(p, metric, check=False, **given)
+    return lambda: decide_by(p, metric, check=False, **given)
 
 
 def forecast_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:

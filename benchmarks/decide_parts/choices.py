@@ -11,6 +11,7 @@ from harness import emit
 
 import argmetric as am
 from argmetric._expected import plan
+from argmetric._verbs.decide import decide_by
 from argmetric.metrics import Metric, metric_names
 
 DECISIONS = 60_000
@@ -112,7 +113,7 @@ def enumerated(verdicts: Verdicts, each: int, rng: np.random.Generator) -> None:
                     if np.isnan(gains[allowed]).all():
                         continue
                     labels = (
-                        am.decide(p[row], metric, check=False, **limits).labels
+                        decide_by(p[row], metric, check=False, **limits).labels
                         if given
                         else grouped[row]
                     )
@@ -144,7 +145,7 @@ def in_groups(p: np.ndarray, metric: Metric) -> np.ndarray:
     """Labels of all rows at once, in shuffled groups."""
     ids = np.repeat(np.arange(len(p)), p.shape[1])
     order = np.random.default_rng(0).permutation(ids.size)
-    found = am.decide(
+    found = decide_by(
         p.ravel()[order], metric, groups=ids[order], average="groups", check=False
     )
     labels = np.empty(ids.size, dtype=np.int64)
@@ -188,7 +189,7 @@ def at_switches(verdicts: Verdicts, count: int, rng: np.random.Generator) -> Non
         labels = (
             in_groups(np.stack([p, p[::-1]]), metric)[0]
             if turn % 2
-            else am.decide(p, metric, check=False).labels
+            else decide_by(p, metric, check=False).labels
         )
         gains = mean if metric.greater_is_better else -mean
         gains = np.where(within(np.arange(n + 1), p, {}, zero), gains, -np.inf)

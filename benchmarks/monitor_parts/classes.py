@@ -108,17 +108,18 @@ def _measured(rng: np.random.Generator, pool: ClassPool) -> Iterator[Row]:
         y, z = pool.y[own], pool.P[own].argmax(axis=1)
         actual = f1_score(y, z, average="macro")
         shares = np.bincount(y, minlength=pool.P.shape[1]) / y.size
-        inside = (shares >= one.shares_low) & (shares <= one.shares_high)
+        low, high = np.array(one.share_intervals).T
+        inside = (shares >= low) & (shares <= high)
         plain = am.classes.forecast(
-            pool.P[own], z, "f1", calibrator=found.watch.calibrator
+            pool.P[own], z, "f1", reference=found.watch.calibrator
         )
         yield pool.about | {
             "kind": kind,
             "plain": plain.interval[0] <= actual <= plain.interval[1],
-            "below": actual < one.low,
-            "above": actual > one.high,
-            "width": one.high - one.low,
-            "error": one.expected - actual,
+            "below": actual < one.interval.low,
+            "above": actual > one.interval.high,
+            "width": one.interval.high - one.interval.low,
+            "error": one.mean - actual,
             "shares": inside.mean(),
             "verdict": one.verdict,
         }

@@ -46,7 +46,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
             }
             for method, how in options.items():
                 one = am.monitor(p, rule, reference=reference, **how).periods[0]
-                row[method] = (one.low, one.high, one.expected)
+                row[method] = (*one.interval, one.mean)
             rows.append(row)
     for of_half, kept in by_half(rows):
         for kind in ("quiet", "covariate shift"):

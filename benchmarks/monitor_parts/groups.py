@@ -65,13 +65,13 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                 y, labels = pool.y[one], pool.p[one] >= cut
                 row = {**pool.about, "groups": kind, "kind": kind_of(name)}
                 row["actual"] = am.evaluate(y, labels, groups=g, average="groups")
-                row["auto"] = (x.low, x.high, x.expected)
+                row["auto"] = (*x.interval, x.mean)
                 rows.append(row)
         plain = am.monitor(p, cut, reference=reference, every=N).periods
         for name, one, x in zip(names, periods, plain, strict=True):
             row = {**pool.about, "groups": NONE, "kind": kind_of(name)}
             row["actual"] = am.evaluate(pool.y[one], pool.p[one] >= cut)
-            rows.append(row | {"auto": (x.low, x.high, x.expected)})
+            rows.append(row | {"auto": (*x.interval, x.mean)})
     for of_half, kept in by_half(rows):
         for kind in ("quiet", "label shift"):
             all_ = [row for row in kept if row["kind"] == kind]

@@ -92,7 +92,7 @@ def _of_pool(rng: np.random.Generator, pool: Pool) -> list[dict[str, Any]]:
                     "to_label": (*mine.interval, mine.score),
                     "random": jeffreys(rng, y[some], labels[some], labels),
                     "random, normal": normal(y[some], labels[some]),
-                    "no labels": (last.low, last.high, last.expected),
+                    "no labels": (*last.interval, last.mean),
                 }
             )
     return rows

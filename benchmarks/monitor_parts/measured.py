@@ -114,10 +114,10 @@ def _forecasts(
             "verdict": auto[i].verdict,
             "readings": (auto[i].p_nothing, auto[i].p_other_rows, auto[i].p_share),
             "share": float(y.mean()),
-            "auto": (auto[i].low, auto[i].high, auto[i].expected),
+            "auto": (*auto[i].interval, auto[i].mean),
             # where the share moved and nothing else did: shift="prior"
-            "prior": (auto[i].if_share_low, auto[i].if_share_high, auto[i].if_share),
-            "none": (none[i].low, none[i].high, none[i].expected),
+            "prior": (*auto[i].if_share_interval, auto[i].if_share),
+            "none": (*none[i].interval, none[i].mean),
         }
         for band, width in BANDS.items():
             low, high = score - width * error, score + width * error
@@ -126,7 +126,7 @@ def _forecasts(
             value, *bounds = theirs[i]
             row["NannyML"] = (*bounds, value)
         if name in SHARES:
-            low, high = auto[i].population_low, auto[i].population_high
+            low, high = auto[i].population_interval
             row["population"] = (low, high, (low + high) / 2)
             row["drawn share"] = float(name.split()[-1]) * float(pool.y.mean())
         yield row

@@ -45,8 +45,8 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                         "metric": metric,
                         "kind": kind_of(name),
                         "actual": float(actual),
-                        "auto": (x.low, x.high, x.expected),
-                        "prior": (x.if_share_low, x.if_share_high, x.if_share),
+                        "auto": (*x.interval, x.mean),
+                        "prior": (*x.if_share_interval, x.if_share),
                     }
                 )
     for of_half, kept in by_half(rows):

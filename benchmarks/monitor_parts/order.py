@@ -75,9 +75,9 @@ def _periods(
             "model": model,
             "actual": score,
             "verdict": one.verdict,
-            "auto": (one.low, one.high, one.expected),
-            "prior": (one.if_share_low, one.if_share_high, one.if_share),
-            "none": (other.low, other.high, other.expected),
+            "auto": (*one.interval, one.mean),
+            "prior": (*one.if_share_interval, one.if_share),
+            "none": (*other.interval, other.mean),
         }
         for score, one, other in zip(actual, auto, none, strict=True)
     ]

@@ -44,7 +44,7 @@ def run(*, quick: bool, half: str | None, seed: int) -> None:
                     actual = float(am.evaluate(pool.y[period], rule.apply(p)))
                     row = {**pool.about, "m": m, "n": n, "actual": actual}
                     row["known"] = known_positives(int(known[0].sum()))
-                    row["auto"] = (one.low, one.high, one.expected)
+                    row["auto"] = (*one.interval, one.mean)
                     rows.append(row | {"moved": one.verdict != "fine"})
     for of_half, kept in by_half(rows):
         shown = of_half == "show"

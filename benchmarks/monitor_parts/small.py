@@ -86,9 +86,9 @@ def _of_reference(
             | {
                 "shift": name,
                 "actual": float(actual),
-                "auto": (x.low, x.high, x.expected),
-                "prior": (x.if_share_low, x.if_share_high, x.if_share),
-                "none": (plain.low, plain.high, plain.expected),
+                "auto": (*x.interval, x.mean),
+                "prior": (*x.if_share_interval, x.if_share),
+                "none": (*plain.interval, plain.mean),
                 "fine": x.verdict == "fine",
             }
         )

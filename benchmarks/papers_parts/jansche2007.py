@@ -78,7 +78,7 @@ def _algorithms_2_and_3(fast: bool) -> Figures:
     f1 = valued("f1", 1.0)
     wanted = [[float(f1(z @ y, z.sum(), y.sum(), n)) for y in every] for z in every]
     found = [
-        [expectation(sequence.PAPER_F, z, Independent(y * 1.0)).value for y in every]
+        [expectation(sequence.PAPER_F, z, Independent(y * 1.0)).mean for y in every]
         for z in every
     ]
     return {"largest error of a value": float(np.abs(np.subtract(wanted, found)).max())}
@@ -92,9 +92,7 @@ def _algorithm_4(fast: bool) -> Figures:
         for metric in ("f1", "f2"):
             wanted = expected(p, valued(metric, 1.0))[numbered(z)]
             asked = am.get_metric(metric, zero_division=1.0)
-            worst = max(
-                worst, abs(expectation(asked, z, Independent(p)).value - wanted)
-            )
+            worst = max(worst, abs(expectation(asked, z, Independent(p)).mean - wanted))
     return {"largest error of an expectation": float(worst)}
 
 
@@ -127,7 +125,7 @@ def _section_3_5(fast: bool) -> Figures:
         z = rng.integers(2, size=p.size)
         for name, (utility, counted) in LOSSES.items():
             wanted = chances(p) @ counted(labellings(p.size), z)
-            found = expectation(utility, z, Independent(p)).value
+            found = expectation(utility, z, Independent(p)).mean
             key = f"largest error, {name}"
             figures[key] = max(figures[key], abs(float(found - wanted)))
     return figures
@@ -179,7 +177,7 @@ def _higher_orders(fast: bool) -> Figures:
             law = chain_chances(chain.initial, chain.transitions)
             z = rng.integers(2, size=n)
             wanted = expected_of(z, law)
-            found = expectation(sequence.PAPER_F, z, chain).value
+            found = expectation(sequence.PAPER_F, z, chain).mean
             worst = max(worst, abs(float(found - wanted)))
         figures[f"largest error, order {order}"] = worst
     return figures
@@ -217,7 +215,7 @@ def _vectors_of_utilities(fast: bool) -> Figures:
         law = chances(p)
         wanted = [*(float(law @ row) for row in rows), expected_of(z, law)]
         found = expectation(Table(), z, Independent(p))
-        worst = max(worst, float(np.abs(found.value - wanted).max()))
+        worst = max(worst, float(np.abs(found.mean - wanted).max()))
         alone = expectation(sequence.PAPER_F, z, Independent(p))
         more = max(more, found.n_states - alone.n_states)
     return {

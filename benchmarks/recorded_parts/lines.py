@@ -48,7 +48,7 @@ decide many --reference val.csv -o folder3
 decide wide.csv --scores p_* --labels y_* -o wide-out.csv
 decide wide.csv --scores p_* --average micro -m jaccard -o w2.csv
 decide wide.csv --scores p_* --average samples --decision-column *_d -o w3.csv
-decide wide.csv --scores p_* --labels y_* --calibrator map.json -o w4.csv
+decide wide.csv --scores p_* --labels y_* --reference map.json -o w4.csv
 decide kinds.csv --scores p_* --one-label -o kinds-out.csv
 decide kinds.csv --scores p_* --one-label --group g -m mcc -o k2.csv
 decide kinds.csv --scores p_* --one-label --reference kinds.csv -o k3.csv
@@ -69,7 +69,7 @@ forecast rows.csv --reference val.csv --prior estimate
 forecast rows.csv --prior 0.2 --overdispersion 0.5
 forecast rows.csv --rule rule.json
 forecast rows.csv --rule rule.json --reference val.csv
-forecast rows.csv --calibrator map.json -m mcc
+forecast rows.csv --reference map.json -m mcc
 forecast rows.csv --zero-division nan -m precision --group g
 forecast rows.csv --report report2.json
 forecast out-many --group g
@@ -115,7 +115,7 @@ calibrate rows.csv --map map.json -o mended.csv
 calibrate judged
 calibrate kinds.csv --scores p_* --one-label -o class-map.json
 calibrate kinds.csv --scores p_* --one-label --method temperature --group g
-decide kinds.csv --scores p_* --one-label --calibrator class-map.json -o k6.csv
+decide kinds.csv --scores p_* --one-label --reference class-map.json -o k6.csv
 monitor rows.csv --reference val.csv --every 100
 monitor rows.csv --reference val.csv --every 100 --by g --threshold 0.4
 monitor rows.csv --reference val.csv --every 100 --append state.json
@@ -157,7 +157,7 @@ calibrate rows.csv --map map.json
 tag templates chunk
 forecast rows.csv --threshold 0.5 --rule rule.json
 decide rows.csv -o - --json
-decide rows.csv --calibrator map.json --reference val.csv
+decide rows.csv --reference map.json --prior estimate
 decide rows.csv --prior estimate
 decide rows.csv --reference-score p
 decide rows.csv --rule rule.json --metric f1

@@ -20,6 +20,7 @@ from harness import cpu_seconds
 
 import argmetric as am
 from argmetric import search, stream
+from argmetric._verbs.decide import decide_by
 from recorded_parts.data import METRICS, groups_of, scores, truth
 from recorded_parts.structures import corpus, reviews, table
 from recorded_parts.verbs import reference
@@ -38,7 +39,7 @@ def cells() -> dict[str, Call]:
         for n in (10, 33, 64, 65, 1000, 10_000, MILLION):
             if n != 10_000 or name == "f1":
                 p = scores(n)
-                call = functools.partial(am.decide, p, name, check=False)
+                call = functools.partial(decide_by, p, name, check=False)
                 found[f"decide {name} n={n}"] = call
     baskets = groups_of([10] * (MILLION // 10))
     given: dict[str, Any] = {"average": "groups", "check": False}

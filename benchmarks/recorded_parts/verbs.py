@@ -11,6 +11,7 @@ from scipy import sparse
 
 import argmetric as am
 from argmetric._report import report_decision
+from argmetric._verbs.decide import decide_by
 from recorded_parts.data import (
     FEW,
     MAIN,
@@ -84,14 +85,14 @@ def decide_calls() -> Calls:
                 yield key, functools.partial(am.decide, scores(n), metric, **options)
         for n in LONG if name != "own" else LONG[:6]:
             key = f"decide/{name}/n={n}"
-            yield key, functools.partial(am.decide, scores(n), metric, check=False)
+            yield key, functools.partial(decide_by, scores(n), metric, check=False)
     for name in FEW:
         for variance in VARIANCES:
             for side in (0.96, 1.04):
                 n = of_variance(variance, side)
                 key = f"decide/{name}/variance={side:g}*{variance:g}"
                 p = scores(n, seed=2)
-                yield key, functools.partial(am.decide, p, METRICS[name], check=False)
+                yield key, functools.partial(decide_by, p, METRICS[name], check=False)
         for mean in (43, 47):
             p = scores(200_000, "rare")
             p = p * (mean / p.sum())
@@ -104,7 +105,7 @@ def decide_calls() -> Calls:
 
 def without_curve(p: np.ndarray, metric: Any) -> dict[str, Any]:
     """What `decide` finds before anybody asks for the whole curve."""
-    found = am.decide(p, metric, check=False)
+    found = decide_by(p, metric, check=False)
     names = ("labels", "n_positives", "threshold", "expected", "cut_half", "notes")
     return {name: getattr(found, name) for name in names}
 
@@ -116,15 +117,15 @@ def decide_with_a_reference() -> Calls:
         "reference,prior=estimate": {"reference": reference(), "prior": "estimate"},
         "reference,prior=.3": {"reference": reference(), "prior": 0.3},
         "method=windows": {"method": "windows"},
-        "method=reference": {"method": "reference"},
-        "isotonic": {"calibrator": calibrator("isotonic")},
-        "calibrator": {"calibrator": calibrator()},
-        "calibrator,prior=.1": {"calibrator": calibrator(), "prior": 0.1},
+        "method=reference": {"method": "published"},
+        "isotonic": {"reference": calibrator("isotonic")},
+        "calibrator": {"reference": calibrator()},
+        "calibrator,prior=.1": {"reference": calibrator(), "prior": 0.1},
         "prior": {"prior": 0.1},
     }
     for name in FEW:
         for word, options in given.items():
-            call = functools.partial(am.decide, p, METRICS[name], **options)
+            call = functools.partial(decide_by, p, METRICS[name], **options)
             yield f"decide/{name}/{word}", call
         odds = np.log(p / (1 - p))
         call = functools.partial(am.decide, odds, METRICS[name], logits=True)
@@ -213,9 +214,9 @@ def forecast_calls() -> Calls:
             "overdispersion=.5": {"overdispersion": 0.5},
             "known,overdispersion": {"known": known, "overdispersion": 0.3},
             "zero_division=1": {"zero_division": 1.0},
-            "calibrator": {"calibrator": calibrator()},
-            "calibrator,prior": {"calibrator": calibrator(), "prior": 0.2},
-            "isotonic": {"calibrator": calibrator("isotonic")},
+            "calibrator": {"reference": calibrator()},
+            "calibrator,prior": {"reference": calibrator(), "prior": 0.2},
+            "isotonic": {"reference": calibrator("isotonic")},
             "reference": {"reference": reference()},
             "groups": {"groups": groups_of([4] * 20), "average": "groups"},
             "groups,reference": {
@@ -303,13 +304,13 @@ def tune_calls() -> Calls:
         y = truth(p)
         for word, options in {
             "max_positives=20": {"max_positives": 20},
-            "max_positives=.1": {"max_positives": 0.1},
+            "max_positives=.1": {"max_positives": "10%"},
             "min_precision": {"min_precision": 0.5},
             "min_recall": {"min_recall": 0.7},
             "zero_division": {"zero_division": 1.0},
             "weights": {"sample_weight": 1.0 + np.arange(200) % 3},
             "one_se": {"choice": "one_se"},
-            "calibrator": {"calibrator": calibrator()},
+            "calibrator": {"reference": calibrator()},
             "coverage=.5": {"coverage": 0.5, "random_state": 3},
             "plain": {"n_bootstrap": 0, "cv": None},
             "groups": {"groups": groups_of([10] * 20), "average": "groups"},

@@ -70,7 +70,7 @@ def dependence(device: Any, say: Callable[..., None]) -> None:
             if factor > 1.0:  # the temperature undoes it, as the first line shows
                 del ways["temperature"], ways["shared"]
             for name, calibrator in ways.items():
-                given: dict[str, Any] = {"logits": True, "calibrator": calibrator}
+                given: dict[str, Any] = {"logits": True, "reference": calibrator}
                 found = tensors.decide_masks(x, **given)
                 real = dice(found.masks, new_y)
                 told = found.expected[:, 0]

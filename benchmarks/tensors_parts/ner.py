@@ -207,7 +207,7 @@ def decoded(
         for way, found in ways.items():
             line[f"{metric}_{way}"] = f_score(beta, *counts(gold, found))
         for way, maps in (("decode_spans", None), ("recalibrated", fit)):
-            d = decode_spans(spans, metric=metric, recalibration=maps)
+            d = decode_spans(spans, metric=metric, reference=maps)
             line[f"{metric}_{way}"] = f_score(beta, *counts(gold, d.labels))
             line[f"{metric}_{way}_expected"] = float(d.expected)
             if metric == "f2" and maps is None:

@@ -37,7 +37,7 @@ def measure(case: Case) -> list[Row]:
     rows = []
     for metric in METRICS:
         plain = am.decide(case.p, metric)
-        decided = am.decide(case.p, metric, calibrator=calibrator)
+        decided = am.decide(case.p, metric, reference=calibrator)
         score = am.evaluate(case.y, decided.labels, metric)
         low, high = decided.forecast().interval
         rows.append(

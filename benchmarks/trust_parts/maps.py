@@ -41,14 +41,14 @@ def measure(case: Case, metrics: tuple[str, ...] = METRICS) -> list[dict[str, An
         best = _best(case, metric)
         row: dict[str, Any] = {"metric": metric, "best": best}
         for name, calibrator in fitted.items():
-            d = am.decide(case.p, metric, calibrator=calibrator)
+            d = am.decide(case.p, metric, reference=calibrator)
             got = am.evaluate(case.y, d.labels, metric)
             row[name] = 100 * (got - best)
             row[f"{name} promised"] = 100 * (d.expected - got)
-        f = am.forecast(case.p, d.labels, metric, calibrator=fitted["spline"])
+        f = am.forecast(case.p, d.labels, metric, reference=fitted["spline"])
         row |= _held("interval", f.interval, got)
         row |= _held("given the map", f.interval_given_map, got)
-        knowing = am.decide(case.p, metric, calibrator=seen)
+        knowing = am.decide(case.p, metric, reference=seen)
         row["seen"] = 100 * (am.evaluate(case.y, knowing.labels, metric) - best)
         rule = am.tune(case.reference_y, case.reference_p, metric, n_bootstrap=0, cv=0)
         cut = am.evaluate(case.y, rule.apply(case.p), metric)

@@ -17,7 +17,7 @@ import argmetric as am
 KNOWN, NEW = 1000, 3000
 REPEATS = 40
 SAYS = {
-    "tune: out_of_fold_score, score_interval": f"the rule on {KNOWN:,} rows like these",
+    "tune: mean, interval": f"the rule on {KNOWN:,} rows like these",
     "decide --rule: forecast": "the rule on these new rows",
     "forecast --rule --reference: forecast": "the same: the rule keeps its reference",
     "Decision.forecast().mean": "another decision, made on these new rows together",
@@ -62,16 +62,16 @@ def measured(rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
         rule.save(Path(folder) / "rule.json")
         rule = am.Rule.load(Path(folder) / "rule.json")
     labels = rule.apply(new)
-    decision = am.decide(new, "f1", calibrator=rule.reference.calibrator)
+    decision = am.decide(new, "f1", reference=rule.reference.calibrator)
     law = decision.forecast()
-    by_rule = am.forecast(new, labels, "f1", calibrator=rule.reference.calibrator)
-    by_rows = am.forecast(new, labels, "f1", calibrator=am.calibrate(y, p))
+    by_rule = am.forecast(new, labels, "f1", reference=rule.reference.calibrator)
+    by_rows = am.forecast(new, labels, "f1", reference=am.calibrate(y, p))
     assert (by_rule.mean, by_rule.interval) == (by_rows.mean, by_rows.interval)
     before = am.forecast(new, labels, "f1")
     elsewhere = am.evaluate(more_y, rule.apply(more))
     actual, joint = am.evaluate(new_y, labels), am.evaluate(new_y, decision.labels)
     figures = (
-        (rule.out_of_fold_score, *rule.score_interval, elsewhere),
+        (rule.mean, *rule.interval, elsewhere),
         (by_rule.mean, *by_rule.interval, actual),
         (by_rows.mean, *by_rows.interval, actual),
         (law.mean, *law.interval, joint),

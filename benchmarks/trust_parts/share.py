@@ -37,7 +37,7 @@ def measure(case: Case) -> list[dict[str, Any]]:
     """For every factor: intervals that hold, the share, and the F1 of decisions."""
     if case.size not in SIZES or case.model not in MODELS:
         return []
-    reference = resolve_reference(None, (case.reference_y, case.reference_p))
+    reference = resolve_reference((case.reference_y, case.reference_p))
     rng = np.random.default_rng(case.split)
     rows = []
     for factor in FACTORS:
@@ -74,8 +74,8 @@ def _measure_one(y: np.ndarray, p: np.ndarray, reference: Any) -> dict[str, Any]
         "noted": float(any("scores moved" in note for note in decided["none"].notes)),
         "share error": abs(share.mean - actual),
         "share error, none": abs(float(reference.calibrator.apply(p).mean()) - actual),
-        "share held": float(share.low <= actual <= share.high),
-        "share width": share.high - share.low,
+        "share held": float(share.interval.low <= actual <= share.interval.high),
+        "share width": share.interval.high - share.interval.low,
     }
     labels = decided["none"].labels  # the same for all: only the forecast differs
     got = am.evaluate(y, labels)

@@ -52,7 +52,7 @@ def _row(
     rule = am.tune(known, p, metric, n_bootstrap=0, cv=0, **here)
     decided = am.decide(case.p, metric, **there)
     calibrator = am.calibrate(known, p)
-    mended = am.decide(case.p, metric, calibrator=calibrator, **there)
+    mended = am.decide(case.p, metric, reference=calibrator, **there)
     labels = {
         "recalibrate": mended.labels,
         "decide": decided.labels,
@@ -69,10 +69,10 @@ def _row(
     row["fit to forecast"] = check.fit_to_forecast
     if kind == "one vector":
         row["gap"] = 100 * check.gap
-        row["expected error"] = 100 * check.expected_error
+        row["expected error"] = 100 * check.forecast_error
         for name, decision, how in (
             ("decide", decided, {}),
-            ("recalibrate", mended, {"calibrator": calibrator}),
+            ("recalibrate", mended, {"reference": calibrator}),
         ):
             f = am.forecast(case.p, decision.labels, "f1", **how)
             held = f.surprise(score[name]) is None

@@ -50,7 +50,7 @@ def _held(n: int, prevalence: float, seed: int) -> list[bool]:
     found = []
     rules = am.tune(y, p, list(METRICS), coverage=ASKED, n_bootstrap=2)
     for rule in rules.values():
-        low, high = rule.score_interval
+        low, high = rule.interval
         score = rule.metric.score(new_y, rule.apply(new_p))
         found.append(low - 1e-12 <= score <= high + 1e-12)
     return found

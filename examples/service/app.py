@@ -35,4 +35,4 @@ def rows(scores: list[float]) -> list:
 
 @app.post("/basket")
 def basket(scores: list[float]) -> list[int]:
-    return am.decide(scores, RULE.metric, calibrator=RULE.calibrator).labels.tolist()
+    return am.decide(scores, RULE.metric, reference=RULE.calibrator).labels.tolist()

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from argmetric._calibrate.prior import adjust_prior as adjust_prior
     from argmetric._calibrate.prior import undo_sampling as undo_sampling
     from argmetric._calibrate.prior import undo_weights as undo_weights
+    from argmetric._compare import Comparison as Comparison
+    from argmetric._compare import Difference as Difference
+    from argmetric._compare import Review as Review
+    from argmetric._compare import compare as compare
+    from argmetric._compare import review_rows as review_rows
     from argmetric._forecast.forecast import forecast as forecast
     from argmetric._forecast.result import Forecast as Forecast
     from argmetric._forecast.result import ForecastDisplay as ForecastDisplay
@@ -80,6 +85,13 @@ _ROOMS = {
     "argmetric._calibrate.calibrate": ("calibrate",),
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior", "undo_sampling", "undo_weights"),
+    "argmetric._compare": (
+        "Comparison",
+        "Difference",
+        "Review",
+        "compare",
+        "review_rows",
+    ),
     "argmetric._verbs.decide": (
         "ActualScore",
         "Decision",
@@ -142,9 +154,8 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
-    *("classes", "integrations", "metrics", "scale", "search", "sequence"),
-    "sets",
-    "stream",
+    *("classes", "integrations", "metrics", "published", "scale", "search"),
+    *("sequence", "sets", "stream"),
     "tensors",
     "train",
 )

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+DAYS = ("2026-01-05", "2026-01-12", "2026-01-19")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -52,7 +53,7 @@ def watched(rows):
     known = np.where(
         np.arange(new.size) < 450, np.resize(y[1000:1500], new.size), np.nan
     )
-    day = np.repeat(["2026-01-05", "2026-01-12", "2026-01-19"], [500, 300, 500])
+    day = np.repeat(DAYS, [500, 300, 500])
     names = np.where(np.arange(new.size) % 2, groups[0], "b")
     how = {"time": day, "known": known, "by": names, "floor": 0.3}
     return am.monitor(new, 0.3, reference=(y[:1000], p[:1000]), every="week", **how)
@@ -62,11 +63,23 @@ def watched(rows):
 def files(rows, watched, tmp_path_factory):
     """Reports of every kind, as files."""
     import argmetric as am
+    from argmetric._report import report_decision
     from argmetric.cli import main
 
     p, y, groups = rows
     folder = tmp_path_factory.mktemp("reports")
+    rng, labels = np.random.default_rng(3), (p >= 0.4).astype(int)
+    many = rng.dirichlet([3.0, 1.0, 0.4], size=600)
+    code = (many.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    classes = am.classes.decide(many)
+    known = {"reference": (code[:300], many[:300]), "time": np.repeat(DAYS[:2], 150)}
     made = {
+        "labels": report_decision(am.decide(p), labels=labels),
+        "classes": am.report(classes, code),
+        "class check": am.report(am.classes.check(code, many)),
+        "class monitor": am.report(
+            am.classes.monitor(many[300:], classes.labels[300:], every="week", **known)
+        ),
         "decision": am.report(am.decide(p), y),
         "limited": am.report(am.decide(p, "mcc", max_positives=200, min_recall=0.3)),
         "minimised": am.report(am.decide(p, "sec")),

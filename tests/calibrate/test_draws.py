@@ -103,7 +103,7 @@ def test_scores_on_another_scale_keep_their_order(method, factor):
     x = rng.normal(-2, 1.5, 12_000)
     y, off = rng.random(x.size) < expit(x), expit(x + math.log(factor))
     fitted = am.calibrate(y[:2000], off[:2000], method)
-    mended = am.decide(off[2000:], calibrator=fitted).labels
+    mended = am.decide(off[2000:], reference=fitted).labels
     right = am.decide(expit(x[2000:])).labels
     assert am.evaluate(y[2000:], mended) > am.evaluate(y[2000:], right) - 0.02
 
@@ -262,7 +262,7 @@ def test_a_reference_does_no_harm_to_scores_that_pile_up_at_0(kind, seed):
     raw = am.evaluate(y[4000:], am.decide(p[4000:]).labels)
     for options in (
         {"reference": reference},
-        {"calibrator": am.calibrate(*reference, "platt")},
+        {"reference": am.calibrate(*reference, "platt")},
     ):
         mended = am.decide(p[4000:], **options).labels
         assert am.evaluate(y[4000:], mended) > raw - 0.01

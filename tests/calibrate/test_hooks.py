@@ -38,9 +38,9 @@ def same(decision, other):
 @given(nasty.probability_vectors())
 def test_a_calibrator_is_applied_before_anything_else(p):
     mapped = MAP.apply(p)
-    same(am.decide(p, calibrator=MAP), am.decide(mapped))
+    same(am.decide(p, reference=MAP), am.decide(mapped))
     labels = am.decide(mapped).labels
-    ours = am.forecast(p, labels, calibrator=MAP)
+    ours = am.forecast(p, labels, reference=MAP)
     theirs = am.forecast(mapped, labels)
     assert ours.mean == theirs.mean
     assert ours.interval == theirs.interval
@@ -52,9 +52,9 @@ def test_groups(metric, average):
     x, groups = batch()
     p = expit(x)
     options = {"groups": groups, "average": average, "metric": metric}
-    same(am.decide(p, calibrator=MAP, **options), am.decide(MAP.apply(p), **options))
+    same(am.decide(p, reference=MAP, **options), am.decide(MAP.apply(p), **options))
     labels = am.decide(MAP.apply(p), **options).labels
-    ours = am.forecast(p, labels, calibrator=MAP, **options)
+    ours = am.forecast(p, labels, reference=MAP, **options)
     assert ours.mean == am.forecast(MAP.apply(p), labels, **options).mean
     assert ours.assumptions[:2] == (NOTE, "no shift since calibration")
 
@@ -65,9 +65,9 @@ def test_matrices_frames_and_sparse_cells(average):
     x, _ = batch()
     p = np.where(x.reshape(40, 5) < -1, 0.0, expit(x.reshape(40, 5)))
     expected = am.decide(MAP.apply(p), average=average)
-    same(am.decide(p, average=average, calibrator=MAP), expected)
+    same(am.decide(p, average=average, reference=MAP), expected)
     frame = pandas.DataFrame(p, columns=list("abcde"))
-    decided = am.decide(frame, average=average, calibrator=MAP)
+    decided = am.decide(frame, average=average, reference=MAP)
     assert list(decided.labels.columns) == list("abcde")
     np.testing.assert_array_equal(decided.labels, expected.labels)
     # An absent cell stays a certain negative, even where the map would lift 0.
@@ -75,11 +75,11 @@ def test_matrices_frames_and_sparse_cells(average):
     cells = sparse.csr_array(p)
     mapped = cells.copy()
     mapped.data = lift.apply(cells.data)
-    ours = am.decide(cells, average=average, calibrator=lift)
+    ours = am.decide(cells, average=average, reference=lift)
     theirs = am.decide(mapped, average=average)
     assert ours.expected == pytest.approx(theirs.expected, rel=1e-12)
     np.testing.assert_array_equal(ours.labels.toarray(), theirs.labels.toarray())
-    told = am.forecast(cells, theirs.labels, average=average, calibrator=lift)
+    told = am.forecast(cells, theirs.labels, average=average, reference=lift)
     assert told.mean == pytest.approx(ours.expected, rel=1e-9)
 
 
@@ -89,11 +89,11 @@ def test_scores_beyond_the_reach_of_a_map_keep_their_order():
     flat = platt_map(0.02, 0.5, reach=36.0, n=10)
     mapped = flat.apply(p)
     assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
-    decided = am.decide(p, calibrator=flat, max_positives=3)
+    decided = am.decide(p, reference=flat, max_positives=3)
     np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1])
     groups = [1] * 5 + [2] * 5
     decided = am.decide(
-        np.tile(p, 2), groups=groups, average="groups", calibrator=flat, max_positives=3
+        np.tile(p, 2), groups=groups, average="groups", reference=flat, max_positives=3
     )
     np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1] * 2)
 
@@ -103,26 +103,26 @@ def test_the_flat_parts_of_a_curve_keep_their_order():
     flat = spline_map(knots, values, 0.5, (-4.0, 4.0), -4.0, 2.0)
     x = np.array([0.2, 0.7, 0.5, 0.9, -3.0])
     for scores, logits in ((x, True), (expit(x), False)):
-        decided = am.decide(scores, calibrator=flat, max_positives=2, logits=logits)
+        decided = am.decide(scores, reference=flat, max_positives=2, logits=logits)
         np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
     # The same in a chain, whose second map rises.
-    decided = am.decide(x, calibrator=flat.then(MAP), max_positives=2, logits=True)
+    decided = am.decide(x, reference=flat.then(MAP), max_positives=2, logits=True)
     np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
 
 
 def test_log_odds_keep_their_tails():
     x = np.array([800.0, 100.0, -700.0, 40.0, 0.3])
     steep = platt_map(0.5, -60.0, n=10)
-    ours = am.decide(x, calibrator=steep, logits=True)
+    ours = am.decide(x, reference=steep, logits=True)
     theirs = am.decide(steep.apply_logits(x), logits=True)
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     assert ours.expected == theirs.expected
     # As probabilities the first four scores would be 1, 1, 0 and 1.
     labels = [1, 1, 0, 0, 0]
-    told = am.forecast(x, labels, calibrator=steep, logits=True)
+    told = am.forecast(x, labels, reference=steep, logits=True)
     assert told.mean == am.forecast(steep.apply_logits(x), labels, logits=True).mean
     assert told.mean != pytest.approx(
-        am.forecast(expit(x), labels, calibrator=steep).mean, rel=1e-3
+        am.forecast(expit(x), labels, reference=steep).mean, rel=1e-3
     )
 
 
@@ -144,7 +144,7 @@ def test_a_reference_is_a_calibrator_fitted_on_it():
         )
         assert "by spline on 600 labelled rows;" in decision.notes[0]
         told = am.forecast(new, decision.labels, reference=reference)
-        assert told.mean == am.forecast(new, decision.labels, calibrator=fitted).mean
+        assert told.mean == am.forecast(new, decision.labels, reference=fitted).mean
         # It is about what the labels say, the decision about the sceptical map.
         assert told.mean == pytest.approx(decision.expected, abs=0.3 * told.std)
         assert told.assumptions[0] + SCALE == decision.notes[0]
@@ -167,9 +167,9 @@ def test_a_forecast_mixes_over_the_maps_that_the_reference_allows():
         am.calibrate(y, expit(x)).then(shift),
     ):
         for options in ({}, {"groups": groups, "average": "groups"}):
-            told = am.forecast(new, labels, calibrator=fitted, **options)
+            told = am.forecast(new, labels, reference=fitted, **options)
             alone = [
-                am.forecast(new, labels, calibrator=one, **options)
+                am.forecast(new, labels, reference=one, **options)
                 for one in fitted.alternatives
             ]
             mean = np.mean([one.mean for one in alone])
@@ -193,22 +193,22 @@ def test_functions_objects_and_chains_are_calibrators():
             return p / 2
 
     expected = am.decide(p**2)
-    ours = am.decide(p, calibrator=squared)
+    ours = am.decide(p, reference=squared)
     np.testing.assert_array_equal(ours.labels, expected.labels)
     assert ours.notes[0] == f"probabilities recalibrated by the function squared{SCALE}"
-    assert am.decide(p, calibrator=Halved()).expected == am.decide(p / 2).expected
+    assert am.decide(p, reference=Halved()).expected == am.decide(p / 2).expected
     x = np.log(p / (1 - p))
-    odds = am.decide(x, calibrator=squared, logits=True)
+    odds = am.decide(x, reference=squared, logits=True)
     assert odds.expected == pytest.approx(expected.expected, rel=1e-9)
     steps = IsotonicRegression(out_of_bounds="clip").fit(p, p**2)
-    assert am.decide(p, calibrator=steps.predict).expected == pytest.approx(
+    assert am.decide(p, reference=steps.predict).expected == pytest.approx(
         expected.expected, rel=1e-9
     )
     shift = am.adjust_prior(p, prevalence=0.4, reference_prevalence=0.2)
-    both = am.decide(p, calibrator=MAP.then(shift))
+    both = am.decide(p, reference=MAP.then(shift))
     assert both.expected == am.decide(shift.apply(MAP.apply(p))).expected
     assert both.notes[0] == f"{NOTE}, then a prior shift from 0.2 to 0.4{SCALE}"
-    told = am.forecast(p, both.labels, calibrator=MAP, prior=0.3)
+    told = am.forecast(p, both.labels, reference=MAP, prior=0.3)
     assert told.expected_positives == pytest.approx(0.3 * p.size)
     assert told.assumptions[1] == "prevalence is 0.3, all else as in calibration"
 
@@ -220,7 +220,7 @@ def test_ties_that_a_map_makes_are_broken_by_the_scores_before_it():
     p = np.array([0.50, 0.55, 0.65, 0.60, 0.52, 0.10])
     tied = am.decide(STEPS.apply(p), "gmean")
     assert tied.labels.tolist() == [1, 1, 1, 1, 0, 0]  # the first in order
-    ours = am.decide(p, "gmean", calibrator=STEPS)
+    ours = am.decide(p, "gmean", reference=STEPS)
     assert ours.expected == tied.expected
     assert ours.labels.tolist() == [0, 1, 1, 1, 1, 0]
     assert "by p as given: no threshold" in ours.notes[1]
@@ -228,7 +228,7 @@ def test_ties_that_a_map_makes_are_broken_by_the_scores_before_it():
     order = np.array([3, 8, 1, 6, 0, 11, 2, 5, 4, 7, 9, 10])
     both = np.concatenate([p, p])[order]
     decision = am.decide(
-        both, "gmean", groups=groups[order], average="groups", calibrator=STEPS
+        both, "gmean", groups=groups[order], average="groups", reference=STEPS
     )
     expected = np.concatenate([ours.labels, ours.labels])[order]
     np.testing.assert_array_equal(decision.labels, expected)
@@ -238,23 +238,18 @@ def test_bad_calibrators_and_references():
     y, p = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
     for function in (am.decide, lambda p, **more: am.forecast(p, y, **more)):
         for options, kind, message in (
-            (
-                {"calibrator": MAP, "reference": (y, p)},
-                ValueError,
-                "exclude each other",
-            ),
-            ({"calibrator": 3}, TypeError, "calibrator must be a Calibrator"),
-            ({"calibrator": am.Calibrator}, TypeError, "is a class"),
-            ({"calibrator": lambda p: 2 * p}, ValueError, "calibrator gives is 1.6"),
-            ({"calibrator": lambda p: p[:2]}, ValueError, r"shape \(2,\) for 4"),
-            ({"calibrator": lambda p: p * np.nan}, ValueError, "NaN at row 0"),
+            ({"reference": 3}, TypeError, r"\(y, p\).*, or a fitted Calib.* not int"),
+            ({"reference": am.Calibrator}, TypeError, "not the class Calibrator"),
+            ({"reference": lambda p: 2 * p}, ValueError, "calibrator gives is 1.6"),
+            ({"reference": lambda p: p[:2]}, ValueError, r"shape \(2,\) for 4"),
+            ({"reference": lambda p: p * np.nan}, ValueError, "NaN at row 0"),
             ({"reference": y}, TypeError, r"pair \(y, p\).*list of 4"),
             ({"reference": np.array([y, p])}, TypeError, r"pair \(y, p\).*ndarray"),
-            ({"reference": (p, y)}, ValueError, r"y of reference.* no scores"),
+            ({"reference": (p, y)}, ValueError, r"y of reference.* not scores"),
             (
                 {"reference": (["a", "b"], [0, 1])},
                 ValueError,
-                r"pass calibrator=calibrate\(y, p, pos_label='b'\) or",
+                "pass pos_label='b' or pos_label='a'",
             ),
             ({"reference": ([0, 0], [0.1, 0.2])}, ValueError, "one class only"),
             ({"reference": ([0, 1], np.eye(2))}, ValueError, "same shape"),
@@ -263,7 +258,7 @@ def test_bad_calibrators_and_references():
                 function(p, **options)
     classes = am.classes.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(ValueError, match="apply it first"):
-        am.decide([[0.3, 0.7]], average="samples", calibrator=classes)
+        am.decide([[0.3, 0.7]], average="samples", reference=classes)
 
 
 def test_a_small_reference_needs_no_scipy():
@@ -282,5 +277,7 @@ def test_a_small_reference_needs_no_scipy():
 def test_a_frame_has_a_method_apply_and_is_no_calibrator():
     frame = pd.DataFrame({"p": [0.5]})
     for one in (frame, frame["p"]):
-        with pytest.raises(TypeError, match="calibrator must be a Calibrator"):
-            am.decide([0.5, 0.2], calibrator=one)
+        with pytest.raises(
+            TypeError, match=r"or a fitted Calibrator .* not (DataFrame|Series)"
+        ):
+            am.decide([0.5, 0.2], reference=one)

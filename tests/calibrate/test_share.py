@@ -48,7 +48,7 @@ def likelihood(seed=0, maps=3):
 
 def fitted(seed=0, m=1000, share=0.2):
     rng = np.random.default_rng(seed)
-    return rng, resolve_reference(None, draw(rng, m, share))
+    return rng, resolve_reference(draw(rng, m, share))
 
 
 # --------------------------------------------------------------- the likelihood
@@ -135,7 +135,7 @@ def test_cells_lose_next_to_nothing():
 def test_distinct_scores_have_cells_of_their_own():
     y = np.tile([0, 1, 0, 0, 1, 1], 20)
     p = np.tile([0.0, 1.0, 0.2, 0.4, 0.4, 1.0], 20)
-    rows = resolve_reference(None, (y, p)).rows
+    rows = resolve_reference((y, p)).rows
     cells = ScoreTable.of(rows, np.array([0.4, 0.4, 0.9, 1.0]))
     np.testing.assert_array_equal(cells.old, [20, 20, 40, 40])
     np.testing.assert_array_equal(cells.new, [0, 0, 3, 1])
@@ -146,8 +146,8 @@ def test_a_share_that_many_rows_tell_precisely():
     rng, (calibrator, rows) = fitted(m=200_000)
     y, new = draw(rng, 200_000, 0.22)
     shift, share = estimate_share(calibrator, rows, new, new.size)
-    assert share.high - share.low < 0.008
-    assert share.low < y.mean() < share.high
+    assert share.interval.high - share.interval.low < 0.008
+    assert share.interval.low < y.mean() < share.interval.high
     assert shift.draws.std() < 0.03
     assert calibrator.then(shift).apply(new).mean() == pytest.approx(share.mean)
 
@@ -164,9 +164,9 @@ def test_intervals_hold_what_they_should(share):
         d = am.decide(p, reference=reference, prior="estimate")
         f = am.forecast(p, d.labels, reference=reference, prior="estimate")
         actual = am.evaluate(y, d.labels)
-        shares += f.share.low <= y.mean() <= f.share.high
+        shares += f.share.interval.low <= y.mean() <= f.share.interval.high
         scores += f.interval[0] <= actual <= f.interval[1]
-        f = am.forecast(p, d.labels, calibrator=reference.calibrator)
+        f = am.forecast(p, d.labels, reference=reference.calibrator)
         blind += f.interval[0] <= actual <= f.interval[1]
     assert min(shares, scores) >= 12
     assert blind <= scores - 3  # of 30 seeds: 18 and 6, where 27 hold
@@ -261,7 +261,7 @@ def test_absent_cells_stay_certain_negatives():
     )
     assert f.expected_positives == pytest.approx(480 * f.share.mean)
     assert f.share == d.share
-    assert f.share.high < 0.4
+    assert f.share.interval.high < 0.4
 
 
 @pytest.mark.parametrize("options", [{}, {"average": "groups"}])
@@ -282,10 +282,13 @@ def test_an_estimated_share_is_decided_for_as_if_it_were_known(options, logits):
     f = am.forecast(p, d.labels, prior="estimate", **how)
     assert f.share == d.share
     assert f.expected_positives == pytest.approx(500 * d.share.mean)
-    assert d.share.low < d.share.mean < d.share.high
+    assert d.share.interval.low < d.share.mean < d.share.interval.high
     assert d.share.reference == pytest.approx(y.mean())
-    assert d.to_dict()["share"] == f.to_dict()["share"] == d.share._asdict()
-    assert f"share               {d.share}" in repr(f)
+    assert d.to_dict()["share"] == f.to_dict()["share"]
+    assert d.to_dict()["share"] == d.share._asdict() | {
+        "interval": list(d.share.interval)
+    }
+    assert ("share", str(d.share)) in f.lines()
     assert str(d.share) in repr(d)
 
 
@@ -298,7 +301,7 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     f = am.forecast(p, d.labels, reference=reference, prior="estimate", **how)
     map_, shift = d._asked["calibrator"].parts
     certain = map_.then(replace(shift, draws=None))
-    sure = am.forecast(p, d.labels, calibrator=certain, **how)
+    sure = am.forecast(p, d.labels, reference=certain, **how)
     assert f.interval_given_map == sure.interval_given_map
     # Each map has its own share, which takes back some of what the maps differ by: so
     # the law is not always wider than with one share for all, but than under one map
@@ -315,7 +318,14 @@ def test_the_coverage_of_a_forecast_is_that_of_its_share():
         for c in (0.5, 0.95)
     )
     assert (half.coverage, most.coverage) == (0.5, 0.95)
-    assert most.low < half.low < half.mean == most.mean < half.high < most.high
+    assert (
+        most.interval.low
+        < half.interval.low
+        < half.mean
+        == most.mean
+        < half.interval.high
+        < most.interval.high
+    )
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(400) // 20])
@@ -381,7 +391,7 @@ class TestBadInput:
             call([0.2, 0.3], prior=prior)
 
     def test_no_reference(self, call):
-        for given in ({}, {"calibrator": MatchedShare(0.1, prevalence=0.2)}):
+        for given in ({}, {"reference": MatchedShare(0.1, prevalence=0.2)}):
             with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
                 call([0.2, 0.3], prior="estimate", **given)
 
@@ -408,11 +418,13 @@ def test_rare_and_certain_scores():
     for p in ([0.0], [1.0], [0.0, 1.0, 0.3], np.linspace(0, 1, 50)):
         d = am.decide(p, reference=(y, before), prior="estimate")
         f = am.forecast(p, d.labels, reference=(y, before), prior="estimate")
-        assert 0.0 <= f.share.low <= f.share.mean <= f.share.high <= 1.0
+        assert (
+            0.0 <= f.share.interval.low <= f.share.mean <= f.share.interval.high <= 1.0
+        )
         assert 0.0 <= f.interval[0] <= f.interval[1] <= 1.0
     x = np.array([-np.inf, -2.0, 0.0, 3.0, np.inf])
     d = am.decide(x, reference=(y, before * 4 - 2), prior="estimate", logits=True)
-    assert np.isfinite(d.share).all()
+    assert np.isfinite([d.share.mean, *d.share.interval]).all()
 
 
 def test_the_shift_is_kept_in_a_file(tmp_path):
@@ -427,7 +439,7 @@ def test_the_shift_is_kept_in_a_file(tmp_path):
     labels = (p > 0.5).astype(int)
     reference = FittedReference(calibrator, rows)
     ours = am.forecast(p, labels, reference=reference, prior="estimate")
-    assert am.forecast(p, labels, calibrator=again).interval == ours.interval
+    assert am.forecast(p, labels, reference=again).interval == ours.interval
     text = repr(shift)
     assert f"share                {share.mean:.4g}, estimated on 400" in text
     assert "given" in repr(MatchedShare(0.5, prevalence=0.3))

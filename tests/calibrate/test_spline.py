@@ -239,7 +239,7 @@ def test_maps_of_format_2_are_read(tmp_path):
     assert again.apply(1e-9) == again.apply(0.0) == pytest.approx(expit(fitted.low))
     assert am.Calibrator.from_dict(fitted.to_dict()) == fitted
     labels = expit(x) > 0.5
-    assert am.forecast(expit(x), labels, calibrator=again).std > 0.0
+    assert am.forecast(expit(x), labels, reference=again).std > 0.0
 
 
 @pytest.mark.parametrize("distinct", [2, 3, 16])

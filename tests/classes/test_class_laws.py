@@ -95,7 +95,7 @@ def is_right(f, values, weights):
     inside = weights[(values >= low - NEAR) & (values <= high + NEAR)].sum()
     short = SURE / (2 * math.sqrt(f.n_draws)) if f.n_draws else 0.0
     return (
-        off <= NEAR + SURE * f.mean_error
+        off <= NEAR + SURE * f.mean_standard_error
         and away <= NEAR
         and inside >= f.coverage - NEAR - short
         and f.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
@@ -188,7 +188,7 @@ def test_large_batches_claim_what_they_keep(metric, absent, monkeypatch):
         claims.append(rough.is_exact)
         if rough.is_exact and np.array_equal(rough.codes, d.codes):
             assert rough.expected == pytest.approx(d.expected, abs=1e-12)
-        if again.mean_error == 0.0:
+        if again.mean_standard_error == 0.0:
             assert again.mean == pytest.approx(f.mean, abs=1e-12)
     assert claims[0]
     assert not all(claims)
@@ -219,9 +219,9 @@ def test_drawn_laws_have_the_exact_mean():
         f = am.classes.forecast(p, labels, metric)
         assert f.n_draws > 1000
         assert f.values @ f.probabilities == pytest.approx(f.mean, abs=1e-12)
-        assert f.mean_error <= error
-        assert (f.to_dict()["mean_error"], f.to_dict()["n_draws"]) == (
-            f.mean_error,
+        assert f.mean_standard_error <= error
+        assert (f.to_dict()["mean_standard_error"], f.to_dict()["n_draws"]) == (
+            f.mean_standard_error,
             f.n_draws,
         )
 

@@ -60,7 +60,7 @@ def test_gains_within_limits_are_the_best_of_all_labels():
         best = gains[np.arange(n), every[kept]].sum(axis=1).max() / n
         assert within(p, d.codes[None], most, recall).all()
         assert d.expected == pytest.approx(best, abs=1e-10)
-        assert not d.upper_bound < best - 1e-10
+        assert not d.bound < best - 1e-10
         decided += 1
     assert decided > 80
 

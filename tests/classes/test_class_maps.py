@@ -338,7 +338,7 @@ def test_chains_of_class_maps():
     with pytest.raises(ValueError, match="does not go together"):
         first.then(binary)
     with pytest.raises(ValueError, match="probabilities of several classes"):
-        am.decide([0.1, 0.9], calibrator=both)
+        am.decide([0.1, 0.9], reference=both)
 
 
 def test_what_is_taken_as_calibrator_and_reference_of_classes():
@@ -347,11 +347,11 @@ def test_what_is_taken_as_calibrator_and_reference_of_classes():
     labels = np.array(names)[y]
     fitted = am.classes.calibrate(labels, p, classes=names)
 
-    def decided(calibrator=None, reference=None, classes=names):
-        how = {"calibrator": calibrator, "reference": reference, "classes": classes}
+    def decided(reference, classes=names):
+        how = {"reference": reference, "classes": classes}
         return am.classes.decide(p, "accuracy", **how)
 
-    found = decided(None, (labels, p))
+    found = decided((labels, p))
     assert found.rule.calibrator == fitted
     assert found.labels.tolist() == decided(fitted).labels.tolist()
     own = decided(lambda q: q[:, ::-1])
@@ -360,15 +360,14 @@ def test_what_is_taken_as_calibrator_and_reference_of_classes():
     for arguments, message in (
         ((lambda q: q[:, 0],), "shape"),
         ((binary,), "for the probability of one class"),
-        ((binary, (y, p)), "exclude each other"),
-        ((fitted, None, list("abc")), "fitted to the classes 'c', 'a', 'b'"),
-        ((None, (labels, p / 2)), "sums to 0.5 in row 0"),
-        ((None, (labels, p), list("abx")), "not among classes"),
+        ((fitted, list("abc")), "fitted to the classes 'c', 'a', 'b'"),
+        (((labels, p / 2),), "sums to 0.5 in row 0"),
+        (((labels, p), list("abx")), "not among classes"),
     ):
         with pytest.raises(ValueError, match=message):
             decided(*arguments)
-    with pytest.raises(TypeError, match="must be a pair"):
-        decided(None, (y, p, p))
+    with pytest.raises(TypeError, match=r"a pair \(y, p\).* or a fitted Calibrator"):
+        decided((y, p, p))
 
 
 BACKWARDS = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]

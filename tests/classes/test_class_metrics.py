@@ -72,7 +72,7 @@ def test_the_geometric_mean_is_of_the_recalls_that_exist():
 
 def test_costs_and_functions_score_a_table():
     counts = np.array([[3.0, 1], [2, 4]])
-    cost = get_class_metric("f1", cost=[[0, 1], [5, 0]], n_classes=2)
+    cost = get_class_metric(cost=[[0, 1], [5, 0]], n_classes=2)
     assert cost.score(counts) == pytest.approx(-(1 + 10) / 10)
     own = get_class_metric(lambda t: t[0, 0] / t.sum(), n_classes=2)
     assert own.score(np.stack([counts, counts])).tolist() == [0.3, 0.3]
@@ -104,7 +104,7 @@ def test_a_saved_metric_scores_the_same(name):
 )
 def test_what_has_no_form_is_refused(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
-        get_class_metric(**{"metric": "f1", "n_classes": 3} | options)
+        get_class_metric(**{"n_classes": 3} | options)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -38,9 +38,10 @@ def test_intervals_hold_when_quiet_and_when_shares_move():
         for one, own in zip(found.periods, y.reshape(2, 200), strict=True):
             z = p[int(one.start) : int(one.end)].argmax(axis=1)
             actual = am.classes.evaluate(own, z, "f1")
-            inside.append(one.low <= actual <= one.high)
+            inside.append(one.interval.low <= actual <= one.interval.high)
             true = np.bincount(own, minlength=4) / own.size
-            shares += list((one.shares_low <= true) & (true <= one.shares_high))
+            low, high = np.array(one.share_intervals).T
+            shares += list((low <= true) & (true <= high))
             fine.append(one.verdict == "fine")
     assert np.mean(inside) >= 0.85
     assert np.mean(shares) >= 0.85
@@ -57,11 +58,11 @@ def test_an_interval_is_never_narrower_than_the_forecast_of_the_same_rows(metric
         z = p.argmax(axis=1)
         plain = am.classes.forecast(p, z, metric, reference=REFERENCE)
         (mixed,) = monitor(p, z, metric, reference=REFERENCE).periods
-        assert mixed.low <= plain.interval[0]
-        assert mixed.high >= plain.interval[1]
+        assert mixed.interval.low <= plain.interval[0]
+        assert mixed.interval.high >= plain.interval[1]
         (same,) = monitor(p, z, metric, reference=REFERENCE, shift="none").periods
-        assert (same.low, same.high) == plain.interval
-        assert same.expected == pytest.approx(plain.mean, abs=1e-12)
+        assert same.interval == plain.interval
+        assert same.mean == pytest.approx(plain.mean, abs=1e-12)
 
 
 def importance(log_density, sd, center, draws=15_000):
@@ -136,16 +137,18 @@ def test_labels_that_arrived_are_certain():
     actual = am.classes.evaluate(y, z, "f1")
     assert one.verdict == "all labels known"
     assert one.actual == pytest.approx(actual)
-    np.testing.assert_allclose((one.expected, one.low, one.high), actual)
+    np.testing.assert_allclose((one.mean, *one.interval), actual)
     np.testing.assert_allclose(one.shares, np.bincount(y, minlength=4) / 200)
-    assert one.actual_low < actual < one.actual_high
+    assert one.actual_interval.low < actual < one.actual_interval.high
     half = np.where(np.arange(200) < 150, y, np.nan)
     (part,) = monitor(p, reference=REFERENCE, known=half).periods
     (none,) = monitor(p, reference=REFERENCE).periods
     assert part.n_known == 150
     seen = am.classes.evaluate(y[:150], z[:150], "f1")
     assert part.actual == pytest.approx(seen)
-    assert part.high - part.low < 0.8 * (none.high - none.low)
+    assert part.interval.high - part.interval.low < 0.8 * (
+        none.interval.high - none.interval.low
+    )
     assert math.isnan(none.actual)
 
 
@@ -172,7 +175,7 @@ def test_the_alarm_says_which_way_the_score_went():
     for part, words in ((sure, "moved for the better"), (~sure, "moved for the worse")):
         found = monitor(p[part], reference=REFERENCE, every=400)
         assert {one.alarm for one in found.periods} == {words}
-        up = found.periods[0].expected > quiet.periods[0].expected
+        up = found.periods[0].mean > quiet.periods[0].mean
         assert up == (words == "moved for the better")
     usual = am.monitor(p[:, 0], 0.5, reference=(Y0 == 0, P0[:, 0]))
     assert quiet.periods[0].critical == usual.periods[0].critical
@@ -229,7 +232,7 @@ def test_a_rule_labels_the_rows_and_brings_its_metric(tmp_path):
     found = monitor(p, rule, reference=REFERENCE)
     assert found.metric.name == "macro jaccard"
     given = monitor(p, rule.apply(p), "jaccard", reference=REFERENCE)
-    assert found.periods[0].expected == given.periods[0].expected
+    assert found.periods[0].mean == given.periods[0].mean
     found.save(tmp_path / "m.json")
     again = ClassMonitoring.load(tmp_path / "m.json")
     assert again.to_dict() == found.to_dict()
@@ -241,7 +244,7 @@ def test_a_rule_labels_the_rows_and_brings_its_metric(tmp_path):
     cost = 1 - np.eye(4)
     priced = monitor(p, cost=cost, reference=REFERENCE).periods[0]
     exact = monitor(p, metric="accuracy", reference=REFERENCE).periods[0]
-    assert priced.expected == pytest.approx(exact.expected - 1.0)
+    assert priced.mean == pytest.approx(exact.mean - 1.0)
 
 
 def test_logits_are_softened_first():
@@ -249,16 +252,17 @@ def test_logits_are_softened_first():
     x = np.log(np.maximum(p, 1e-30)) + 3.0
     soft = monitor(x, reference=(Y0, np.log(np.maximum(P0, 1e-30))), logits=True)
     plain = monitor(p, reference=REFERENCE)
-    assert soft.periods[0].expected == pytest.approx(plain.periods[0].expected)
+    assert soft.periods[0].mean == pytest.approx(plain.periods[0].mean)
 
 
 def test_what_is_shown(tmp_path):
     _, p = drawn(6, 400, (1, 5, 1, 1))
     found = monitor(p, reference=REFERENCE, every=200)
     text = repr(found)
-    assert "Monitoring of macro F1\n  reference  1,000 rows, 4 classes" in text
+    assert text.startswith("ClassMonitoring: macro F1 in the last period ")
+    assert "  reference  1,000 rows, 4 classes" in text
     assert "→" in text
-    assert "nobody sees that labels changed their meaning" in text
+    assert "scores alone cannot reveal a changed label definition" in text
     assert "readings" in repr(found.periods[0])
     assert json.loads(json.dumps(found.to_dict()))["periods"][0]["n"] == 200
     frame = found.to_frame()

@@ -78,7 +78,7 @@ def test_the_shift_is_a_calibrator():
     shift = am.classes.adjust_prior(
         p, prevalence=[0.2, 0.3, 0.5], reference_prevalence=OLD, classes=NAMES
     )
-    d = am.classes.decide(p, classes=NAMES, calibrator=shift)
+    d = am.classes.decide(p, classes=NAMES, reference=shift)
     assert d.expected == am.classes.decide(shift.apply(p), classes=NAMES).expected
     first = am.classes.calibrate(np.array(NAMES * 2), p[:6], "matrix", classes=NAMES)
     np.testing.assert_allclose(

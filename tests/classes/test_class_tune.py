@@ -188,22 +188,22 @@ def test_row_weights_are_repeated_rows():
 def test_optimism_and_interval():
     y, p = sample(300)
     rule = tune(y, p)
-    assert rule.optimism == pytest.approx(rule.score - rule.out_of_fold_score)
+    assert rule.optimism == pytest.approx(rule.score - rule.mean)
     assert rule.optimism > 0
-    low, high = rule.score_interval
-    assert low < rule.out_of_fold_score < high
+    low, high = rule.interval
+    assert low < rule.mean < high
     assert rule == tune(y, p)
     weighted = tune(y, p, sample_weight=np.full(300, 2.0), cv=None)
     plain = tune(y, p, cv=None)
     np.testing.assert_array_equal(weighted.weights, plain.weights)
-    width = [r.score_interval[1] - r.score_interval[0] for r in (weighted, plain)]
+    width = [r.interval[1] - r.interval[0] for r in (weighted, plain)]
     assert width[0] == pytest.approx(width[1], rel=0.3)
 
 
 def test_the_interval_stays_where_the_metric_lives():
     rng = np.random.default_rng(0)
     rule = tune(np.arange(9) % 3, rng.dirichlet([1, 1, 1], 9), "f1")
-    assert 0.0 <= rule.score_interval[0] <= rule.score_interval[1] <= 1.0
+    assert 0.0 <= rule.interval[0] <= rule.interval[1] <= 1.0
 
 
 def test_many_rows_are_searched_on_a_sample_first():
@@ -297,11 +297,19 @@ def test_classes_that_do_not_fit(classes, message):
 
 def test_several_metrics_and_a_calibrator():
     y, p = sample(400)
-    both = tune(y, p, ["f1", "mcc"], calibrator=np.sqrt, **QUICK)
+
+    def roots(p):
+        return np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
+
+    both = tune(y, p, ["f1", "mcc"], reference=roots, **QUICK)
     assert list(both) == ["f1", "mcc"]
     rule = both["f1"]
-    predicted = np.argmax(np.sqrt(p) * rule.weights, axis=1)
+    predicted = np.argmax(roots(p) * rule.weights, axis=1)
     np.testing.assert_array_equal(rule.apply(p), predicted)
+    rows = tune(y, p, reference=sample(300), **QUICK)  # other rows that fit the map
+    again = tune(y, p, reference=am.classes.calibrate(*sample(300)), **QUICK)
+    assert rows.weights.tolist() == again.weights.tolist()
+    assert rows.calibrator == again.calibrator
 
 
 @pytest.mark.parametrize(

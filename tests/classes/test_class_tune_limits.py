@@ -110,9 +110,9 @@ def test_costs_are_those_of_evaluate_and_lower_than_without():
     rule = am.classes.tune(y, p, cost=COST)
     assert rule.score == am.classes.evaluate(y, rule.apply(p), cost=COST)
     assert rule.score > rule.argmax_score
-    assert rule.optimism == pytest.approx(rule.score - rule.out_of_fold_score)
-    low, high = rule.score_interval
-    assert low < rule.out_of_fold_score < high
+    assert rule.optimism == pytest.approx(rule.score - rule.mean)
+    low, high = rule.interval
+    assert low < rule.mean < high
     gains = am.classes.tune(y, p, cost=-np.eye(3), **QUICK)
     assert gains.score == am.classes.tune(y, p, "accuracy", **QUICK).score
 
@@ -174,9 +174,25 @@ def test_a_rule_with_costs_is_saved_exported_and_forecast(tmp_path):
         ({"max_per_class": [1, 2]}, "one value for each of the 3 classes, not 2"),
         ({"cost": np.eye(2)}, "cost must be a matrix of 3 x 3"),
         ({"cost": COST, "metric": "f1"}, "cost stands in place of a metric"),
+        ({"cost": (1, 5)}, "cost must be a matrix of 3 x 3"),
     ],
 )
 def test_limits_that_cannot_be_kept_say_which_class_and_how_far(options, message):
     y, p = sample(200)
     with pytest.raises(ValueError, match=message):
         am.classes.tune(y, p, **options, **QUICK)
+
+
+def test_a_metric_beside_a_cost_is_refused_by_every_verb():
+    p = np.full((6, 3), 1 / 3)
+    y = [0, 1, 2, 0, 1, 2]
+    how = {"cost": COST, "metric": "accuracy"}
+    for call in (
+        lambda: am.classes.decide(p, **how),
+        lambda: am.classes.forecast(p, y, **how),
+        lambda: am.classes.evaluate(y, y, **how),
+        lambda: am.classes.check(y, p, **how),
+        lambda: am.classes.monitor(p, reference=(y, p), **how),
+    ):
+        with pytest.raises(ValueError, match="cost stands in place of a metric"):
+            call()

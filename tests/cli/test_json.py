@@ -1,4 +1,4 @@
-"""What ``--json`` prints: as docs/json.rst tells it, for every command."""
+"""What ``--json`` prints: as docs/results.rst tells it, for every command."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_many_files_are_decided_as_one(run, table, tmp_path, files):
     ended = run("decide", files, "--group", "user", "-o", "out", "--memory", "200kB")
     assert ended.code == 0, ended.err
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
-    assert f"expected    {wanted(table).expected:.4f}" in ended.err
+    assert f"expected    {wanted(table).expected:.3f}" in ended.err
     assert "by group, " in ended.err
     assert "engine local" in ended.err
     assert str(tmp_path / "out") in ended.err
@@ -77,7 +77,7 @@ def test_a_map_comes_first(run, table, tmp_path):
     pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "known.parquet")
     assert run("calibrate", "known.parquet", "-o", "map.json").code == 0
     ended = run(
-        "decide", "in", "--group", "user", "-o", "out", "--calibrator", "map.json"
+        "decide", "in", "--group", "user", "-o", "out", "--reference", "map.json"
     )
     assert ended.code == 0, ended.err
     calibrator = am.Calibrator.load(tmp_path / "map.json")
@@ -85,9 +85,13 @@ def test_a_map_comes_first(run, table, tmp_path):
         p,
         groups=table["user"].to_numpy(),
         average="groups",
-        calibrator=calibrator,
+        reference=calibrator,
     ).labels
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
+    ended = run("decide", "in", "--max-positives", "5%", "-o", "few")
+    assert ended.code == 0, ended.err
+    few = am.decide(p, max_positives=p.size // 20).labels
+    np.testing.assert_array_equal(decisions(tmp_path / "few"), few)
 
 
 def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
@@ -138,7 +142,6 @@ def test_what_needs_all_rows_is_read_at_once_and_written_to_one_file(
     for words, labels in (
         (["--rule", "rule.json"], am.Rule.load(tmp_path / "rule.json").apply(p)),
         (["--prior", "0.1"], am.decide(p, prior=0.1).labels),
-        (["--max-positives", "5%"], am.decide(p, max_positives=150).labels),
     ):
         ended = run("decide", "in", *words, "-o", "one.parquet")
         assert ended.code == 0, ended.err
@@ -257,7 +260,7 @@ def test_stages_are_shown_after_a_while(monkeypatch):
     )
     monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("argmetric.cli._main.sys", terminal)
+    monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
     with stages() as show:
         show(Progress("decide", 0, 8))
     assert shown == ["decide: 0 of 8 rows", "stop"]

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric._ground.types import Interval
 from argmetric._ground.whole_files import held_alone
 from argmetric.cli.scores import _monitor_rows
 from command import Ended, Run
@@ -81,6 +82,8 @@ def same(found: Any, expected: am.Monitoring) -> None:
         for name, value in one.items():
             told = other.answer._asdict()
             right = told[name] if name in told else getattr(other, name)
+            if isinstance(right, Interval):
+                right = [x if np.isfinite(x) else None for x in right]
             if isinstance(right, float):
                 right = right if np.isfinite(right) else None
             assert value == right, name
@@ -100,8 +103,8 @@ def test_periods_are_those_of_the_function(
     row = next(x for x in text.out.splitlines() if x.startswith("2026-01-26"))
     one = expected.periods[-1]
     assert one.verdict in row
-    assert f"{one.low:.3f} to {one.high:.3f}" in row
-    assert "without labels nobody sees" in " ".join(text.out.split())
+    assert f"{one.interval.low:.3f} to {one.interval.high:.3f}" in row
+    assert "scores alone cannot reveal" in " ".join(text.out.split())
 
 
 def test_a_quiet_period_ends_with_code_0(run: Run, weeks: list[str]) -> None:
@@ -393,7 +396,7 @@ def test_groups_are_averaged_in_one_run_and_day_by_day(run: Run) -> None:
     assert found["periods"][0]["actual"] == pytest.approx(score)
     told = run("monitor", "a.parquet", *OPTIONS, "--group", "user").out
     assert "the score is the mean over groups" in told
-    assert "the labels of some groups" in told
+    assert "label some groups, drawn at random" in told
     pooled = (*options, "--average", "pooled")
     found = json.loads(run("monitor", "a.parquet", "b.parquet", *pooled).out)
     same(
@@ -419,3 +422,90 @@ def test_times_of_every_unit_make_the_same_periods(run: Run, unit: str) -> None:
     column = pa.array([None, *at[1:].tolist()], pa.timestamp(unit))
     write({"score": p0, "at": column}, "gap.parquet")
     assert "time is missing at row 1" in run("monitor", "gap.parquet", *OPTIONS).err
+
+
+CLASSES = ("ok", "late", "lost")
+
+
+def class_rows(n: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([3.0, 1.0, 0.5], size=n).round(6)
+    p[:, 0] = 1.0 - p[:, 1] - p[:, 2]
+    return (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1), p
+
+
+def class_table(y: Any, p: Any, path: str, **more: Any) -> None:
+    columns = {f"p_{name}": p[:, i] for i, name in enumerate(CLASSES)}
+    write({**columns, **({} if y is None else {"kind": y}), **more}, path)
+
+
+@pytest.mark.parametrize("by", ["the most probable class", "a column", "the rule"])
+def test_several_classes(run: Run, by: str) -> None:
+    names, (code, p), (old, q) = (
+        np.array(CLASSES),
+        class_rows(700, 1),
+        class_rows(500, 2),
+    )
+    day = np.datetime64("2026-03-02") + np.arange(700) // 60
+    known = pa.array(names[code], mask=np.arange(700) >= 300)
+    labels, options, more = None, [], {}
+    if by == "a column":
+        labels = am.classes.decide(p, classes=CLASSES).labels
+        more = {"decision": labels}
+    if by == "the rule":
+        labels = am.classes.tune(names[old], q, classes=CLASSES, n_bootstrap=0)
+        labels.save("rule.json")
+        options = ["--rule", "rule.json"]
+    class_table(names[old], q, "val.parquet")
+    parts = {"a": slice(0, 300), "b": slice(300, 700)}
+    for name, part in parts.items():
+        some = {key: x[part] for key, x in more.items()}
+        start = part.start
+        some["kind"] = known.slice(start, part.stop - start)
+        class_table(None, p[part], f"new-{name}.parquet", at=day[part], **some)
+    call = [
+        "monitor",
+        "new-*.parquet",
+        "--scores",
+        "p_*",
+        "--one-label",
+        "--label",
+        "kind",
+    ]
+    call += ["--reference", "val.parquet", "--time", "at", *options]
+    ended = run(*call, "--json")
+    said = json.loads(ended.out)
+    wanted = am.classes.monitor(
+        p,
+        labels,
+        reference=(names[old], q),
+        classes=CLASSES,
+        time=day,
+        every="week",
+        known=np.where(np.arange(700) < 300, names[code], None),
+    )
+    assert said["decision"] == by
+    assert said["classes"] == list(CLASSES)
+    assert [one["start"] for one in said["periods"]] == [
+        x.start for x in wanted.periods
+    ]
+    for one, other in zip(said["periods"], wanted.periods, strict=True):
+        assert one["verdict"] == other.verdict
+        assert one["n_known"] == other.n_known
+        assert one["mean"] == pytest.approx(other.mean, rel=1e-12)
+        assert one["shares"] == pytest.approx(other.shares, rel=1e-12)
+    assert ended.code == (3 if wanted.alarms else 0)
+    assert "share moved most" in run(*call).out
+    assert run(*call, "-o", "page.html").code == ended.code
+    assert "macro F1 by period" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_options_that_several_classes_do_not_take(run: Run) -> None:
+    code, p = class_rows(50, 3)
+    class_table(np.array(CLASSES)[code], p, "rows.parquet")
+    call = ["monitor", "rows.parquet", "--scores", "p_*", "--reference", "rows.parquet"]
+    call += ["--every", "25"]
+    assert "--scores goes with --one-label here" in run(*call).err
+    for option in ("--by", "--group", "--append"):
+        ended = run(*call, "--one-label", option, "kind")
+        assert (ended.code, "--one-label does not support" in ended.err) == (2, True)

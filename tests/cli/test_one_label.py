@@ -211,8 +211,8 @@ def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
     kept = am.classes.MultiClassRule.load("rule.json")
     assert kept.apply(P).tolist() == rule.apply(P).tolist()
     told = " ".join(run(*asked).out.split())
-    assert f"score {rule.score:.4f}" in told
-    assert f"cat {rule.weights[0]:.4g}" in told
+    assert f"score {rule.score:.3f}" in told
+    assert f"cat {rule.weights[0]:.3g}" in told
 
 
 def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
@@ -226,8 +226,8 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     assert am.Calibrator.load("map.json") == own
     told = " ".join(run(*asked).out.split())
     assert "reliable classes 3 of 3 cat yes; forecast" in told
-    mapped = "decide", write(), *ASK, "--calibrator", "map.json", "--json"
-    d = am.classes.decide(P, classes=NAMES, calibrator=own)
+    mapped = "decide", write(), *ASK, "--reference", "map.json", "--json"
+    d = am.classes.decide(P, classes=NAMES, reference=own)
     assert json.loads(run(*mapped).out)["decision"]["expected"] == d.expected
     hot = json.loads(run(*asked, "--method", "temperature", "--json").out)
     assert hot["check"]["method"] == "temperature"

@@ -19,8 +19,6 @@ from command import Run
 GIVEN = {
     "p": "score",
     "y": "label",
-    "y_true": "label",
-    "y_pred": "decision_column",
     "labels": "decision_column",
     "groups": "group",
     "sample_weight": "weight",
@@ -32,17 +30,18 @@ GIVEN = {
 UNGIVEN = {
     "decide": {
         "cost": "a matrix of costs is no option",
-        "max_cost": "the same",
-        "method": "the papers' algorithms are for Python",
-        "check": "checks of what was read already",
+        "budget": "a column of costs is for Python",
     },
     "forecast": {"cost": "a matrix of costs is no option"},
     "evaluate": {
         "cost": "a matrix of costs is no option",
         "forecast": "--score says the same by a note",
+        "sample_weight": "weights of rows are for Python",
     },
     "tune": {
-        "calibrator": "a threshold on the scores is the same",
+        "reference": "a threshold on the scores is the same",
+        "min_positives": "a floor on rows that are tuned on is for Python",
+        "budget": "a column of costs is for Python",
         "n_bootstrap": "the default is enough for a command",
         "cv": "the same",
         "unlabelled": "decide --reference --confidence takes its rows for it",
@@ -70,7 +69,7 @@ def test_every_refusal_has_options_a_message_and_a_reason() -> None:
         assert "{}" in message
         for name in options.split():
             command, _, option = name.rpartition(":")
-            assert command == "stream" or option in {*OPTIONS, "method"}
+            assert command in ("stream", "monitor") or option in {*OPTIONS, "method"}
             if command:
                 assert f"--{option.replace('_', '-')}" in options_of(command)
 

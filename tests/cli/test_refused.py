@@ -22,7 +22,7 @@ NAMES = ("cat", "dog", "bird")
 # Exit code, what is typed, and what the one line of the message holds
 REFUSED = """
 2 decid -> Unknown command "decid". Did you mean "decide"? Available commands: decide,
-    forecast, monitor, report, evaluate, tune, calibrate, train, ... See argmetric
+    forecast, monitor, compare, report, evaluate, tune, calibrate, ... See argmetric
     --help.
 2 decide -> Name a file: argmetric decide FILE. See argmetric decide --help.
 2 decide --scor x s.csv -> Unknown option: --scor. Did you mean --score? See argmetric
@@ -104,15 +104,15 @@ REFUSED = """
 2 decide s.csv --rule r.json --zero-division 0 -> --zero-division has no effect
 2 decide s.csv --rule r.json --max-positives 3 -> --max-positives has no effect
 2 decide s.csv --rule r.json --min-recall 0.5 -> --min-recall has no effect
-2 decide s.csv --rule r.json --calibrator m.json -> --calibrator has no effect
+2 decide s.csv --rule r.json --reference m.json -> a map as --reference has no effect
 2 decide s.csv --rule r.json --logits -> --logits: the rule was tuned on probabilities
 2 forecast s.csv --rule r.json --metric f1 -> --metric has no effect beside it
 2 forecast s.csv --rule r.json --threshold 0.5 -> --threshold and --rule exclude
 2 forecast s.csv --rule r.json --decision-column d -> --decision-column and --rule
 1 decide s.csv --rule wide.json -> wide.json is a rule for several labels; here there is
     one column of scores: pass --scores
-2 BOTH s.csv --calibrator m.json --reference s.csv -> --calibrator and --reference
-    exclude
+2 BOTH s.csv --reference m.json --reference-score p -> --reference-score needs labelled
+2 BOTH s.csv --reference m.json --prior estimate -> those of labelled rows
 2 BOTH s.csv --reference-score p -> --reference-score goes with --reference
 1 BOTH s.csv --reference s.csv --reference-label k -> no column 'k' in s.csv
 2 BOTH s.csv --reference s.csv --reference-label score -> --reference-score and
@@ -169,7 +169,7 @@ REFUSED = """
     'y_og'
 1 decide k.csv --scores q_* -> k.csv: no column matches --scores 'q_*' (columns: photo,
     p_cat, p_dog, p_bird, kind, …)
-2 decide k.csv --scores p -> --scores 'p' has to hold one *, which stands for the name
+2 decide k.csv --scores p -> --scores 'p' must contain one *, which stands for the name
     of a label, as in 'p_*'
 2 decide k.csv --labels y_* -> --labels goes with --scores: pass the pattern of both
 2 decide k.csv --scores p_* --score p_cat -> --score is about one column of scores, not

@@ -63,7 +63,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("rich.console.Console.status", status)
     terminal = SimpleNamespace(isatty=lambda: True)
     streams = SimpleNamespace(stderr=terminal, stdin=terminal)
-    monkeypatch.setattr("argmetric.cli._main.sys", streams)
+    monkeypatch.setattr("argmetric.cli._progress.sys", streams)
     return texts
 
 
@@ -112,7 +112,7 @@ def test_someone_who_types_is_left_alone(
     with reading("-"):
         pass
     assert shown == []
-    monkeypatch.setattr("argmetric.cli._main.sys.stdin", io.StringIO())
+    monkeypatch.setattr("argmetric.cli._progress.sys.stdin", io.StringIO())
     with reading("-"):
         pass
     assert shown == ["reading standard input"]

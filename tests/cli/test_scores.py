@@ -49,7 +49,7 @@ def test_decide_summary(run: Run) -> None:
     best = am.evaluate(Y, (d.best_cut.threshold <= P).astype(int))
     for line in (
         "rows 60 rows of scores.csv (score 'score', label 'y')",
-        "metric f1; an empty answer that is right counts 0",
+        "metric f1; 0/0 counts as 0",
         f"positives {d.n_positives} of {N} ({d.n_positives / N:.1%})",
         f"forecast {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"actual score {am.evaluate(Y, d.labels):.4f}",
@@ -130,9 +130,9 @@ def test_convention_for_zero_over_zero(
     line = f"decide scores.csv --group order --zero-division {convention}"
     d = am.decide(P, "f1", zero_division=float(convention), **GROUPED)
     assert answer(line)["decision"] == plain(d.to_dict())
-    shown = "is left out" if convention == "nan" else f"counts {convention}"
+    shown = "is left out" if convention == "nan" else f"counts as {convention}"
     summary = words(run(*line.split()).err)
-    assert f"metric f1; an empty answer that is right {shown}" in summary
+    assert f"metric f1; 0/0 {shown}" in summary
 
 
 def test_limits(run: Run, answer: Answer) -> None:
@@ -311,7 +311,7 @@ def test_a_share_that_moved(run: Run, answer: Answer) -> None:
         options = [] if prior is None else ["--prior", str(prior)]
         d = am.decide(now, reference=reference, prior=prior)
         f = am.forecast(now, d.labels, reference=reference, prior=prior)
-        share = None if f.share is None else f.share._asdict()
+        share = None if f.share is None else plain(f.share._asdict())
         for command in ("decide", "forecast"):
             found = answer(f"{command} {how}", *options)
             assert found["forecast"]["n_positives"] == d.n_positives

@@ -7,6 +7,7 @@ import pytest
 
 import argmetric as am
 import oracle
+from argmetric._verbs.decide import decide_by
 
 
 def own(tp, k, t, n):
@@ -105,7 +106,7 @@ def decided(vectors, metric, **options):
     """The decision in groups, one for each vector."""
     ids = np.repeat(np.arange(len(vectors)), [len(p) for p in vectors])
     options = {"average": "groups", "check": False} | options
-    return am.decide(np.concatenate(vectors), metric, groups=ids, **options)
+    return decide_by(np.concatenate(vectors), metric, groups=ids, **options)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -129,8 +130,8 @@ def test_curves_of_large_variance(function):
     """Quadratures are tried, and given up where the metric is too rough for them."""
     p = np.random.default_rng(5).random(500)
     metric = am.CustomMetric(function)
-    found = am.decide(p, metric, check=False)
-    exact = am.decide(p, metric, check=False, method="windows")
+    found = decide_by(p, metric, check=False)
+    exact = decide_by(p, metric, check=False, method="windows")
     assert exact.error < 1e-11
     assert found.error < 1e-7
     np.testing.assert_allclose(found.curve, exact.curve, rtol=0, atol=found.error)
@@ -145,8 +146,8 @@ def test_curves_equal_those_of_the_papers(metric):
     rng = np.random.default_rng(2)
     for law in LAWS.values():
         p = law(rng, 90)
-        curve = am.decide(p, am.CustomMetric(known.value), check=False).curve
-        wanted = am.decide(p, known, method="reference", check=False).curve
+        curve = decide_by(p, am.CustomMetric(known.value), check=False).curve
+        wanted = decide_by(p, known, method="published", check=False).curve
         np.testing.assert_allclose(curve, wanted, rtol=1e-11, atol=1e-300)
 
 
@@ -193,10 +194,10 @@ def test_infinite_values_are_refused_wherever_they_have_weight(smooth, sign):
         return sign * np.where((k == 7) & (tp == 3), np.inf, tp / (k + 1))
 
     with pytest.raises(ValueError, match="odd one is infinite on some counts"):
-        am.decide(p, am.CustomMetric(infinite, "odd one", smooth=smooth), check=False)
+        decide_by(p, am.CustomMetric(infinite, "odd one", smooth=smooth), check=False)
     for options in ({"method": "windows"}, {"groups": p > 0.5, "average": "groups"}):
         with pytest.raises(ValueError, match="infinite on some counts"):
-            am.decide(p, somewhere, check=False, **options)
+            decide_by(p, somewhere, check=False, **options)
 
 
 def test_small_values_keep_their_digits():
@@ -218,9 +219,9 @@ def test_decisions_equal_those_on_whole_curves(metric, law):
     sign = 1.0 if metric.greater_is_better else -1.0
     found, floor = decided(vectors, metric), metric.tie_floor(np.array(sizes))
     for g, p in enumerate(vectors):
-        curve = sign * am.decide(p, metric, method="windows", check=False).curve
+        curve = sign * decide_by(p, metric, method="windows", check=False).curve
         bar = curve.max() - max(2e-12 * max(1.0, np.abs(curve).max()), floor[g])
-        alone = am.decide(p, metric, check=False)
+        alone = decide_by(p, metric, check=False)
         for k, value in (
             (alone.n_positives, alone.expected),
             (found.group_n_positives[g], found.group_expected[g]),
@@ -241,8 +242,8 @@ def test_undefined_outcomes_are_left_out(zero, law):
     metric = am.CustomMetric(squares, zero_division=zero, smooth=True)
     for n in (66, 200):
         p = LAWS[law](rng, n)
-        found = am.decide(p, metric, check=False)
-        curve = am.decide(p, metric, check=False, method="windows").curve
+        found = decide_by(p, metric, check=False)
+        curve = decide_by(p, metric, check=False, method="windows").curve
         k = oracle.best_k(np.where(np.isnan(curve), -np.inf, curve))
         assert found.n_positives == k
         assert found.expected == pytest.approx(curve[k], rel=1e-11)
@@ -262,7 +263,7 @@ def test_what_hides_from_a_rough_curve_is_found_by_default(law):
     rng = np.random.default_rng(9)
     for n in (66, 150):
         p = LAWS[law](rng, n)
-        curve = am.decide(p, spike, check=False, method="windows").curve
-        found = am.decide(p, spike, check=False)
+        curve = decide_by(p, spike, check=False, method="windows").curve
+        found = decide_by(p, spike, check=False)
         assert found.expected == pytest.approx(curve.max(), rel=1e-11)
         assert found.n_positives == oracle.best_k(curve)

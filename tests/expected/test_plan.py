@@ -11,6 +11,7 @@ import pytest
 
 import argmetric as am
 from argmetric._expected import plan
+from argmetric._verbs.decide import decide_by
 
 ROOMS = [Path(am.__file__).parent / room for room in ("_expected", "_verbs/decide")]
 
@@ -96,9 +97,9 @@ def test_groups_of_many_sizes_name_the_ends():
     )
 
 
-@pytest.mark.parametrize("method", ["windows", "reference"])
+@pytest.mark.parametrize("method", ["windows", "published"])
 def test_a_method_that_was_asked_for_is_named(method):
-    decision = am.decide(np.linspace(0.1, 0.9, 70), method=method)
+    decision = decide_by(np.linspace(0.1, 0.9, 70), method=method)
     assert decision.plan.startswith(f"method='{method}'; 70 rows: ")
 
 

@@ -158,7 +158,7 @@ def test_tied_scores_and_plateaus(method):
     y, p, new = y[:600], votes[:600], votes[600:]
     calibrator = am.calibrate(y, p, method)
     labels = (calibrator.apply(new) > 0.3).astype(int)
-    ours = am.forecast(new, labels, calibrator=calibrator)
+    ours = am.forecast(new, labels, reference=calibrator)
     mean, spread = moments(*mixture(y, p, new, labels, "f1", 3, method))
     assert ours.mean == pytest.approx(mean, abs=0.15 * spread)
     assert ours.std == pytest.approx(spread, rel=0.1)
@@ -174,7 +174,7 @@ def test_long_groups_where_nothing_is_predicted_move_too():
     for length in (56, 70):  # both sides of the limit of the tables
         groups = np.arange(new.size) // length
         f = am.forecast(
-            new, new > 0.2, groups=groups, zero_division=1.0, calibrator=calibrator
+            new, new > 0.2, groups=groups, zero_division=1.0, reference=calibrator
         )
         shares.append(f.share_of_map)
     assert shares[1] == pytest.approx(shares[0], abs=0.1)
@@ -266,7 +266,7 @@ def test_scores_of_0_and_1_are_not_certain(metric):
     assert f.interval[1] < 1.0
     certain = votes[(votes == 0.0) | (votes == 1.0)]
     calibrator = am.calibrate(y, votes)
-    f = am.forecast(certain, certain == 1.0, metric, calibrator=calibrator)
+    f = am.forecast(certain, certain == 1.0, metric, reference=calibrator)
     assert f.interval[1] < 1.0
 
 
@@ -291,8 +291,8 @@ def test_a_given_share_is_met_as_by_a_shift_of_all_scores():
     moved = am.adjust_prior(mapped, prevalence=0.3, reference_prevalence=y.mean())
     shifted = found.then(moved)
     share = float(shifted.apply(new).mean())
-    one = am.forecast(new, new > 0.5, calibrator=found, prior=share)
-    other = am.forecast(new, new > 0.5, calibrator=shifted, prior=share)
+    one = am.forecast(new, new > 0.5, reference=found, prior=share)
+    other = am.forecast(new, new > 0.5, reference=shifted, prior=share)
     assert one.expected_positives == pytest.approx(share * 2000)
     assert one.mean == pytest.approx(other.mean, abs=0.1 * one.std)
     assert one.interval == pytest.approx(other.interval, abs=0.2 * one.std)
@@ -310,7 +310,7 @@ def test_decision_rule_and_forecast_draw_the_same():
     d = am.decide(new, "f1", reference=(y, p))
     for other in (
         am.forecast(new, d.labels, "f1", reference=(y, p)),
-        am.forecast(new, d.labels, "f1", calibrator=am.calibrate(y, p)),
+        am.forecast(new, d.labels, "f1", reference=am.calibrate(y, p)),
     ):
         assert d.forecast().interval == other.interval
         assert d.forecast().mean == other.mean
@@ -357,9 +357,9 @@ def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
     calibrator = am.calibrate(y, p)
     calibrator.save(tmp_path / "map.json")
     again = am.Calibrator.load(tmp_path / "map.json")
-    labels = am.decide(new, calibrator=again).labels
+    labels = am.decide(new, reference=again).labels
     here, there = (
-        am.forecast(new, labels, calibrator=one) for one in (calibrator, again)
+        am.forecast(new, labels, reference=one) for one in (calibrator, again)
     )
     assert here.interval == there.interval
     assert here.interval_given_map == there.interval_given_map
@@ -370,7 +370,7 @@ def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
 def test_a_map_without_draws_is_taken_as_certain():
     _, new = reference(100)
     labels = (new > 0.3).astype(int)
-    f = am.forecast(new, labels, calibrator=platt_map(0.8, -0.5))
+    f = am.forecast(new, labels, reference=platt_map(0.8, -0.5))
     assert f.interval_given_map is None
     assert f.share_of_map is None
     assert f.assumptions[-1] == "the map is certain: the interval is given the map"
@@ -396,6 +396,9 @@ def test_a_score_that_surprises_is_told():
     assert f.surprise(f.mean) is None
     assert f.surprise(f.interval[0]) is None
     assert "outside of the forecast's 90% interval" in f.surprise(got)
+    low, high = f.interval
+    assert "this may be chance" in f.surprise(high + 0.1 * (high - low))
+    assert "this is unlikely to be chance" in f.surprise(high + 2.0 * (high - low))
     with pytest.warns(UserWarning, match=r"calibration_check\(y, p\)"):
         assert am.evaluate(y, labels, forecast=f) == got
     mended = am.forecast(p, labels, reference=reference(3000, seed=8))

@@ -133,7 +133,7 @@ VERBS: dict[str, tuple[int, Callable[[], Any]]] = {
         24,
         lambda: am.forecast(P, LABELS, reference=(Y, P), prior="estimate"),
     ),
-    "evaluate": (2, lambda: am.evaluate(Y, LABELS)),
+    "evaluate": (3, lambda: am.evaluate(Y, LABELS)),
     "tune": (13, lambda: am.tune(Y, P, n_bootstrap=0)),
     "apply": (0, lambda: RULE.apply(Probabilities(P))),
     "calibrate": (12, lambda: am.calibrate(Y, P)),

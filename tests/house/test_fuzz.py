@@ -19,7 +19,16 @@ from slow import SLOW
 SEED = int(os.environ.get("ARGMETRIC_SEED", "20"))
 N_CALLS = 20_000 if SLOW else 400
 
-ROOMS = "", ".classes", ".scale", ".search", ".sequence", ".stream", ".train"
+ROOMS = (
+    "",
+    ".classes",
+    ".published",
+    ".scale",
+    ".search",
+    ".sequence",
+    ".stream",
+    ".train",
+)
 MADE_BY_THE_PACKAGE = {
     *("ActualScore", "ActualClassScore", "ClassDecision", "ClassForecast", "Files"),
     *(
@@ -40,6 +49,7 @@ MADE_BY_THE_PACKAGE = {
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),
     *("LabelledEstimate", "LabellingPlan", "Monitoring"),
+    *("Comparison", "Difference", "Review"),
     *("ClassMonitoring", "ClassPeriod", "Guarantee", "NotCertifiedError"),
 }
 BASES = {

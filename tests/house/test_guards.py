@@ -171,6 +171,10 @@ HELD_BY = {
     "rules": {
         "test_rules_equal_their_twins_for_f1": "run_rule",
     },
+    "choose": {
+        "test_the_best_of_all_sets_is_found": "choose_sets",
+        "test_forms_of_samples_agree": "score_samples",
+    },
     "screen": {
         "test_decisions_equal_those_on_whole_curves": (
             "laws_at power_sums_at rough_cells rough_laws rough_sums"
@@ -384,6 +388,7 @@ NEEDS_TORCH = [
     for name in (
         "_achievable",
         "_fused",
+        "_fused_agreement",
         "_fused_loss",
         "_fused_masks",
         "_fused_rows",

@@ -8,6 +8,7 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -142,6 +143,27 @@ def test_a_newcomer_finds_more_than_ten_things():
 @pytest.mark.parametrize("path", re.findall(r"\]\(([\w./]+)\)", text_of("README.md")))
 def test_links_of_the_readme_lead_somewhere(path):
     assert (ROOT / path).exists()
+
+
+BARE = """
+import doctest, sys
+
+class Bare:
+    def find_spec(self, name, *_):
+        if name in ("pandas", "polars", "matplotlib", "jinja2", "openpyxl"):
+            raise ModuleNotFoundError(f"a bare install has no {name}", name=name)
+
+sys.meta_path.insert(0, Bare())
+failed, tried = doctest.testfile(sys.argv[1], module_relative=False)
+assert tried > 10
+sys.exit(failed)
+"""
+
+
+def test_the_readme_runs_in_a_bare_install():
+    command = [sys.executable, "-c", BARE, str(ROOT / "README.md")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def names_taken_from_the_package(path):

@@ -8,14 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSE = runpy.run_path(str(ROOT / "benchmarks/house.py"))
-MOST_MOVES = {"decide": 21, "forecast": 24, "evaluate": 8, "tune": 56}
+MOST_MOVES = {"decide": 22, "forecast": 27, "evaluate": 12, "tune": 56}
 MOST_LINES = 500  # of a file of the package
 MOST_TEST_LINES = 600
 
 
 def test_rooms_are_few_and_imports_point_down():
     counts = HOUSE["count_rooms"]()
-    assert counts["rooms"] <= 17
+    assert counts["rooms"] <= 20
     assert counts["arrows"] <= 110
     assert counts["arrows_up"] == 0
 

@@ -1,11 +1,13 @@
 """Readers meet plain words: the glossary has the terms, and old riddles stay away."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+FOUND_FIRST = runpy.run_path(str(ROOT / "docs/measure_pages.py"))["SEARCHED"]
 PLACES = {
     "docs": (".rst", ".py"),
     "examples": (".rst", ".py"),
@@ -97,6 +99,20 @@ def test_the_search_finds_what_people_type(word):
     assert any(word.lower() in text for text in pages)
 
 
+@pytest.mark.parametrize(("query", "page"), FOUND_FIRST.items())
+def test_the_index_leads_the_search_to_the_page(query, page):
+    text = (ROOT / f"docs/{page}.rst").read_text(encoding="utf-8")
+    entries = ", ".join(re.findall(r"^\.\. index:: (.*)$", text, re.MULTILINE))
+    assert f"! {query}" in entries.split(", ")  # a main entry beats titles and words
+
+
+def test_the_picture_of_functions_fits_a_phone():
+    drawn = (ROOT / "docs/_static/which.svg").read_text(encoding="utf-8")
+    points = float(re.search(r'width="([\d.]+)pt"', drawn)[1])
+    assert points * 4 / 3 <= 390 - 32  # pixels, less the margins of the page
+    assert min(map(float, re.findall(r"font-size: ([\d.]+)px", drawn))) >= 9
+
+
 def test_the_readme_is_short():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     top = lines[: lines.index("## Beside other tools")]
@@ -104,3 +120,25 @@ def test_the_readme_is_short():
     first = top.index("| You have | You call |") + 2
     rows = [line for line in top[first:] if line.startswith("|")]
     assert 0 < len(rows) <= 12
+
+
+def test_pages_for_users_are_short():
+    """All pages but those under Project, as `wc -w` counts."""
+    project = (ROOT / "docs/project.rst").read_text(encoding="utf-8")
+    names = {"project", *re.findall(r"^   ([a-z_]+)$", project, re.MULTILINE)}
+    assert names > {"papers", "errata", "architecture", "where_is"}
+    folders = ROOT / "docs", ROOT / "docs/tutorials"
+    pages = [path for folder in folders for path in folder.glob("*.rst")]
+    assert len(pages) > 50
+    users = [ROOT / "README.md", *(path for path in pages if path.stem not in names)]
+    words = {path.name: len(path.read_text(encoding="utf-8").split()) for path in users}
+    assert sum(words.values()) <= 42_000, sorted(words.items(), key=lambda one: -one[1])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*_results.rst")))
+def test_pages_of_results_begin_with_a_picture(path):
+    text = path.read_text(encoding="utf-8")
+    first = re.search(r"^\.\. (?!currentmodule)(\w[\w-]*):: (.*)", text, re.MULTILINE)
+    assert first[1] == "figure"
+    assert (ROOT / "docs" / first[2]).exists()
+    assert text.index(".. figure::") < 200

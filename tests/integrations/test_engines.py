@@ -38,7 +38,7 @@ def test_spark_gives_the_labels_of_memory(spark):
     with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not Table"):
         decide(table, **COLUMNS)
     with pytest.raises(ValueError, match="no column 'tokens'"):
-        decide(df, **COLUMNS, cost="tokens", max_cost=3)
+        decide(df, **COLUMNS, budget=("tokens", 3))
     with pytest.raises(ValueError, match=r"partitions split the group \d+: pass"):
         decide(df.repartition(3, "row"), **COLUMNS, repartition=False)
 
@@ -57,7 +57,7 @@ def test_mlflow_carries_a_model_and_its_rule(tmp_path, monkeypatch):
     p = model.predict_proba(X)[:, 1]
     calibrator = am.calibrate(y, p, pos_label="yes")
     quick = {"n_bootstrap": 0, "cv": None}
-    rule = am.tune(y, p, pos_label="yes", calibrator=calibrator, **quick)
+    rule = am.tune(y, p, pos_label="yes", reference=calibrator, **quick)
     with mlflow.start_run():
         alone = am.integrations.mlflow.log_rule(rule)
         scores = mlflow.sklearn.log_model(
@@ -108,7 +108,7 @@ def test_the_service_of_the_docs_answers(tmp_path, monkeypatch):
     client = TestClient(runpy.run_path(str(path))["app"])
     scores = [0.9, 0.4, 0.1]
     assert client.post("/rows", json=scores).json() == rule.apply(scores).tolist()
-    wanted = am.decide(scores, calibrator=rule.calibrator).labels.tolist()
+    wanted = am.decide(scores, reference=rule.calibrator).labels.tolist()
     assert client.post("/basket", json=scores).json() == wanted
     for path in ("/rows", "/basket"):
         answer = client.post(path, json=[0.2, 1.7])

@@ -14,7 +14,7 @@ CHOSEN = [0, 1, 4]
 
 def test_the_choice_is_that_of_decide():
     cost = [len(text.split()) for text in TEXTS]
-    labels = am.decide(SCORES, "f2", cost=cost, max_cost=5).labels
+    labels = am.decide(SCORES, "f2", budget=(cost, 5)).labels
     assert CHOICE.choose(SCORES, TEXTS) == np.flatnonzero(labels).tolist() == CHOSEN
     free = np.flatnonzero(am.decide(SCORES, "f2").labels).tolist()
     assert PassageChoice("f2").choose(SCORES, TEXTS) == free != CHOSEN

@@ -40,11 +40,11 @@ def test_batches_give_the_labels_of_all_rows_at_once():
 
 def test_a_budget_names_its_column():
     table = rows()
-    found = decide_batches(by_hash(table, 3), **COLUMNS, cost="row", max_cost=3000)
-    wanted = whole(table, cost=table["row"], max_cost=3000)
+    found = decide_batches(by_hash(table, 3), **COLUMNS, budget=("row", 3000))
+    wanted = whole(table, budget=(table["row"], 3000))
     assert np.array_equal(sorted_labels(found), wanted)
     with pytest.raises(ValueError, match="no column 'tokens'"):
-        decide_table(table, **COLUMNS, cost="tokens", max_cost=3)
+        decide_table(table, **COLUMNS, budget=("tokens", 3))
 
 
 def test_a_group_in_two_batches_is_refused():
@@ -71,10 +71,10 @@ def test_wrong_tables_and_missing_values_are_refused():
             decide_table(odd, **COLUMNS)
     with pytest.raises(TypeError, match="decide_batches takes several"):
         next(decide_batches(rows(), **COLUMNS))
-    with pytest.raises(TypeError, match=r"reference must be a pair \(y, p\)"):
+    with pytest.raises(TypeError, match=r"a pair \(y, p\) .* or a fitted Calibrator"):
         decide_table(rows(), **COLUMNS, reference=5)
-    with pytest.raises(ValueError, match="cost needs max_cost, the budget of each"):
-        decide_table(rows(), **COLUMNS, cost="row")
+    with pytest.raises(TypeError, match=r"budget must be a pair \(cost, most\)"):
+        decide_table(rows(), **COLUMNS, budget=3)
     for column, message in (
         ("score", "p has NaN at row 1; drop or fill it"),
         ("user", "groups has a missing value at row 1"),

@@ -203,7 +203,7 @@ def test_monai():
 
     x = torch.randn(3, 12, 12, generator=torch.Generator().manual_seed(1)) * 3.0
     calibrator = am.tensors.MaskCalibrator((2.0,) * 3, (1.0,) * 3, "multiclass")
-    settings = {"mode": "multiclass", "logits": True, "calibrator": calibrator}
+    settings = {"mode": "multiclass", "logits": True, "reference": calibrator}
     known = am.tensors.decide_masks(x[None], "iou", **settings).masks[0]
     one = BestMasks("iou", **settings)
     assert isinstance(one, transforms.Transform)

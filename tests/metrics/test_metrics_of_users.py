@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
+from argmetric._verbs.decide import decide_by
 
 NAN = math.nan
 
@@ -106,7 +107,7 @@ def always_nan(tp, k, t, n):
 def test_a_function_that_is_always_nan_is_said_to_be():
     for call in (
         lambda: am.decide(P, always_nan),
-        lambda: am.decide(P, always_nan, check=False),
+        lambda: decide_by(P, always_nan, check=False),
         lambda: am.forecast(P, [1, 1, 0, 0], always_nan),
         lambda: am.evaluate([0, 1, 1, 0], [1, 1, 0, 0], always_nan),
         lambda: am.tune([0, 1, 1, 0], P, always_nan),

@@ -48,8 +48,8 @@ def test_quiet_periods_are_as_forecast_says(watched: am.Monitoring) -> None:
             P[part], P[part] >= 0.3, groups=BASKET[part], reference=REFERENCE
         )
         low, high = other.interval
-        assert one.expected == pytest.approx(other.mean, abs=0.015)
-        assert 0.9 < (one.high - one.low) / (high - low) < 1.4
+        assert one.mean == pytest.approx(other.mean, abs=0.015)
+        assert 0.9 < (one.interval.high - one.interval.low) / (high - low) < 1.4
         assert one.from_map + one.from_share + one.from_chance == pytest.approx(1.0)
     assert "mean over groups" in repr(watched)
     assert "to_label" not in repr(watched)
@@ -63,9 +63,9 @@ def test_known_labels_give_the_actual_mean() -> None:
             Y[part], P[part] >= 0.3, groups=BASKET[part], average="groups"
         )
         assert one.actual == pytest.approx(score, abs=1e-12)
-        assert one.expected == pytest.approx(score, abs=1e-9)
-        assert one.high - one.low < 1e-9
-        assert one.actual_low < score < one.actual_high
+        assert one.mean == pytest.approx(score, abs=1e-9)
+        assert one.interval.high - one.interval.low < 1e-9
+        assert one.actual_interval.low < score < one.actual_interval.high
         assert one.alarm.endswith("below the floor")
 
 
@@ -116,8 +116,8 @@ def test_names_of_groups_are_text_or_numbers_in_any_order(
         floor=0.2,
     )
     for one, other in zip(made.periods, watched.periods, strict=True):
-        assert one.expected == pytest.approx(other.expected, abs=1e-3)
-        assert one.low == pytest.approx(other.low, abs=0.01)
+        assert one.mean == pytest.approx(other.mean, abs=1e-3)
+        assert one.interval.low == pytest.approx(other.interval.low, abs=0.01)
 
 
 def test_segments_have_their_own_groups() -> None:
@@ -125,7 +125,7 @@ def test_segments_have_their_own_groups() -> None:
     made = watch(by=by, every=None)
     part = by == "a"
     alone = am.monitor(P[part], 0.3, reference=REFERENCE, groups=BASKET[part])
-    assert made.segments["a"].periods[0].expected == alone.periods[0].expected
+    assert made.segments["a"].periods[0].mean == alone.periods[0].mean
 
 
 MATRIX, TRUTH = P.reshape(200, 6), Y.reshape(200, 6)
@@ -149,7 +149,7 @@ def test_a_matrix_is_groups_of_rows_or_columns(average: Any, axis: int) -> None:
     )
     assert len(made.periods) == 2
     for one, other in zip(made.periods, flat.periods, strict=True):
-        for name in ("expected", "low", "high", "n", "verdict"):
+        for name in ("mean", "interval", "n", "verdict"):
             wanted = getattr(other, name)
             assert getattr(one, name) == pytest.approx(wanted, abs=2e-3, nan_ok=True)
     again = am.monitor(MATRIX[:150], 0.3, known=known[:150], **given)
@@ -163,7 +163,7 @@ def test_micro_and_pooled_are_the_score_of_all_together() -> None:
     assert watch(every=None, average="pooled").periods == plain
     wide = am.monitor(MATRIX, 0.3, average="micro", **given)
     assert wide.periods == am.monitor(P, 0.3, **given).periods[:1] or (
-        wide.periods[0].low == plain[0].low
+        wide.periods[0].interval.low == plain[0].interval.low
     )
 
 
@@ -183,8 +183,10 @@ def test_columns_are_scored_on_the_rows_that_are_known() -> None:
         hits = (y & called).sum(axis=0)
         drawn.append((2 * hits / (y.sum(axis=0) + called.sum(axis=0))).mean())
     width = np.quantile(drawn, 0.95) - np.quantile(drawn, 0.05)
-    assert one.actual_high - one.actual_low == pytest.approx(width, rel=0.2)
-    assert one.actual_low < one.actual < one.actual_high
+    assert one.actual_interval.high - one.actual_interval.low == pytest.approx(
+        width, rel=0.2
+    )
+    assert one.actual_interval.low < one.actual < one.actual_interval.high
 
 
 def test_late_labels_of_columns() -> None:

@@ -137,7 +137,11 @@ def test_every_call_is_a_period_by_default() -> None:
     made = watch(P[400:600]).add(P[600:601]).add(P[601:])
     assert [one.n for one in made.periods] == [200, 1, 299]
     assert made.periods[1].verdict == "fine"  # one row tells nothing
-    assert made.periods[1].low <= made.periods[1].expected <= made.periods[1].high
+    assert (
+        made.periods[1].interval.low
+        <= made.periods[1].mean
+        <= made.periods[1].interval.high
+    )
 
 
 def test_unsorted_and_repeated_times_are_counted_alike() -> None:
@@ -184,7 +188,7 @@ def test_a_rule_a_threshold_and_labels_say_the_same() -> None:
     assert by_rule.periods == by_cut.periods or repr(by_rule) == repr(by_cut)
     # Without the cut as a bound one cell straddles it
     assert by_labels.periods[0].n_positives == by_rule.periods[0].n_positives
-    gap = by_labels.periods[0].expected - by_rule.periods[0].expected
+    gap = by_labels.periods[0].mean - by_rule.periods[0].mean
     assert abs(gap) < 0.01
 
 
@@ -220,7 +224,7 @@ def test_log_odds_give_the_answers_of_probabilities() -> None:
         x[400:], np.log(0.3 / 0.7), reference=(Y[:400], x[:400]), logits=True
     ).periods[0]
     assert two.n_positives == one.n_positives
-    assert two.expected == pytest.approx(one.expected, abs=0.02)
+    assert two.mean == pytest.approx(one.mean, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +232,7 @@ def test_log_odds_give_the_answers_of_probabilities() -> None:
     [
         ({"reference": (np.ones(400), P[:400])}, "one class|only one|all"),
         ({"reference": (Y[:400], np.full(400, 0.3))}, "scores are equal"),
-        ({"reference": P}, "reference must be a pair"),
+        ({"reference": P}, "reference must be labelled rows, a pair"),
         ({"reference": (Y[:400], P[:400], Y[:400])}, "goes with by="),
         ({"coverage": 1.0}, "coverage must"),
         ({"false_alarms": 0.0}, "false_alarms must"),
@@ -277,15 +281,15 @@ def test_few_positives_and_scores_beyond_the_reference_are_told() -> None:
     far = watch(high)
     assert far.periods[0].n_outside == 100
     assert "100.0% of the last period's scores lie outside" in repr(far)
-    assert np.isfinite([far.periods[0].expected, far.periods[0].share]).all()
+    assert np.isfinite([far.periods[0].mean, far.periods[0].share]).all()
 
 
 def test_one_predicted_class() -> None:
-    assert watch(labels=np.zeros(100)).periods[0].expected == 0.0
+    assert watch(labels=np.zeros(100)).periods[0].mean == 0.0
     everything = watch(labels=np.ones(100)).periods[0]
-    assert everything.low <= everything.expected <= everything.high
+    assert everything.interval.low <= everything.mean <= everything.interval.high
     never = watch(labels=np.zeros(100), metric="precision", zero_division=np.nan)
-    assert np.isnan(never.periods[0].expected)
+    assert np.isnan(never.periods[0].mean)
     assert np.isfinite(never.periods[0].share)
 
 
@@ -303,8 +307,8 @@ def test_all_labels_give_the_actual_score() -> None:
     one = made.periods[0]
     actual = am.evaluate(Y[400:], P[400:] >= 0.3, "f1").score
     assert one.actual == pytest.approx(actual)
-    assert (one.expected, one.low, one.high) == pytest.approx((actual,) * 3)
-    assert one.actual_low < actual < one.actual_high
+    assert (one.mean, *one.interval) == pytest.approx((actual,) * 3)
+    assert one.actual_interval.low < actual < one.actual_interval.high
     assert one.share == pytest.approx(Y[400:].mean())
     assert one.n_known == 500
 
@@ -337,7 +341,7 @@ def test_segments_are_monitored_by_themselves_the_worst_first() -> None:
     assert list(made.segments) == ["south", "north"]
     alone = watch(p[by == "north"], 0.3, every=125)
     one, other = made.segments["north"].periods[0], alone.periods[0]
-    assert (one.expected, one.z) == (other.expected, other.z)
+    assert (one.mean, one.z) == (other.mean, other.z)
     assert one.critical > other.critical  # two segments share the false alarms
     frame = made.to_frame()
     assert frame["segment"].tolist() == ["", "", "south", "south", "north", "north"]
@@ -423,8 +427,8 @@ def test_features_weigh_the_reference_as_the_period() -> None:
     options = {"reference": (y[old], p[old]), "shift": "none"}
     plain = am.monitor(p[new], 0.4, **options).periods[0]
     one = am.monitor(p[new], 0.4, features=(X[old], X[new]), **options).periods[0]
-    assert plain.low > actual
-    assert one.low <= actual <= one.high
+    assert plain.interval.low > actual
+    assert one.interval.low <= actual <= one.interval.high
     assert one.z == plain.z
     for features, message in (
         (X[old], "features must be a pair"),

@@ -44,7 +44,7 @@ def test_estimates_hold_the_score(metric: str) -> None:
         told = plan.estimate(NEW_Y[plan.rows])
         held += told.interval[0] <= actual <= told.interval[1]
         width.append(told.interval[1] - told.interval[0])
-        assert told.interval[0] <= told.score <= told.interval[1]
+        assert told.interval[0] <= told.mean <= told.interval[1]
     assert held >= 15
     few = made.to_label(40)
     told = few.estimate(NEW_Y[few.rows])
@@ -57,7 +57,7 @@ def test_labels_that_changed_their_meaning_are_found() -> None:
     assert MADE.periods[0].verdict == "fine"
     plan = MADE.to_label(200)
     told = plan.estimate(wrong[plan.rows])
-    assert told.interval[1] < MADE.periods[0].low
+    assert told.interval[1] < MADE.periods[0].interval.low
 
 
 def test_hits_and_positives_without_a_model_are_unbiased() -> None:
@@ -79,7 +79,7 @@ def test_known_labels_are_not_asked_again() -> None:
     assert set(plan.rows) == set(range(3950, 4000))
     told = plan.estimate(NEW_Y[plan.rows])
     actual = am.evaluate(NEW_Y, NEW_P >= 0.3, "f1").score
-    assert told.score == pytest.approx(actual)
+    assert told.mean == pytest.approx(actual)
     assert told.interval == pytest.approx((actual, actual))
     done = am.monitor(NEW_P, 0.3, reference=(Y[:1000], P[:1000]), known=NEW_Y)
     with pytest.raises(ValueError, match="all labels of this period are known"):

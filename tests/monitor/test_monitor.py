@@ -40,15 +40,9 @@ def test_quiet_periods_are_fine_and_a_new_share_is_seen(watched: am.Monitoring) 
     assert watched.periods[6].alarm == "moved for the better"
     assert watched.periods[7].alarm.startswith("moved for the worse")
     share = np.array([y.mean() for y, _ in YEAR])
-    low, high = (
-        np.array([getattr(one, name) for one in watched.periods])
-        for name in ("share_low", "share_high")
-    )
+    low, high = np.array([one.share_interval for one in watched.periods]).T
     assert ((low <= share) & (share <= high)).sum() >= 6
-    low, high = (
-        np.array([getattr(one, name) for one in watched.periods])
-        for name in ("population_low", "population_high")
-    )
+    low, high = np.array([one.population_interval for one in watched.periods]).T
     assert (low < share).all()
     assert (share < high).all()
     assert (high - low < 0.2).all()
@@ -62,8 +56,8 @@ def test_without_a_shift_readings_are_those_of_auto(watched: am.Monitoring) -> N
         found.periods, again.periods, watched.periods, strict=True
     ):
         assert one.verdict == auto.verdict
-        assert one.low < one.expected < one.high
-        for name in ("if_share_low", "if_other_rows", "population_high", "z"):
+        assert one.interval.low < one.mean < one.interval.high
+        for name in ("if_share_interval", "if_other_rows", "population_interval", "z"):
             assert getattr(one, name) == getattr(auto, name)
         assert repr(other.values()) == repr(one.values())  # nan is itself
 
@@ -113,7 +107,7 @@ def test_a_score_that_is_known_has_no_statistic_of_a_floor(
     one = made.periods[0]
     assert one.z_floor == z
     assert one.alarm == ("below the floor" if z > 0 else "")
-    assert one.low == one.high == pytest.approx(one.actual, abs=1e-12)
+    assert one.interval.low == one.interval.high == pytest.approx(one.actual, abs=1e-12)
     assert (one.from_map, one.from_share, one.from_chance) == (0.0, 0.0, 0.0)
     again = am.Monitoring.from_dict(json.loads(json.dumps(made.to_dict())))
     assert again.periods[0].z_floor == z

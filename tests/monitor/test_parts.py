@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import betabinom
 
 import argmetric as am
+from argmetric._compare.strata import allocation, strata_of
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._monitor._alarms import (
     critical_value,
@@ -20,13 +21,7 @@ from argmetric._monitor._alarms import (
     movements,
     signed_roots,
 )
-from argmetric._monitor._labelling import (
-    TILTS,
-    allocation,
-    row_sizes,
-    strata_of,
-    stratum_positives,
-)
+from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
 from argmetric._monitor._watch import MeanOverGroups
 from argmetric.metrics import get_metric
 from watched import shifted_maps
@@ -281,7 +276,8 @@ def test_strata_have_equal_sums_of_sizes() -> None:
     open_ = np.full((2, 200), 7)
     open_[1, :50] = 0
     sizes = np.abs(np.sin(np.arange(400.0))).reshape(2, 200)
-    member = strata_of(open_, sizes, 5)
+    side, mass = np.repeat([0, 1], 200), (open_ * (sizes + 1e-12)).ravel()
+    member = strata_of(side, mass, np.array([5, 5])).reshape(2, 200)
     assert (member[1, :50] == -1).all()
     assert sorted(set(member[member >= 0])) == list(range(10))
     for side in (0, 1):

@@ -2,9 +2,9 @@
 
 import base64
 import hashlib
+import html
 import re
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._report import report_decision
+from argmetric._report import report_decision, report_stream, report_tags
+from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
+from argmetric.search.corpus.sentences import read_columns
+from argmetric.stream import Look
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -157,14 +160,66 @@ def test_the_figures_are_in_every_form(form):
     assert [figure for figure in shown if figure not in text] == []
 
 
-@pytest.mark.parametrize("name", ["read_report", "report"])
-def test_the_docs_call_the_parts_as_the_page_does(name):
+def test_the_docs_call_the_parts_as_the_page_does():
     decision = am.decide(P, groups=np.arange(P.size) % 20, average="groups")
     report = am.report(decision, Y)
     titles = [re.sub(r"^[\d,]+ g", "G", one.title) for one in report.sections]
-    text = (Path(__file__).parents[2] / "docs" / f"{name}.rst").read_text()
+    text = (Path(__file__).parents[2] / "docs/read_report.rst").read_text()
     named = re.findall(r"^(?:- )?\*\*([^*]+)\*\*", text, re.MULTILINE)
     assert named == ["The first screen", *titles]
+
+
+def _other_pages(folder):
+    """A page of each other kind, by what read_report calls it."""
+    rng = np.random.default_rng(8)
+    names = np.array(["ok", "late", "lost"])
+    p = rng.dirichlet([3.0, 1.0, 0.5], size=300)
+    code = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    day = np.repeat(["2026-01-05", "2026-01-12"], 300)
+    many = am.classes.decide(p, classes=names)
+    moved = np.concatenate([p[150:], p[150:][np.argsort(-p[150:, 1])][:60]])
+    known = {"reference": (names[code[:150]], p[:150]), "classes": names}
+    chosen, ends = np.argmax(moved, axis=1), np.repeat(day[::300], [150, 60])
+    watched = am.classes.monitor(moved, names[chosen], time=ends, every="week", **known)
+    halves = np.where(np.arange(600) % 2, "a", "b")
+    monitored = am.monitor(
+        P[400:], 0.3, reference=(Y[:400], P[:400]), time=day, every="week", by=halves
+    )
+    looks = [Look(n, 0.5, 0.3, n // 8, n // 4, n // 2) for n in (64, 128)]
+    stream = {"metric": am.get_metric("f1"), "rows": 128, "file": "s.csv", "lines": []}
+    (folder / "t.txt").write_text("Ana B-PER B-LOC\nran O O\n\n")
+    text = read_columns(str(folder / "t.txt"))
+    scores = ("LOC", "0.0", "0.0", "0.0", "0", "1", "1")
+    how = {"metric": "f1", "cards": [], "types": [scores], "chunks": True}
+    return {
+        "A rule of ``tune``": am.report(am.tune(Y, P, n_bootstrap=2)),
+        "A check of probabilities": am.report(am.calibration_check(Y, P)),
+        "A decision among classes": am.report(many, names[code]),
+        "A check of classes": am.report(am.classes.check(code, p, n_bootstrap=2)),
+        "A monitoring": am.report(monitored),
+        "A monitoring of classes": am.report(watched),
+        "A stream": report_stream(looks, **stream),
+        "Tags": report_tags(text, text.columns[1], text.columns[2], **how),
+    }
+
+
+def test_read_report_calls_the_parts_of_every_page_as_the_page_does(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "read_report.rst").read_text()
+    part = " ".join(text.split("Other pages\n")[1].split("Questions to ask")[0].split())
+    named = {
+        item.split(":")[0]: re.findall(
+            r"(?<!\*)\*([^*`]+)\*", item.split(" With more")[0]
+        )
+        for item in part.split(" - ")[1:]
+    }
+    pages = _other_pages(tmp_path)
+    titles = {kind: [x.title for x in page.sections] for kind, page in pages.items()}
+    assert named == titles
+    for page in pages.values():
+        shown = re.findall(r"<h2>(.+?)</h2>", page.render())
+        (lead,) = [x.title for x in page.sections if x.figures][:1]
+        assert shown[0] == lead
+        assert set(shown) - {"Notes"} == {html.escape(x.title) for x in page.sections}
 
 
 def test_html_alone_needs_the_extra(monkeypatch):
@@ -218,8 +273,7 @@ def test_a_metric_of_ones_own_and_one_that_is_minimised():
     ],
 )
 def test_numbers_are_written_out(value, text):
-    rule = replace(am.Rule("f1", 0.5), n=3, score=value)
-    assert am.report(rule).cards[1].value == text
+    assert number(value) == text
 
 
 def test_labels_found_in_another_way():

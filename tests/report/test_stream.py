@@ -72,10 +72,10 @@ def test_an_alarm_is_said_and_drawn():
     chance = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
     looks = looks_of(rng.random(25_600) < chance)
     words = {"metric": am.get_metric("f1"), "rows": 25_600, "file": "s.csv"}
-    page = report_stream(looks, **words, cards=[])
+    page = report_stream(looks, **words, lines=[])
     (alarm,) = alarms_in(looks)
     assert f"Alarm at row {alarm.rows:,}: " in page.render("md")
     assert page.render("html").count('<line class="cut"') == 2 * 3  # and in legends
-    calm = report_stream(looks[:200], **words, cards=[])
+    calm = report_stream(looks[:200], **words, lines=[])
     assert "Alarm" not in calm.render("md")
     assert '<line class="cut"' not in calm.render("html")

@@ -55,7 +55,8 @@ def test_the_decision_and_its_forecast(single):
     assert single.assumptions == forecast.assumptions
     cards = {card.name: card.value for card in single.cards}
     assert cards["Forecast F1"] == number(forecast.mean)
-    assert cards["A 0.5 cut-off instead"] == number(decision.cut_half.expected)
+    name, half = next(x for x in decision.lines() if x[0] == "cut at 0.5")
+    assert cards[name.capitalize()] == half.split(" (")[0]
 
 
 def test_every_metric_side_by_side(single):
@@ -144,7 +145,7 @@ def test_what_came_true(single):
         f"{actual.counts['tp']:,} ({expected:,.1f} expected)"
     )
     half = am.evaluate(Y, (P >= 0.5).astype(int))
-    assert rows_of(single, "truth", 1)["0.5 cut-off"][1] == number(half)
+    assert rows_of(single, "truth", 1)["cut at 0.5"][1] == number(half)
     surprise = am.forecast(P, labels).surprise(actual)
     assert ("inside" in single.cards[-1].below) == (surprise is None)
 
@@ -153,7 +154,7 @@ def test_the_check_is_that_of_calibration_check(single):
     check = am.calibration_check(Y, P)
     assert single.values["check"] == check.to_dict()
     text = section(single, "calibration").text
-    assert text[0] == f"Reliable for decisions? Yes: {check.advice[0]}."
+    assert text[0] == f"Decide with p? yes: {check.advice[0]}."
 
 
 def test_the_mass_adds_up(single):
@@ -213,7 +214,7 @@ def test_a_reference_recalibrates_and_is_checked():
     assert said.cards[0].value.startswith("calibrated p ≥ ")
     assert said.values["check"] == am.calibration_check(Y, wrong).to_dict()
     table = section(said, "calibration").tables[0]
-    assert table.caption == "Ways to decide, compared on the labelled reference"
+    assert table.caption == "The check on the labelled reference"
 
 
 RARE = RNG.beta(0.05, 3.0, 6000)

@@ -249,8 +249,8 @@ def test_what_cannot_be_is_refused(files, tmp_path):
     with pytest.raises(ValueError, match="rule is for the classes"):
         decide_classes(folder, rule=rule, **HOW, **how)
     rule = am.classes.MultiClassRule(NAMES, np.ones(3), am.FBeta())
-    with pytest.raises(ValueError, match="rule has its own calibrator"):
-        decide_classes(folder, rule=rule, calibrator=lambda p: p, **HOW, **how)
+    with pytest.raises(ValueError, match="rule has a map of its own"):
+        decide_classes(folder, rule=rule, reference=lambda p: p, **HOW, **how)
     with pytest.raises(TypeError, match="rule must be a MultiClassRule"):
         decide_classes(folder, rule="best", **HOW, **how)
     with pytest.raises(ValueError, match="already has a column 'id'"):

@@ -57,7 +57,7 @@ def test_what_is_told_besides(files):
     empty = np.unique(ids).size - np.unique(ids[y]).size
     assert found.n_groups_without_positives == empty
     assert (found.n, found.n_files) == (4000, 4)
-    assert f"score    {found.score:.4f}" in repr(found)
+    assert f"actual F1 {found.score:.3f}, 4,000 rows" in repr(found)
     assert found.to_dict()["label"] == "label"
     pooled = evaluate(folder, group="user", average="pooled")
     assert (pooled.score, pooled.n_groups) == (in_memory(table, "f1"), None)

@@ -42,7 +42,7 @@ def test_few_rows_give_the_very_rule_of_memory(rows, folder, tmp_path):
     found, wanted = tune(folder, n_jobs=2), am.tune(y, p)
     assert found == wanted
     assert found.threshold_interval == wanted.threshold_interval
-    assert found.score_interval == wanted.score_interval
+    assert found.interval == wanted.interval
     table = pa.table({"label": y[:300], "score": p[:300].round(1)})
     few = write_parts(tmp_path / "few", table, [100])
     assert tune(few, "mcc") == am.tune(y[:300], p[:300].round(1), "mcc")
@@ -72,8 +72,8 @@ def test_the_threshold_is_exact_where_bins_are_divided(
     assert found.thresholds.size < wanted.thresholds.size
     assert_same(found, wanted)
     if metric in ("f1", "mcc", "accuracy"):  # with bins of its own
-        outside = wanted.out_of_fold_score
-        assert found.out_of_fold_score == pytest.approx(outside, abs=0.01)
+        outside = wanted.mean
+        assert found.mean == pytest.approx(outside, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,8 @@ def test_the_threshold_is_exact_where_bins_are_divided(
         {"min_recall": 0.8, "metric": "precision"},
         {"min_precision": 0.7, "metric": "recall"},
         {"max_positives": 500},
-        {"max_positives": 0.02, "min_precision": 0.5},
+        {"max_positives": "2%", "min_precision": 0.5},
+        {"min_positives": "30%", "min_recall": 0.2},
         {"cost": (1, 4)},
         {"cost": {"fp": 1.0, "tp": -2.0}},
     ],

@@ -136,10 +136,10 @@ def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
     y = (np.random.default_rng(0).random(some.size) < some / 2).astype(int)
     for method in ("platt", "isotonic"):
         known = am.calibrate(y, some, method=method)
-        found = in_pieces(folder, tmp_path / "out", calibrator=known)
-        assert_same(found, tmp_path / "out", am.decide(p, calibrator=known))
+        found = in_pieces(folder, tmp_path / "out", reference=known)
+        assert_same(found, tmp_path / "out", am.decide(p, reference=known))
     with pytest.raises(ValueError, match=r"makes ties.* a map without steps"):
-        in_pieces(folder, tmp_path / "out", calibrator=known, max_positives=100)
+        in_pieces(folder, tmp_path / "out", reference=known, max_positives=100)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_cut_at_half_is_on_the_scores_as_given(laws, tmp_path):
         np.array([0.2, 0.45, 0.55, 0.9]), np.array([0.1, 0.3, 0.3, 0.7])
     )
     for map_ in (PlattMap(0.8, -1.5), steps, lambda p: 0.8 - 0.6 * p):
-        found = in_pieces(folder, tmp_path / "out", calibrator=map_)
-        wanted = am.decide(p, calibrator=map_).cut_half
+        found = in_pieces(folder, tmp_path / "out", reference=map_)
+        wanted = am.decide(p, reference=map_).cut_half
         assert found.n_half == wanted.n_positives == (p >= 0.5).sum()
         assert found.expected_half == pytest.approx(wanted.expected, rel=1e-12)

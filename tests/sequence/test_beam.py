@@ -29,7 +29,7 @@ def section_4(utility, model, width):
     for k in range(model.n + 1):
         z[order[k - 1 : k]] = 1
         found = expectation(utility, z, model, beam=width)
-        rows.append((found.partial, found.lower, found.upper))
+        rows.append((found.partial, found.bounds.low, found.bounds.high))
         states += found.n_states
     kept, lower, upper = np.array(rows).T
     best = int(np.argmax(kept >= kept.max() * (1 - 1e-12)))
@@ -62,7 +62,7 @@ def test_the_optimum_lies_between_the_value_and_the_bound(metric, width):
     for n in (3, 8, 15):
         model = Independent(rng.random(n))
         exact, found = decode(metric, model), decode(metric, model, beam=width)
-        real = expectation(metric, found.labels, model).value
+        real = expectation(metric, found.labels, model).mean
         assert found.expected <= real + 1e-12
         assert real <= exact.expected + 1e-12
         assert exact.expected <= found.bound + 1e-12
@@ -129,7 +129,7 @@ def test_utilities_of_your_own_and_losses():
     loss = decode(Hamming(), model, beam=3)
     assert loss.bound == -math.inf
     assert loss.expected == loss.curve.min()
-    real = expectation(Hamming(), loss.labels, model).value
+    real = expectation(Hamming(), loss.labels, model).mean
     assert real <= loss.expected
     exact = decode(Hamming(), model, beam=1000)
     np.testing.assert_array_equal(exact.labels, model.p > 0.5)
@@ -160,8 +160,8 @@ def test_reuse_leaves_no_trace_of_the_last_hypothesis():
         z = rng.integers(2, size=15)
         found, fresh = layers.expected(z), expectation(PAPER_F, z, model, beam=7)
         assert found.partial == pytest.approx(fresh.partial, rel=1e-12)
-        assert found.lower == pytest.approx(fresh.lower, rel=1e-12)
-        assert found.upper == pytest.approx(fresh.upper, rel=1e-12)
+        assert found.bounds.low == pytest.approx(fresh.bounds.low, rel=1e-12)
+        assert found.bounds.high == pytest.approx(fresh.bounds.high, rel=1e-12)
         assert found.dropped == pytest.approx(fresh.dropped, rel=1e-12)
     assert layers.expected(z).n_states == 0  # nothing is new
 

@@ -93,7 +93,7 @@ def test_certain_labels(name):
             assert math.isnan(found.expected) or found.expected == 0.0
             continue
         assert found.expected == pytest.approx(np.nanmax(values), abs=1e-12)
-        value = expectation(metric, found.labels, MarkovChain(*parts)).value
+        value = expectation(metric, found.labels, MarkovChain(*parts)).mean
         assert value == pytest.approx(found.expected, abs=1e-12)
 
 
@@ -102,7 +102,7 @@ def test_long_chains_have_the_value_that_is_promised():
     model = MarkovChain(*oracle.random_chain(rng, 1500, 1, sharp=0.2))
     for metric in ("f1", am.FBeta(30), am.FBeta(0.03)):
         found = decode(metric, model)
-        value = expectation(metric, found.labels, model).value
+        value = expectation(metric, found.labels, model).mean
         assert value == pytest.approx(found.expected, rel=1e-11)
 
 
@@ -123,7 +123,7 @@ def test_a_random_field_of_two_labels():
     assert found.expected == pytest.approx(values.max(), abs=1e-12)
     z = all_y[37]
     losses = [oracle.pk(3)(z, y) for y in all_y]
-    assert expectation(Pk(3), z, model).value == pytest.approx(chances @ losses)
+    assert expectation(Pk(3), z, model).mean == pytest.approx(chances @ losses)
 
 
 def test_a_metric_of_your_own():
@@ -163,7 +163,7 @@ def test_counts_and_exponentials_agree():
         np.testing.assert_allclose(fast.curve, slow.curve, rtol=1e-12)
         np.testing.assert_array_equal(fast.labels, slow.labels)
         np.testing.assert_allclose(joint.sum(axis=1), chain.marginals(), rtol=1e-12)
-        value = expectation("f2", fast.labels, chain).value
+        value = expectation("f2", fast.labels, chain).mean
         assert value == pytest.approx(fast.expected, rel=1e-12)
 
 
@@ -280,7 +280,7 @@ def test_dependence_makes_top_k_suboptimal():
         for k in range(9):
             z = np.zeros(8, int)
             z[order[:k]] = 1
-            top.append(expectation("f1", z, model).value)
+            top.append(expectation("f1", z, model).mean)
         lost.append(decode("f1", model).expected - max(top))
     assert min(lost) > -1e-12
     assert max(lost) > 0.001

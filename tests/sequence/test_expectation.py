@@ -91,9 +91,9 @@ def test_expectation_equals_enumeration(name, n):
         for z in (rng.integers(0, 2, n), np.zeros(n, int), np.ones(n, int)):
             true = oracle.expected(function, z, law, n)
             result = expectation(utility, z, model)
-            assert result.value == pytest.approx(true, abs=1e-12)
+            assert result.mean == pytest.approx(true, abs=1e-12)
             assert result.exact
-            assert result.lower == result.upper == result.value
+            assert result.bounds.low == result.bounds.high == result.mean
             chain = as_chain(model)
             for runner in (run_plain, run_layers):
                 outcome = runner(utility, z, chain)
@@ -107,7 +107,7 @@ def test_ten_labels(name):
     for model, law in models(10, rng):
         z = rng.integers(0, 2, 10)
         true = oracle.expected(function, z, law, 10)
-        assert expectation(utility, z, model).value == pytest.approx(true, abs=1e-12)
+        assert expectation(utility, z, model).mean == pytest.approx(true, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", UTILITIES)
@@ -141,11 +141,11 @@ def test_bounds_of_a_beam_hold(name, width):
         z = rng.integers(0, 2, n)
         true = oracle.expected(function, z, law, n)
         result = expectation(utility, z, model, beam=width)
-        assert result.lower - 1e-12 <= true <= result.upper + 1e-12
-        assert result.lower <= result.value <= result.upper
+        assert result.bounds.low - 1e-12 <= true <= result.bounds.high + 1e-12
+        assert result.bounds.low <= result.mean <= result.bounds.high
         if width == 1000:
             assert result.exact
-            assert result.value == pytest.approx(true, abs=1e-12)
+            assert result.mean == pytest.approx(true, abs=1e-12)
         plain = run_plain(utility, z, as_chain(model), width)
         assert result.dropped == pytest.approx(plain.dropped, abs=1e-12)
 
@@ -162,10 +162,10 @@ def test_ties_in_a_beam():
     for n in (6, 30):
         z = np.arange(n) % 2
         model = Independent(np.full(n, 0.5))
-        exact = expectation("f1", z, model).value
+        exact = expectation("f1", z, model).mean
         for width in (1, 2, 5, 17):
             result = expectation("f1", z, model, beam=width)
-            assert result.lower - 1e-12 <= exact <= result.upper + 1e-12
+            assert result.bounds.low - 1e-12 <= exact <= result.bounds.high + 1e-12
             kept = run_plain(CountUtility("f1"), z, as_chain(model), width)
             assert len(kept.values) <= 2 * width
 
@@ -177,8 +177,8 @@ def test_auto_beam_reaches_its_tolerance():
     for utility in ("f1", "jaccard", "mcc", Pk(4), BoundarySimilarity()):
         exact = expectation(utility, z, model)
         close = expectation(utility, z, model, beam="auto", tol=1e-4)
-        assert close.upper - close.lower <= 1e-4
-        assert close.lower - 1e-12 <= exact.value <= close.upper + 1e-12
+        assert close.bounds.high - close.bounds.low <= 1e-4
+        assert close.bounds.low - 1e-12 <= exact.mean <= close.bounds.high + 1e-12
         assert close.beam < 20_000
 
 
@@ -187,11 +187,11 @@ def test_undefined_outcomes_are_left_out():
     p = np.array([0.3, 0.2, 0.1])
     none = np.prod(1 - p)
     z = np.zeros(3, int)
-    assert expectation(metric, z, Independent(p)).value == 0.0
+    assert expectation(metric, z, Independent(p)).mean == 0.0
     recall = am.Recall(zero_division=math.nan)
     z = np.array([1, 0, 0])
-    whole = expectation("recall", z, Independent(p)).value
-    assert expectation(recall, z, Independent(p)).value == pytest.approx(
+    whole = expectation("recall", z, Independent(p)).mean
+    assert expectation(recall, z, Independent(p)).mean == pytest.approx(
         whole / (1 - none)
     )
     law = distribution(recall, z, Independent(p))
@@ -199,7 +199,11 @@ def test_undefined_outcomes_are_left_out():
     assert law.probabilities.sum() == pytest.approx(1.0)
     for width in (1, 2, 3):
         bounded = expectation(recall, z, Independent(p), beam=width)
-        assert bounded.lower - 1e-12 <= whole / (1 - none) <= bounded.upper + 1e-12
+        assert (
+            bounded.bounds.low - 1e-12
+            <= whole / (1 - none)
+            <= bounded.bounds.high + 1e-12
+        )
 
 
 @pytest.mark.parametrize("n", range(1, 30))
@@ -221,11 +225,11 @@ def test_long_sequences_need_no_table_of_hits(zero_division, monkeypatch):
         z = rng.integers(0, 2, 40)
         for name in ("f2", "mcc", "kappa", "recall", "balanced_accuracy", "sec"):
             metric = am.get_metric(name, zero_division=zero_division)
-            table = expectation(metric, z, model).value
+            table = expectation(metric, z, model).mean
             with monkeypatch.context() as patch:
                 patch.setattr(_expectation, "LONG_SEQUENCE", 10)
                 short = expectation(metric, z, model)
-            assert short.value == pytest.approx(table, rel=1e-12)
+            assert short.mean == pytest.approx(table, rel=1e-12)
             assert short.n_states < 41 * 42 * 2 ** (order - 1)
 
 
@@ -236,10 +240,10 @@ def test_chains_of_independent_labels_agree():
     chain = MarkovChain(row[0], np.repeat(row[1:, None, :], 2, axis=1))
     z = rng.integers(0, 2, 40)
     for utility in ("f1", "gmean", Pk(5), WindowDiff(4), BoundarySimilarity()):
-        one = expectation(utility, z, Independent(p)).value
-        assert expectation(utility, z, chain).value == pytest.approx(one, rel=1e-12)
+        one = expectation(utility, z, Independent(p)).mean
+        assert expectation(utility, z, chain).mean == pytest.approx(one, rel=1e-12)
     labels = am.decide(p, "f1")
-    value = expectation("f1", labels.labels, Independent(p)).value
+    value = expectation("f1", labels.labels, Independent(p)).mean
     assert value == pytest.approx(labels.expected, rel=1e-12)
 
 
@@ -288,10 +292,10 @@ def test_states_of_any_kind_give_the_same(wrap):
 
         true = oracle.expected(function, z, law, n)
         result = expectation(utility, z, model)
-        assert result.value == pytest.approx(true, abs=1e-12)
+        assert result.mean == pytest.approx(true, abs=1e-12)
         assert distribution(utility, z, model).mean == pytest.approx(true, abs=1e-12)
         beam = expectation(utility, z, model, beam=3)
-        assert beam.upper == math.inf
+        assert beam.bounds.high == math.inf
         assert not beam.exact
 
 
@@ -329,7 +333,7 @@ def test_states_that_explode_are_refused_with_their_number():
         expectation("f1", np.arange(40) % 2, model, max_states=400)
     with pytest.raises(ValueError, match="2,097,152 control states"):
         expectation(WindowDiff(22), z, model)
-    assert expectation(Remembers(), z, model, beam=50).value <= 20
+    assert expectation(Remembers(), z, model, beam=50).mean <= 20
 
 
 @pytest.mark.parametrize(
@@ -392,7 +396,7 @@ def test_nothing_bounds_what_is_undefined():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = expectation(never, [0, 0, 0], Independent([0.1, 0.8, 0.3]), 2)
-    assert math.isnan(found.value)
+    assert math.isnan(found.mean)
 
 
 def test_auto_without_bounds_is_exact_or_refused():

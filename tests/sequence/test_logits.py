@@ -126,13 +126,14 @@ def test_a_reference_recalibrates():
     labels = [[names[i] for i in y[y >= 0]] for y in gold]
     by_hand = recalibrate(models, labels)
     whole = decode_spans(
-        [token_model(softmax(x), names) for x in loud], recalibration=by_hand
+        [token_model(softmax(x), names) for x in loud], reference=by_hand
     )
     assert found.labels == whole.labels
     assert found.expected == pytest.approx(whole.expected, rel=1e-12)
     assert found.expected < decode_logits(loud, names).expected - 0.1
-    with pytest.raises(ValueError, match="not both"):
-        decode_logits(loud, names, reference=(gold, loud), recalibration=by_hand)
+    assert decode_logits(loud, names, reference=by_hand).labels == found.labels
+    with pytest.raises(TypeError, match="or what recalibrate gives, not 3"):
+        decode_logits(loud, names, reference=3)
 
 
 def compatible(spans):

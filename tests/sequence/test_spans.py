@@ -239,7 +239,7 @@ def test_the_best_of_what_is_left_is_within_its_bound(monkeypatch):
             cut = decode_spans(models, method=method)
         assert (whole.n_cut, whole.cut_length) == (0, None)
         assert (cut.n_cut, cut.cut_length) == (2, 1)
-        assert cut.expected < whole.expected <= cut.upper
+        assert cut.expected < whole.expected <= cut.bound
         assert whole.proven
         assert not cut.proven
 
@@ -440,7 +440,7 @@ def test_types_may_have_their_own_measure():
         assert decision.expected >= macro([tuple(s[:3]) for s in pooled]) - 1e-12
         assert decision.expected >= macro([tuple(s) for s in likely]) - 1e-12
         assert decision.cell_expected.shape == (2,)
-        assert decision.upper >= best - 1e-12
+        assert decision.bound >= best - 1e-12
         assert decision.expected <= best + 1e-12
         chosen = [tuple(s[:3]) for s in decision.spans[0]]
         assert macro(chosen) == pytest.approx(decision.expected, rel=1e-12)
@@ -448,7 +448,7 @@ def test_types_may_have_their_own_measure():
             assert decision.expected == pytest.approx(best, rel=1e-12)
         else:
             overlapped += 1
-            assert decision.expected < decision.upper
+            assert decision.expected < decision.bound
     assert 0 < overlapped < 15
 
 

@@ -343,7 +343,7 @@ def test_recalibration_finds_nothing_to_mend_and_mends_what_is_off():
     total = mended(found.probability).sum() * mended.missed
     assert total == pytest.approx(n_gold, rel=1e-6)  # the intercept's own equation
     plain, better = (
-        decode_spans(models, recalibration=r, method="counts") for r in (None, mended)
+        decode_spans(models, reference=r, method="counts") for r in (None, mended)
     )
     assert better.expected_spans == pytest.approx(n_gold, rel=1e-6)
     assert real_f1(gold, better.labels) == pytest.approx(better.expected, abs=0.03)
@@ -364,7 +364,7 @@ def test_recalibration_of_one_and_zero_changes_nothing():
     np.testing.assert_allclose(same(p), p, rtol=1e-9)
     models, _ = calibrated_tokens(np.random.default_rng(1), 20)
     one = decode_spans(models, method="counts", min_probability=0.0)
-    other = decode_spans(models, recalibration=same, min_probability=0.0)
+    other = decode_spans(models, reference=same, min_probability=0.0)
     assert one.labels == other.labels
     assert one.expected == pytest.approx(other.expected, rel=1e-9)
 
@@ -462,7 +462,7 @@ def test_the_command_writes_spans_as_a_last_column(run, model_file):
     fit = recalibrate(
         model.sentences(standard_features(c) for c, _ in dev), [y for _, y in dev]
     )
-    expected = decode_spans(chains, metric="f2", recalibration=fit)
+    expected = decode_spans(chains, metric="f2", reference=fit)
     assert [s.labels for s in written] == expected.labels
     assert [s.columns[2] for s in written] == [labels for _, labels in corpus]
 

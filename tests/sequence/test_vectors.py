@@ -70,8 +70,8 @@ def test_every_component_equals_enumeration(utility, order):
             p = rng.random(n)
             model, law = Independent(p), independent_law(p)
         found = expectation(utility, z, model)
-        np.testing.assert_allclose(found.value, enumerated(z, law), rtol=1e-12)
-        np.testing.assert_array_equal(found.lower, found.upper)
+        np.testing.assert_allclose(found.mean, enumerated(z, law), rtol=1e-12)
+        np.testing.assert_array_equal(found.bounds.low, found.bounds.high)
         assert found.exact
         assert found.beam is None
         assert found.n_states == expectation("f1", z, model).n_states
@@ -82,15 +82,15 @@ def test_bounds_of_a_beam_hold_for_every_component(width):
     rng = np.random.default_rng(width)
     model = Independent(rng.random(9))
     z = rng.integers(2, size=9)
-    exact = expectation(Several(), z, model).value
+    exact = expectation(Several(), z, model).mean
     found = expectation(Several(), z, model, beam=width)
-    assert (found.lower <= exact).all()
-    assert (exact <= found.upper).all()
-    assert (found.upper - found.lower > 0).all()
+    assert (found.bounds.low <= exact).all()
+    assert (exact <= found.bounds.high).all()
+    assert (found.bounds.high - found.bounds.low > 0).all()
     assert found.beam == width
     assert not found.exact
     wide = expectation(Several(), z, model, beam=1000)
-    np.testing.assert_allclose(wide.value, exact, rtol=1e-12)
+    np.testing.assert_allclose(wide.mean, exact, rtol=1e-12)
 
 
 def test_without_bounds_nothing_is_known_of_what_is_dropped():
@@ -100,8 +100,8 @@ def test_without_bounds_nothing_is_known_of_what_is_dropped():
 
     model = Independent([0.5, 0.4, 0.3, 0.6])
     found = expectation(Unbounded(), [1, 0, 1, 0], model, beam=2)
-    np.testing.assert_array_equal(found.lower, -np.inf)
-    np.testing.assert_array_equal(found.upper, np.inf)
+    np.testing.assert_array_equal(found.bounds.low, -np.inf)
+    np.testing.assert_array_equal(found.bounds.high, np.inf)
 
 
 def test_a_vector_is_refused_where_a_number_is_needed():

@@ -9,7 +9,7 @@ import torch
 import argmetric as am
 from argmetric import tensors
 from argmetric.tensors import _decide, _fused_loss, _fused_masks, _losses, _masks
-from argmetric.tensors._pixels import masked_sums, settle_pixels
+from argmetric.tensors._pixels import masked_sums, settle_sorted_rows
 from argmetric.tensors._segments import Part
 
 _losses.USE_KERNEL = False
@@ -33,14 +33,16 @@ def rows(metric, n, logits=False, zero=1.0, count=7):
 
 
 def masks(metric):
-    n = 4000
-    laws = [RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), np.zeros(n)]
-    p = torch.from_numpy(np.stack(laws).astype(np.float32))
-    found = _fused_masks.settle_fused(p, metric.form)
-    plain = settle_pixels(p, metric, metric.form)
-    assert found[0].tolist() == [*plain[0][:2].tolist(), -1]  # too few: another way
-    for one, other in zip(found, plain, strict=True):
-        torch.testing.assert_close(one[:2], other[:2], rtol=1e-12, atol=0.0)
+    for n in (1500, 17000):  # sorted, and from histograms
+        head = np.where(np.arange(n) < 90, RNG.random(n), 1e-6)
+        laws = RNG.beta(0.2, 1.0, n), RNG.beta(2.0, 2.0, n), RNG.random(n) / n, head
+        p = torch.from_numpy(np.stack([*laws, np.zeros(n)]).astype(np.float32))
+        found = _fused_masks.settle_fused(p, metric)
+        plain = settle_sorted_rows(p, metric)
+        assert int(found[0].min()) >= 0
+        for one, other in zip(found, plain, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=0.0)
+    p = p[:3]
     image, labels = p[None], (p >= 0.3)[None]
     level = torch.full((1, 3), 0.3)
     for one, other in zip(

@@ -93,7 +93,7 @@ def test_matrices(name, metric, average):
     expected = plain.expected if single else plain.group_expected
     counts = plain.n_positives if single else plain.group_n_positives
     agree(decision, expected, plain.labels, counts)
-    assert float(decision.mean) == pytest.approx(plain.expected, abs=1e-12)
+    assert float(decision.mean_expected) == pytest.approx(plain.expected, abs=1e-12)
 
 
 @every_library
@@ -245,7 +245,7 @@ def test_repr():
     p = np.array([[0.9, 0.4], [0.2, 0.1]])
     text = repr(tensors.decide(p, average="samples"))
     assert text == (
-        "TensorDecision(expected F1 0.4867, average='samples': 2 positives among 2×2 "
+        "TensorDecision(expected F1 0.487, average='samples': 2 positives among 2×2 "
         "labels on cpu)"
     )
 

@@ -25,7 +25,7 @@ def test_short_rows_have_the_law_of_the_array_path(name, metric, zero_division):
     got = tensors.forecast(*given, metric, 0.8, average="samples", **options)
     for i in range(4):
         plain = am.forecast(p[i], labels[i], metric, 0.8, **options)
-        assert float(got.expected[i]) == pytest.approx(plain.mean, abs=1e-13)
+        assert float(got.means[i]) == pytest.approx(plain.mean, abs=1e-13)
         assert float(got.std[i]) == pytest.approx(plain.std, abs=1e-12)
         ends = [float(end[i]) for end in got.interval]
         assert ends == pytest.approx(plain.interval, abs=1e-12)
@@ -46,7 +46,7 @@ def test_long_rows_have_mean_and_deviation(metric, zero_division):
     assert got.interval is None
     for i in range(2):
         plain = am.forecast(p[i], labels[i], metric, **options)
-        assert float(got.expected[i]) == pytest.approx(plain.mean, rel=1e-12)
+        assert float(got.means[i]) == pytest.approx(plain.mean, rel=1e-12)
         assert float(got.std[i]) == pytest.approx(plain.std, rel=1e-10)
 
 
@@ -57,7 +57,7 @@ def test_long_rows_of_other_metrics_have_a_mean():
     for metric in ("mcc", "kappa", "balanced_accuracy", "accuracy"):
         got = tensors.forecast(p, labels, metric)
         expected = am.forecast(p, labels, metric).mean
-        assert float(got.expected) == pytest.approx(expected, abs=1e-12)
+        assert float(got.means) == pytest.approx(expected, abs=1e-12)
         assert math.isnan(got.std)
 
 
@@ -107,7 +107,7 @@ def test_the_public_verbs_dispatch(name):
         am.forecast(p, array(name, [1, 1]))
     with pytest.raises(ValueError, match="labels must hold 0 and 1"):
         am.forecast(p, array(name, [1, 2, 0]))
-    with pytest.raises(ValueError, match="y_true is empty"):
+    with pytest.raises(ValueError, match="y is empty"):
         am.evaluate(array(name, np.zeros(0)), array(name, np.zeros(0)))
 
 

@@ -19,6 +19,7 @@ METRICS = [
     am.Tversky(1.5, 0.4),
     am.Tversky(0.3, 4.0),
     am.MCC(),
+    am.Kappa(),
     am.BalancedAccuracy(),
     am.Recall(),
     am.Specificity(),

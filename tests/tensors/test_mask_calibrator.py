@@ -69,7 +69,7 @@ def enumerated(p, sd, metric, zero, nodes):
 def test_no_mask_of_a_tiny_image_is_better(metric, sd, zero):
     p = torch.from_numpy(IMAGES)[:, None, None, :]
     calibrator = tensors.MaskCalibrator((1.0,), (sd,))
-    given = {"zero_division": zero, "calibrator": calibrator}
+    given = {"zero_division": zero, "reference": calibrator}
     found = tensors.decide_masks(p, metric, **given)
     masks = torch.rand(p.shape, generator=torch.Generator().manual_seed(1)) < 0.5
     masks[0] = False
@@ -101,7 +101,7 @@ def test_without_a_shared_effect_masks_are_those_of_independent_pixels():
     plain = tensors.decide_masks(p)
     classes = p.shape[1]
     none = tensors.MaskCalibrator((1.0,) * classes, (0.0,) * classes)
-    found = tensors.decide_masks(p, calibrator=none)
+    found = tensors.decide_masks(p, reference=none)
     assert torch.equal(found.masks, plain.masks)
     np.testing.assert_allclose(found.expected, plain.expected, rtol=1e-9)
 
@@ -110,12 +110,12 @@ def test_without_a_shared_effect_masks_are_those_of_independent_pixels():
 def test_bins_of_pixels_against_pixels_one_by_one(metric, monkeypatch):
     p = some_rows(500)[[0, 1, 2, 3, 6, 8], None]
     calibrator = tensors.MaskCalibrator((1.0,), (1.5,))
-    exact = tensors.decide_masks(p, metric, calibrator=calibrator)
+    exact = tensors.decide_masks(p, metric, reference=calibrator)
     monkeypatch.setattr("argmetric.tensors._shared_effect.FEW_PIXELS", 10)
-    binned = tensors.decide_masks(p, metric, calibrator=calibrator)
-    told = tensors.forecast_masks(p, exact.masks, metric, calibrator=calibrator)
+    binned = tensors.decide_masks(p, metric, reference=calibrator)
+    told = tensors.forecast_masks(p, exact.masks, metric, reference=calibrator)
     monkeypatch.undo()
-    true = tensors.forecast_masks(p, binned.masks, metric, calibrator=calibrator)
+    true = tensors.forecast_masks(p, binned.masks, metric, reference=calibrator)
     # A mask that splits a bin holds its larger pixels
     np.testing.assert_allclose(told, exact.expected, atol=1e-4)
     np.testing.assert_allclose(binned.expected, true, atol=2e-5)
@@ -128,7 +128,7 @@ def test_an_absent_object_is_one_event():
     """Σp = 20: never empty if pixels were independent, in truth often."""
     p = torch.full((1, 1, 10, 10), 0.2)
     plain = tensors.decide_masks(p)
-    shared = tensors.decide_masks(p, calibrator=tensors.MaskCalibrator((1.0,), (8.0,)))
+    shared = tensors.decide_masks(p, reference=tensors.MaskCalibrator((1.0,), (8.0,)))
     assert int(plain.n_pixels) == 100
     assert int(shared.n_pixels) == 0
     u, w = dense_nodes(8.0)
@@ -213,8 +213,8 @@ def test_classes_of_a_softmax():
     left = tensors.calibrate_masks(p, ignored, mode="multiclass")
     only = tensors.calibrate_masks(p[1:], labels[1:], mode="multiclass")
     np.testing.assert_allclose(left.temperatures, only.temperatures, rtol=1e-9)
-    decided = tensors.decide_masks(p, mode="multiclass", calibrator=again)
-    told = tensors.forecast_masks(p, decided.masks, calibrator=again)
+    decided = tensors.decide_masks(p, mode="multiclass", reference=again)
+    told = tensors.forecast_masks(p, decided.masks, reference=again)
     np.testing.assert_allclose(told, decided.expected, rtol=1e-9)
 
 
@@ -244,9 +244,9 @@ def test_refusals():
     with pytest.raises(ValueError, match="mode must be"):
         tensors.calibrate_masks(p, y, mode="binary")
     with pytest.raises(ValueError, match="calibrator has 2 classes"):
-        tensors.decide_masks(p[:, :1], calibrator=one)
+        tensors.decide_masks(p[:, :1], reference=one)
     with pytest.raises(ValueError, match="the calibrator has mode='multilabel'"):
-        tensors.decide_masks(p, mode="multiclass", calibrator=one)
+        tensors.decide_masks(p, mode="multiclass", reference=one)
     with pytest.raises(ValueError, match="temperatures must be positive"):
         tensors.MaskCalibrator((0.0,), (0.0,))
     with pytest.raises(ValueError, match="shared_sd must be from 0 to 30"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import argmetric as am
 from argmetric import tensors
 from tensors.libraries import library
 
@@ -44,11 +45,11 @@ def test_masks_are_those_of_sorted_pixels(metric, zero):
 
 
 @both
-def test_rows_that_are_not_settled_by_a_bracket_are_sorted(metric, monkeypatch):
+def test_rows_that_are_not_settled_by_a_window_are_taken_whole(metric, monkeypatch):
     p = some_rows()
     whole = tensors.decide_masks(p[None], metric)
-    monkeypatch.setattr("argmetric.tensors._pixels.LARGEST_BRACKET", 3)
-    monkeypatch.setattr("argmetric.tensors._pixels.MOST_FEW", 9)
+    monkeypatch.setattr("argmetric.tensors._pixels.WINDOW", 8)
+    monkeypatch.setattr("argmetric.tensors._pixels.AHEAD", 5)
     sorted_ = tensors.decide_masks(p[None], metric)
     assert torch.equal(whole.masks, sorted_.masks)
     np.testing.assert_allclose(whole.expected, sorted_.expected, rtol=1e-12)
@@ -77,8 +78,8 @@ def test_one_class_per_pixel(metric):
     assert bool((found.masks <= free.masks).all())  # a claim, or nothing
     assert torch.equal(found.masks.any(1), free.masks.any(1))
     assert torch.equal(found.labels >= 0, free.masks.any(1))
-    np.testing.assert_allclose(found.upper_bound, free.expected, rtol=1e-12)
-    assert bool((found.expected <= found.upper_bound + 1e-12).all())
+    np.testing.assert_allclose(found.bound, free.expected, rtol=1e-12)
+    assert bool((found.expected <= found.bound + 1e-12).all())
     again = tensors.forecast_masks(torch.softmax(x, 1), found.masks, metric)
     np.testing.assert_allclose(found.expected, again, rtol=1e-12)
 
@@ -98,7 +99,7 @@ def test_an_empty_mask_where_the_class_is_probably_absent():
     assert int(found.n_pixels) == 0
     assert float(found.expected) == pytest.approx(0.999**64, rel=1e-6)
     assert repr(found) == (
-        "MaskDecision(expected Dice 0.9380: 1 images, 1 classes, 1 empty masks, on cpu)"
+        "MaskDecision(expected Dice 0.938: 1 images, 1 classes, 1 empty masks, on cpu)"
     )
 
 
@@ -116,3 +117,44 @@ def test_refusals():
         tensors.decide_masks(p, zero_division=float("nan"))
     with pytest.raises(ValueError, match="masks has shape"):
         tensors.forecast_masks(p, p[:, :1] > 0.5)
+
+
+LONG = [
+    am.FBeta(),
+    am.FBeta(2.0),
+    am.Jaccard(),
+    am.Tversky(1.5, 0.4),
+    am.Tversky(0.3, 4.0),
+    am.MCC(),
+    am.Kappa(),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("zero", [0.0, 1.0])
+@pytest.mark.parametrize("metric", LONG, ids=repr)
+def test_long_rows_get_the_labels_of_arrays(metric, zero, dtype):
+    rng, n = np.random.default_rng(2), 1500
+    more = [
+        rng.random(n) / n,  # half a positive
+        1.0 - rng.random(n) / n,
+        np.clip(3.0 * rng.random(n) - 1.0, 0.0, 1.0),
+        np.where(np.arange(n) < 90, rng.random(n), 1e-6),  # a head of few items
+    ]
+    p = torch.cat([some_rows(n).double(), torch.from_numpy(np.stack(more))])
+    p = p.to(getattr(torch, dtype))
+    options = {"average": "samples", "zero_division": zero}
+    found = tensors.decide(p, metric, **options)
+    plain = am.decide(p.double().numpy(), metric, **options)
+    assert found.n_positives.tolist() == plain.labels.sum(1).tolist()
+    np.testing.assert_array_equal(found.labels.numpy(), plain.labels)
+    np.testing.assert_allclose(found.expected, plain.group_expected, atol=2e-12)
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "kappa"])
+def test_long_rows_of_log_odds(metric):
+    x = torch.from_numpy(np.random.default_rng(3).normal(-2.0, 3.0, (4, 1300)))
+    found = tensors.decide(x, metric, average="samples", logits=True)
+    plain = am.decide(torch.sigmoid(x).numpy(), metric, average="samples")
+    np.testing.assert_array_equal(found.labels.numpy(), plain.labels)
+    np.testing.assert_allclose(found.expected, plain.group_expected, rtol=1e-11)

@@ -20,7 +20,7 @@ from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
 from argmetric._ground.validation import (
     check_choice,
     check_weight,
@@ -114,13 +114,13 @@ ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 
 
 def calibrate(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     method: Method | None = None,
     *,
-    sample_weight: Any = None,
-    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
     logits: bool = False,
+    pos_label: Label | None = None,
 ) -> Calibrator:
     """Fit a map that recalibrates probabilities, on labelled rows.
 
@@ -134,21 +134,16 @@ def calibrate(
         Probabilities of the positive class, in the shape of `y`; a matrix gets one map
         for all its cells.
     method : str, optional
-        "spline", the default: a smooth curve of the log-odds with a prior centred at
-        no change, and separate levels for many scores at 0 or 1. It was the best map on
-        real models of every kind, also with small references. "platt": slope and
-        intercept on the log-odds, with Platt's smoothed targets. "beta": three
-        parameters, for scores that are overconfident on one side. "temperature": slope
-        only. "isotonic": any non-decreasing map; it needs thousands of rows and makes
-        ties. "identity": no change. "auto": the simplest of these whose out-of-fold
-        log-loss is within one standard error of the lowest, and never worse than no
-        map.
+        "spline", the default: a smooth curve of the log-odds. "platt": slope and
+        intercept. "beta": three parameters. "temperature": slope only. "isotonic": any
+        non-decreasing map, for thousands of rows. "identity": no change. "auto": the
+        simplest whose out-of-fold log-loss is within one standard error of the lowest.
     sample_weight : array-like, optional
         Weights of the rows.
-    pos_label : object, optional
-        The label that counts as positive.
     logits : bool, default=False
         Whether `p` holds log-odds.
+    pos_label : object, optional
+        The label that counts as positive.
 
     Returns
     -------
@@ -161,11 +156,8 @@ def calibrate(
     Notes
     -----
     Scores of 0 or 1 are not treated as certain: scores are kept away from both ends by
-    half the least distance of any other score, and by 1/4m on a reference of m rows, in
-    the fit and when the map is applied. Log-odds are used unchanged. An isotonic map
-    stays between π/(m+1) and 1 - (1-π)/(m+1), π the share of positives.
-
-    The uncertainty of the map is kept as `draws`: other maps that fit these labels.
+    half the least distance of any other score, and by 1/4m on a reference of m rows.
+    The uncertainty of the map is kept as `draws`. More on the page :doc:`/calibrating`.
 
     Examples
     --------
@@ -173,10 +165,8 @@ def calibrate(
     >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> am.calibrate(y, p)
-    Calibrator
-      method               spline
-      map                  logit p' through 8 points of logit p, slope 1.02 beyond
-      reference            8 labelled rows, 0.5 positive
+    Calibrator: spline, logit p' through 8 points of logit p, slope 1.02 beyond
+      reference            8 labelled rows, 50.0% positive
       0.01, 0.1, 0.5, 0.9  become 0.0162, 0.434, 0.92, 0.991
     >>> am.calibrate(y, p, "platt").formula
     "logit p' = 0.643 logit p +1.793"

@@ -20,7 +20,7 @@ from argmetric._ground.saving import (
     check_version,
     refuse_spelled_numbers,
 )
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Axes, Floats
 from argmetric._ground.validation import check_scores, read_scores, to_floats
 
 FORMAT = 3  # of the saved form; 1 had neither reach nor draws, 2 no counts
@@ -142,7 +142,7 @@ class Calibrator(Saved["Calibrator"]):
         """What `_map` gives, as probabilities."""
         return expit(x)
 
-    def apply(self, p: Any, *, logits: bool = False) -> Floats:
+    def apply(self, p: ArrayLike, *, logits: bool = False) -> Floats:
         """Calibrated probabilities.
 
         Parameters
@@ -164,7 +164,7 @@ class Calibrator(Saved["Calibrator"]):
         )
         return mapped[0] if _is_number(p) else mapped
 
-    def apply_logits(self, x: Any) -> Floats:
+    def apply_logits(self, x: ArrayLike) -> Floats:
         """Log-odds of the calibrated probabilities, accurate near 0 and 1.
 
         Parameters
@@ -234,11 +234,13 @@ class Calibrator(Saved["Calibrator"]):
             *self._keys(*_COMMON, *own),
         ]
 
+    _told = ("method", "map")
+
     def _source(self) -> Lines:
         """Lines on what the map was made from."""
         if not self.n:
             return []
-        share = "" if self.prevalence is None else f", {self.prevalence:.3g} positive"
+        share = "" if self.prevalence is None else f", {self.prevalence:.1%} positive"
         return [("reference", f"{self.n:,} labelled rows{share}")]
 
     @classmethod
@@ -282,9 +284,9 @@ class Calibrator(Saved["Calibrator"]):
         return hash(json.dumps(self.to_dict()))
 
     def _title(self) -> str:
-        return "Calibrator"
+        return f"Calibrator: {self.method}, {self.formula}"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the map over the diagonal.
 
         Parameters
@@ -296,7 +298,8 @@ class Calibrator(Saved["Calibrator"]):
         -------
         matplotlib Axes
         """
-        return draw_map(ax, self.method, self.apply)
+        drawn: Axes = draw_map(ax, self.method, self.apply)
+        return drawn
 
 
 _COMMON = ("n", "prevalence", "draws", "counts")

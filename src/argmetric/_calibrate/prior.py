@@ -15,7 +15,7 @@ from argmetric._ground.arguments import check_flag, check_number, check_share
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import Lines
 from argmetric._ground.odds import from_log_odds, log_odds, logit
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats
 from argmetric._ground.validation import read_scores, warn_of_scale, warn_user
 
 STEPS = 200
@@ -78,7 +78,7 @@ class PriorShift(Calibrator):
 
 
 def adjust_prior(
-    p: Any,
+    p: ArrayLike,
     *,
     prevalence: float | None = None,
     reference_prevalence: float,
@@ -281,7 +281,7 @@ def shift_to_share(
 
 
 def undo_sampling(
-    p: Any, *, rate: float, inverse: bool = False, logits: bool = False
+    p: ArrayLike, *, rate: float, inverse: bool = False, logits: bool = False
 ) -> Floats:
     """Probabilities for all rows, from a model that was trained on a sample.
 
@@ -324,7 +324,7 @@ def undo_sampling(
 
 
 def undo_weights(
-    p: Any, *, ratio: float, inverse: bool = False, logits: bool = False
+    p: ArrayLike, *, ratio: float, inverse: bool = False, logits: bool = False
 ) -> Floats:
     """Probabilities without class weights, from a model that was trained with them.
 

@@ -1,4 +1,4 @@
-"""What `decide`, `forecast` and `tune` accept as a calibrator.
+"""What `decide`, `forecast` and `tune` accept as a reference: rows, or a map.
 
 Maps and their fits are loaded by those who have one: most calls have none.
 """
@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from argmetric._ground.arguments import check_share, shown
+from argmetric._ground.label_words import Naming, as_keyword
 from argmetric._ground.labels import (
     binary_labels,
     distinct,
@@ -50,27 +51,24 @@ class FittedReference(NamedTuple):
     rows: Reference | ScoreCells | None
 
 
-def resolve_calibrator(
-    calibrator: Any = None, reference: Any = None, *, logits: bool = False
-) -> Calibrator | None:
+def resolve_calibrator(reference: Any, *, logits: bool = False) -> Calibrator | None:
     """The map that is meant, or None; arguments as for `resolve_reference`."""
-    return resolve_reference(calibrator, reference, logits=logits).calibrator
+    named = _as_calibrator  # who asks for the map alone takes no pos_label
+    return resolve_reference(reference, logits=logits, naming=named).calibrator
 
 
 def resolve_reference(
-    calibrator: Any = None, reference: Any = None, *, logits: bool = False
+    reference: Any, *, logits: bool = False, naming: Naming = as_keyword
 ) -> FittedReference:
-    """The map that is meant, with the rows it was fitted on."""
-    if reference is not None:
-        if calibrator is not None:
-            raise ValueError(
-                "calibrator and reference exclude each other: the reference is what a "
-                "calibrator is fitted on"
-            )
-        return _fitted(reference, logits)
-    if calibrator is None:
+    """The map that is meant, with the rows that it was fitted on, if they are known."""
+    if reference is None:
         return FittedReference(None, None)
-    found = as_calibrator(calibrator)
+    if isinstance(reference, FittedReference):
+        return reference
+    if is_pair(reference):
+        y, p = reference
+        return _fitted(y, p, logits, naming)
+    found = as_calibrator(reference)
     if found.parts[0]._of_classes:
         raise ValueError(
             "this calibrator is for the probabilities of several classes, row by row: "
@@ -79,28 +77,29 @@ def resolve_reference(
     return FittedReference(found, None)
 
 
-def as_calibrator(calibrator: Any) -> Calibrator:
+def is_pair(reference: Any) -> bool:
+    """Whether these are labelled rows (y, p); all that is left is taken as a map."""
+    pair = isinstance(reference, tuple | list) and len(reference) == 2
+    return pair and not isinstance(reference, FittedReference)
+
+
+def as_calibrator(reference: Any) -> Calibrator:
     """A calibrator as it is; a function, or an object with `apply`, wrapped."""
     from argmetric._calibrate.calibrator import Calibrator, FunctionMap
 
-    if isinstance(calibrator, Calibrator):
-        return calibrator
-    if isinstance(calibrator, type):
-        raise TypeError(f"calibrator is a class, {calibrator.__name__}, not a map")
-    function = getattr(calibrator, "apply", calibrator)
-    if not callable(function) or is_frame_like(calibrator):  # they have an apply too
+    if isinstance(reference, Calibrator):
+        return reference
+    function = getattr(reference, "apply", reference)
+    frame = is_frame_like(reference)  # they have an apply too
+    if isinstance(reference, type) or not callable(function) or frame:
         raise TypeError(
-            "calibrator must be a Calibrator (see calibrate), a function of p (such as "
-            "the method predict of a fitted regressor), or an object with a method "
-            f"apply, not {type(calibrator).__name__}"
+            "reference must be labelled rows, a pair (y, p) of labels and their "
+            f"scores, or a fitted Calibrator (see calibrate), not {_shown(reference)}"
         )
     return FunctionMap(function)
 
 
-def _fitted(reference: Any, logits: bool) -> FittedReference:
-    if isinstance(reference, FittedReference):
-        return reference
-    y, p = check_pair(reference)
+def _fitted(y: Any, p: Any, logits: bool, naming: Naming) -> FittedReference:
     from argmetric._calibrate.calibrate import DEFAULT
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
@@ -112,7 +111,7 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
             "scores must have the same shape; for one of several classes per row call "
             "argmetric.classes.decide or argmetric.classes.forecast"
         )
-    labels = binary_labels(y, name=_Y, naming=_as_calibrator)
+    labels = binary_labels(y, name=_Y, naming=naming)
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
     return FittedReference(fit_map(rows, DEFAULT), rows)
@@ -123,9 +122,9 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
 
     The verb's other labels may have names where those of the reference are 0 and 1.
     """
-    if reference is None or isinstance(reference, FittedReference):
+    if not is_pair(reference) or pos_label is None:
         return reference
-    y, p = check_pair(reference)
+    y, p = reference
     array = label_array(y, _Y)
     refuse_missing(array, _Y)
     found = distinct(array)
@@ -136,27 +135,28 @@ def with_positives(reference: Any, pos_label: Any) -> Any:
 
 def check_pair(reference: Any) -> tuple[Any, Any]:
     """Labels and scores; anything else is refused."""
-    pair = isinstance(reference, tuple | list) and len(reference) == 2
-    if not pair or is_frame_like(reference):
+    if not is_pair(reference):
         raise TypeError(
-            "reference must be a pair (y, p) of labels and their scores, not "
-            f"{_shown(reference)}"
+            "reference must be labelled rows here, a pair (y, p) of labels and their "
+            f"scores, not {_shown(reference)}"
         )
     y, p = reference
     return y, p
 
 
 def _as_calibrator(*label: Any) -> str:
-    return f"calibrator=calibrate(y, p, pos_label={shown(label[0])})"
+    return f"reference=calibrate(y, p, pos_label={shown(label[0])})"
 
 
 def _shown(reference: Any) -> str:
     if isinstance(reference, tuple | list):
         return f"a {type(reference).__name__} of {len(reference)}"
-    return f"{type(reference).__name__}"
+    if isinstance(reference, type):
+        return f"the class {reference.__name__}"
+    return type(reference).__name__
 
 
-def check_prior(prior: Any, *, with_reference: bool) -> PriorShare | None:
+def check_prior(prior: Any, *, with_rows: bool) -> PriorShare | None:
     """The argument `prior`: a share of positives, "estimate", or None."""
     if prior is None:
         return None
@@ -167,10 +167,10 @@ def check_prior(prior: Any, *, with_reference: bool) -> PriorShare | None:
             'prior must be a share strictly between 0 and 1, or "estimate", not '
             f"{shown(prior)}"
         )
-    if not with_reference:
+    if not with_rows:
         raise ValueError(
             'prior="estimate" compares the scores with those of labelled rows: pass '
-            "reference=(y, p); a calibrator alone does not keep them"
+            "reference=(y, p); a Calibrator alone does not keep them"
         )
     return "estimate"
 
@@ -294,7 +294,7 @@ def warn_of_lost_map(p: Any, labels: Any) -> None:
         warn_user(
             "these labels were decided with recalibrated probabilities, and the "
             "forecast takes p as it stands: call forecast() of the decision, or pass "
-            "the same calibrator or reference"
+            "the same reference"
         )
 
 

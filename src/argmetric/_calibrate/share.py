@@ -27,7 +27,7 @@ from argmetric._calibrate.prior import MatchedShare, constant_for_share
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, Interval
 
 LARGEST_THETA = 8.0
 GRID_POINTS = 33
@@ -48,16 +48,14 @@ class EstimatedShare(NamedTuple):
     """An estimated share of positives."""
 
     mean: float  # the share to expect among the rows
-    # low, high: interval that holds it with the probability `coverage`
-    low: float
-    high: float
+    interval: Interval  # holds it with the probability `coverage`
     coverage: float  # the probability asked for
     reference: float  # the share of positives in the reference
 
     def __str__(self) -> str:
         return (
-            f"{self.mean:.4g} ({self.coverage:.0%} interval {self.low:.4g} to "
-            f"{self.high:.4g}), {self.reference:.4g} in the reference"
+            f"{self.mean:.3g} ({self.coverage:.0%} interval {self.interval.low:.3g} to "
+            f"{self.interval.high:.3g}), {self.reference:.3g} in the reference"
         )
 
 
@@ -253,7 +251,7 @@ def _from_table(
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)
-    share = EstimatedShare(mean, low, high, coverage, reference.prevalence)
+    share = EstimatedShare(mean, Interval(low, high), coverage, reference.prevalence)
     return share, drawn_theta(theta, weight, 1)
 
 
@@ -273,7 +271,11 @@ def _share_of(
 
 
 def drawn_theta(theta: Floats, weight: Floats, each: int) -> Floats:
-    """Quantiles of every map's law of θ, at levels that are spread evenly over all."""
+    """`each` draws of θ for every map: quantiles of its law, a row of `weight`.
+
+    The levels (i + ½)/N of all N draws together are dealt out to the maps at random:
+    the draws of all maps are spread as evenly as one stratified sample.
+    """
     shape = len(weight), each
     level = np.random.default_rng(0).permutation(len(weight) * each).reshape(shape)
     rows = zip(

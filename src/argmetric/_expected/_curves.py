@@ -203,12 +203,12 @@ def expected_curves(
     """
     tables = tables or Tables(metric)
     alone = segments.n_segments == 1
-    if method != "reference" and alone and is_short(segments.p.size):
+    if method != "published" and alone and is_short(segments.p.size):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
         return curve, np.full(1, error_of(curve.tolist()))
     out = np.zeros(segments.p.size + segments.n_segments)
     errors = np.zeros(segments.n_segments)
-    if method == "reference":
+    if method == "published":
         from argmetric._expected._papers import paper_curve
 
         for g in range(segments.n_segments):

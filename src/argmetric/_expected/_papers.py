@@ -20,7 +20,7 @@ def paper_curve(segment: Segments, metric: Metric) -> Floats:
     """The curve by the fastest published algorithm that covers the metric."""
     form, n = metric.form, int(segment.sizes[0])
     if n != segment.p.size:
-        raise ValueError("method='reference' takes dense input only")
+        raise ValueError("the published algorithms take dense input only")
     if not math.isnan(metric.zero_division) and isinstance(form, RatioForm):
         if form.counts_hits_only and form.d[0] == form.d[1] == 0 and form.d[2] > 0:
             return jansche_algorithm_1(segment.p, metric)

@@ -309,6 +309,7 @@ class RatesValues(Evaluator):
         return np.asarray(np.minimum(variance, self.total[1] - variance))
 
     def values(self, k: Floats, sums: Floats) -> Floats:
+        """E[metric] at every k: the smaller the variance, the more nodes (N_NODES)."""
         out, variance = np.empty(k.size), self._least_variance(sums)
         left = np.ones(k.size, dtype=bool)
         for floor, n_nodes in N_NODES:

@@ -156,8 +156,8 @@ def plan(
     alone = groups == 1
     size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
     why = f"kernels; {size}"
-    if method == "reference":
-        return Plan("the published algorithm", f"method='reference'; {size}")
+    if method == "published":
+        return Plan("the published algorithm", f"method='published'; {size}")
     if method == "windows":
         return Plan("sums over whole laws", f"method='windows'; {size}")
     if alone and is_short(rows):

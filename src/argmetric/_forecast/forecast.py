@@ -15,6 +15,7 @@ from argmetric._calibrate.resolve import (
     check_prior,
     resolve_reference,
     warn_of_lost_map,
+    with_positives,
 )
 from argmetric._forecast.effects import LARGEST_EFFECT
 from argmetric._forecast.groups import Batch
@@ -26,12 +27,24 @@ from argmetric._ground.arguments import (
     check_share,
     is_tensor,
     refuse_for_tensors,
+    refuses,
 )
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import read_together
+from argmetric._ground.labels import (
+    handed_in,
+    handed_in_metric,
+    read_handed_in,
+)
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    Floats,
+    Label,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import is_sparse, warn_of_scale
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
@@ -40,22 +53,22 @@ if TYPE_CHECKING:
     from argmetric._calibrate.resolve import PriorShare
 
 
+@refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
-    metric: MetricLike = "f1",
+    p: ArrayLike,
+    labels: LabelsLike,
+    metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    known: Any = None,
+    known: ArrayLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    pos_label: Any = None,
+    reference: ReferenceLike | None = None,
+    pos_label: Label | None = None,
 ) -> Forecast:
     """Forecast the score of given labels before the true labels are known.
 
@@ -64,40 +77,38 @@ def forecast(
     p : array-like
         Probabilities, as for `decide`; for a tensor the result is a
         `tensors.TensorForecast` on its device.
-    labels : array-like
-        The labels to score, however they were chosen: 0/1, booleans, -1/1, or any
-        others with `pos_label`. If a `Decision` used a calibrator, pass it here too;
-        `Decision.forecast` does so.
-    metric : str, Metric or callable, default="f1"
-        The metric that scores the labels.
+    labels : array-like, Rule, float or Decision
+        What was handed in: labels, however they were chosen (0/1, booleans, -1/1, or
+        any others with `pos_label`), a rule, a threshold on `p`, or a decision. If a
+        `Decision` used a `reference`, pass it here too; `Decision.forecast` does so.
+    metric : str, Metric or callable, optional
+        The metric that scores the labels; by default that of a rule or a decision, or
+        "f1".
     coverage : float, default=0.9
         Probability that the interval contains the score.
     groups, average
-        As for `decide`; groups alone mean the mean over groups.
+        As for `decide`; groups alone are the mean over groups.
     known : array-like, optional
-        True labels that have arrived already; nan or None for the others.
+        True labels that have arrived; nan or None for the others.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. (`adjust_prior` instead adds the constant that Bayes'
-        rule gives for a change of prevalence.) "estimate" estimates the share by
-        comparing the scores with those of `reference`; the result has it as `share`,
-        and the interval includes its uncertainty. The estimate assumes that each class
-        still has the scores it had in the reference. Without `prior` a warning and a
-        note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had; the interval
+        includes the uncertainty of `share`.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
-        share (all rows of a group, where there are groups). It widens the interval;
-        the probability of each row stays as given, unless known labels inform about
-        the effect.
+        (of a group) share. It widens the interval.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
-    calibrator, reference
-        Recalibrate `p` first, as for `decide`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, as by `decide`.
     pos_label : object, optional
-        The one of `labels` and `known` that counts as positive.
+        The label that counts as positive, in `labels`, `known` and the y of
+        `reference`.
 
     Returns
     -------
@@ -119,7 +130,6 @@ def forecast(
             known=known is not None,
             prior=prior is not None,
             overdispersion=overdispersion != 0.0,
-            calibrator=calibrator is not None,
             reference=reference is not None,
             pos_label=pos_label is not None,
         )
@@ -127,29 +137,28 @@ def forecast(
 
         return forecast_tensors(  # type: ignore[return-value]
             p,
-            labels,
-            metric,
+            handed_in(labels, p, logits=logits)[0],
+            handed_in_metric(metric, labels),
             coverage,
             groups=groups,
             average=average,
             zero_division=zero_division,
             logits=logits,
         )
-    metric = get_metric(metric, zero_division=zero_division)
+    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
-    prior = check_prior(prior, with_reference=reference is not None)
     logits = check_flag(logits, "logits")
-    if groups is not None and average is None:
-        average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    fitted = resolve_reference(calibrator, reference, logits=logits)
+    reference = with_positives(reference, pos_label)
+    fitted = resolve_reference(reference, logits=logits)
+    prior = check_prior(prior, with_rows=fitted.rows is not None)
     if fitted.calibrator is None:
         zeros = layout.sparse
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=zeros)
         if prior is None:
-            warn_of_lost_map(p, labels)
+            warn_of_lost_map(p, getattr(labels, "labels", labels))
     known_share = None if prior == "estimate" else prior
     at = AtShare(fitted.calibrator, None, ())
     if known_share is None:
@@ -157,7 +166,8 @@ def forecast(
     scores, found = layout.scores, at.calibrator
     if found is not None:
         scores = calibrated_scores(found, scores, logits=logits)
-    chosen, known = _read_labels(labels, known, pos_label, layout.shape)
+    how: Any = {"shape": layout.shape, "logits": logits}
+    chosen, known = _read_labels(labels, p, known, pos_label, **how)
     selected = layout.select(chosen)
     if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
@@ -169,8 +179,9 @@ def forecast(
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
     require_defined(metric, layout.largest)
     known_ = _arrived(known, layout)
-    how = overdispersion, known_share, logits
-    batch = Batch(metric, layout, p_, q, known_, selected, *how)
+    batch = Batch(
+        metric, layout, p_, q, known_, selected, overdispersion, known_share, logits
+    )
     given_map = None
     if found is not None and found._uncertain:
         from argmetric._forecast.over_truth import law_over_truth
@@ -226,7 +237,7 @@ def assumptions_of(
     known: Floats,
     found: Calibrator | None,
 ) -> tuple[str, ...]:
-    lines = ["probabilities are calibrated"]
+    lines = ["calibrated probabilities"]
     since = "training"
     if found is not None:
         lines, since = [calibration_note(found)], "calibration"
@@ -250,15 +261,15 @@ def assumptions_of(
 
 
 def _read_labels(
-    labels: Any, known: Any, pos_label: Any, shape: tuple[int, ...]
+    labels: Any, p: Any, known: Any, pos_label: Any, **how: Any
 ) -> tuple[Booleans, Floats | None]:
     """Which labels are positive; the known ones as numbers, nan where unknown."""
     if is_sparse(known):
         raise TypeError(
             "known must be dense: an array with nan where a label has not arrived"
         )
-    given = {"labels": labels} | ({} if known is None else {"known": known})
-    read = read_together(pos_label, shape=shape, missing="known", **given)
+    others = {} if known is None else {"known": known}
+    read = read_handed_in(labels, p, pos_label, missing="known", **others, **how)
     return read[0] == 1.0, None if known is None else read[1]
 
 

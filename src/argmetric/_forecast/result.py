@@ -10,16 +10,30 @@ import numpy as np
 from argmetric._ground.arguments import check_number
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
+    ASSUMES,
     Field,
+    Headline,
     Result,
+    between,
+    law_columns,
     metric_fields,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.features import probabilities_of
 from argmetric._ground.pictures import Display, draw_law
-from argmetric._ground.types import Floats
+from argmetric._ground.svg import small_law
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Estimator,
+    Features,
+    Floats,
+    Interval,
+    Label,
+    LabelsLike,
+)
 from argmetric.metrics import Metric, MetricLike
 
 if TYPE_CHECKING:
@@ -33,15 +47,16 @@ class Forecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        What is forecast: the expected score, with a reference over all maps that it
-        allows. `Decision.expected` is under one of them.
-    interval : tuple of two floats
+        What is forecast: the mean of the score, with a reference over all maps that
+        it allows. `Decision.expected` is not it: that is the objective of a decision,
+        under one map.
+    interval : Interval
         Central interval that contains the score with probability `coverage` or more:
         with 90 %, the score is below it with a probability of at most 5 %, and above
         it with at most 5 %.
     coverage : float
         The probability that the interval contains the score.
-    interval_given_map : tuple of two floats, or None
+    interval_given_map : Interval or None
         The interval that would hold if the calibrator and an estimated share of
         positives were exact; the difference to `interval` is their uncertainty. None
         without a calibrator, or if its uncertainty is unknown.
@@ -62,14 +77,14 @@ class Forecast(Result, ScoreLaw):
     assumptions : tuple of str
         Conditions under which the forecast is valid.
     share : EstimatedShare or None
-        The share of positives that `prior="estimate"` found: `mean`, an interval from
-        `low` to `high` of the same coverage, and the share in the `reference`.
+        The share of positives that `prior="estimate"` found: `mean`, an `interval` of
+        the same coverage, and the share in the `reference`.
     notes : tuple of str
         Signs that an assumption fails, such as scores that moved since the reference.
     """
 
     mean: float
-    interval: tuple[float, float]
+    interval: Interval
     coverage: float
     std: float
     values: Floats
@@ -80,8 +95,8 @@ class Forecast(Result, ScoreLaw):
     n_positives: int
     n_groups: int | None
     expected_positives: float
-    assumptions: tuple[str, ...]
-    interval_given_map: tuple[float, float] | None = None
+    assumptions: tuple[str, ...] = ()
+    interval_given_map: Interval | None = None
     share: EstimatedShare | None = None
     notes: tuple[str, ...] = ()
 
@@ -95,9 +110,21 @@ class Forecast(Result, ScoreLaw):
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
+    _told = ("metric", "mean", "interval")
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
+
     def fields(self) -> list[Field]:
         left_out = None
-        given = f"{INTERVAL}; {self.share_of_map or 0.0:.0%} of the width is the map's"
+        part = f"{self.share_of_map or 0.0:.0%} of the width comes from recalibration"
         if self.p_undefined > 0:
             left_out = f"with probability {self.p_undefined:.3g}"
         assuming = "; ".join(self.assumptions)
@@ -105,21 +132,25 @@ class Forecast(Result, ScoreLaw):
         return [
             *metric_fields(self.metric, self.metric.name),
             n_groups._replace(key=None),
-            self._field("mean", "mean", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
             Field("coverage", self.coverage),
-            self._field("interval_given_map", "given the map", given),
+            self._field(
+                "interval_given_map",
+                "given the map",
+                lambda pair: f"{between(pair)}; {part}",
+            ),
             *self._keys("share_of_map", "std", "p_undefined", "n"),
             self._field("n_positives", "labels", f"{{:,}} positive of {self.n:,}"),
             Field("n_groups", self.n_groups),
             self._field("expected_positives", "expected positives", "{:.1f}"),
             self._field("share", "share"),
             Field(words="left out (0/0)", text=left_out),
-            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the score with its mean and interval.
 
         Parameters
@@ -131,7 +162,8 @@ class Forecast(Result, ScoreLaw):
         -------
         matplotlib Axes
         """
-        return ForecastDisplay(self).plot(ax).ax_
+        drawn: Axes = ForecastDisplay(self).plot(ax).ax_
+        return drawn
 
 
 @dataclass(repr=False)
@@ -169,12 +201,12 @@ class ForecastDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        p: Any,
-        labels: Any,
+        p: ArrayLike,
+        labels: LabelsLike,
         metric: MetricLike = "f1",
         *,
         score: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Forecast the score of labels, and draw the forecast.
@@ -203,13 +235,13 @@ class ForecastDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: Features,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         score: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Forecast the score of what a classifier predicts, and draw the forecast.
@@ -232,7 +264,8 @@ class ForecastDisplay(Display):
             All else that `forecast` takes.
         """
         p, positive = probabilities_of(estimator, X, pos_label)
-        labels = np.asarray(estimator.predict(X)) == positive
+        model: Any = estimator
+        labels = np.asarray(model.predict(X)) == positive
         return cls.from_predictions(p, labels, metric, score=score, ax=ax, **options)
 
     def _labels(self) -> dict[str, Any]:

@@ -11,10 +11,12 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from decimal import Decimal
+from fractions import Fraction
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +24,7 @@ LARGEST_COUNT = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
+_PERCENT = re.compile(r"(\d{1,16}\.?\d{0,16}|\.\d{1,16})\s*%", re.ASCII)
 
 
 def shown(value: Any) -> str:
@@ -72,6 +75,46 @@ def check_count(
     if not low <= number <= high:
         raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
     return number
+
+
+def count_or_share(value: Any, name: str, n: Any) -> Any:
+    """A number of rows: a count, or a share such as "5%" of n rows, rounded down.
+
+    With an array of sizes as n a share is a count for each of them.
+    """
+    if not isinstance(value, str):
+        if isinstance(value, float) and 0.0 < value < 1.0:
+            raise ValueError(
+                f"{name} is a count of rows, and {value:g} is none: a share of them is "
+                f'a text, "{100.0 * value:g}%"'
+            )
+        try:
+            return check_count(value, name)
+        except (TypeError, ValueError) as error:
+            wanted = 'a whole number ≥ 0, or a share of the rows such as "5%"'
+            message = f"{name} must be {wanted}, not {shown(value)}"
+            raise type(error)(message) from None
+    share = read_share(value, name)
+    return n * share.numerator // share.denominator
+
+
+def count_or_part(value: Any, name: str) -> int | float:
+    """A count of rows as an int; a share such as "5%" as a float, here 0.05."""
+    if isinstance(value, str):
+        return float(read_share(value, name))
+    return int(count_or_share(value, name, 0))
+
+
+def read_share(text: str, name: str) -> Fraction:
+    """A share of the rows that is written "5%", exactly: 29% of 100 rows are 29."""
+    percent = re.fullmatch(r"\+?(\d+\.?\d*|\.\d+) ?%", text.strip(), re.ASCII)
+    share = Fraction(percent[1]) / 100 if percent else Fraction(-1)
+    if not 0 <= share <= 1:
+        raise ValueError(
+            f'{name} must be a whole number ≥ 0, or a share from "0%" to "100%" of the '
+            f"rows, not {shown(text)}"
+        )
+    return share
 
 
 def check_fraction(value: Any, name: str) -> float:
@@ -277,6 +320,38 @@ def refuse_for_tensors(**given: bool) -> None:
             f"{' and '.join(names)} cannot be used with tensors: pass arrays, such as "
             "p.cpu().numpy()"
         )
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Words that users try and that a verb cannot have: why, and what to do instead
+REFUSED = {
+    "sample_weight": (
+        "the law of the metric is that of whole rows, each counted once. A weight that "
+        "is a number of rows alike: repeat them, np.repeat(p, weight). Errors that "
+        "weigh differently: metric=Utility(...). Weights of labelled rows: "
+        "tune(..., sample_weight=...) for a threshold, evaluate(..., "
+        "sample_weight=...) for the score"
+    ),
+}
+
+
+def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have a function say why it does not take these keywords."""
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in names:
+                if kwargs.pop(name, None) is not None:
+                    raise TypeError(
+                        f"{function.__name__} takes no {name}: {REFUSED[name]}"
+                    )
+            return function(*args, **kwargs)
+
+        return checked
+
+    return wrap
 
 
 def install(extra: str) -> str:

@@ -8,14 +8,16 @@ values that differ by rounding are one value, a value is reached that is missed 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._ground.arguments import check_number
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import Booleans, Floats, Interval
 
 ROUNDING = 1e-12
+RARE = 0.01  # chance of a score, below which it is not put down to chance
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
@@ -62,7 +64,7 @@ def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 def central_interval(
     values: Floats, probabilities: Floats, coverage: float
-) -> tuple[float, float]:
+) -> Interval:
     """The values with at most (1 - coverage)/2 below the first and above the second."""
     below = np.cumsum(probabilities)
     rest = below[-1] * (1.0 - coverage) / 2
@@ -70,14 +72,14 @@ def central_interval(
     first = np.searchsorted(below, rest + ROUNDING, side="right")
     last = np.searchsorted(below, below[-1] - rest - ROUNDING)
     size = values.size - 1
-    return float(values[min(first, size)]), float(values[min(last, size)])
+    return Interval(float(values[min(first, size)]), float(values[min(last, size)]))
 
 
 class ScoreLaw(DiscreteLaw):
     """The law of a score, with the interval that was forecast."""
 
     metric: Any
-    interval: tuple[float, float]
+    interval: Interval
     coverage: float
     _check: ClassVar[str] = "calibration_check(y, p)"
 
@@ -94,8 +96,13 @@ class ScoreLaw(DiscreteLaw):
         score, (low, high) = check_number(score, "score"), self.interval
         if low - ROUNDING <= score <= high + ROUNDING:
             return None
+        # As of a normal law with this interval: how often a score lies as far outside
+        z = NormalDist().inv_cdf(0.5 + min(self.coverage, 0.999) / 2.0)
+        far = abs(score - (low + high) / 2.0) / max((high - low) / 2.0, ROUNDING)
+        rare = 2.0 * NormalDist().cdf(-z * far) < RARE
+        chance = "this is unlikely to be chance" if rare else "this may be chance"
         return (
             f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
-            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
-            f"chance: check the probabilities with {self._check}"
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); {chance}: check "
+            f"the probabilities with {self._check}"
         )

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import FrozenInstanceError
 from itertools import islice
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
+from argmetric._ground.types import Frame, Interval
 
 Lines = list[tuple[str, str]]
 
 _LONGEST = 120
-SCORE = "{:.4f}"  # formats of fields
-INTERVAL = "{0[0]:.4f} to {0[1]:.4f}"
-COUNT = "{:,}"
+COUNT = "{:,}"  # a format of fields
+ASSUMES = "assumes"  # what the line of assumptions is called
+MOST_LINES, MOST_NOTES = 10, 6  # of a printed result
+SMALL = 0.01  # below it three decimals would leave less than three digits
 # No colours of their own: what is drawn in the ink of the page is read on any paper.
 _FINE = "1px solid rgba(128,128,128,.3)"
 _CELL = f"text-align:left;vertical-align:top;border-bottom:{_FINE};padding:.2em .8em"
 _NAME = f"{_CELL};font-weight:normal;opacity:.75;white-space:nowrap"
+_LARGE = "font-size:2.2em;font-weight:600;line-height:1.25"
 _CAPTION = (
     "caption-side:top;text-align:left;color:inherit;font-weight:bold;padding:.2em .8em"
 )
@@ -34,6 +39,49 @@ class Field(NamedTuple):
     value: Any = None  #: of a kind that `plain` knows, or a function that makes it
     words: str | None = None  #: what a person calls it; None for what is not shown
     text: str | None = None  #: the value as a person reads it; None is not shown
+
+
+_FIGURES = (bool, int, float, str, np.number, Interval)
+
+
+class Headline(NamedTuple):
+    """The answer of a result: what its text begins with, and its view has in large."""
+
+    words: str  #: what the number is, such as "expected F1"
+    number: str
+    more: str = ""  #: its interval, and what else belongs to the answer
+
+    def __str__(self) -> str:
+        first = f"{self.words} {self.number}".strip()
+        return f"{first}, {self.more}" if self.more else first
+
+
+def number(value: float) -> str:
+    """A score as people read it: three digits, or three decimals below 10."""
+    if math.isnan(value):
+        return "undefined"
+    size = abs(value)
+    if size >= 1000.0 and not math.isinf(size):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if 0.0 < size < SMALL or size >= 10.0 else f"{value:.3f}"
+
+
+def between(interval: tuple[float, float]) -> str:
+    """An interval as people read it."""
+    low, high = interval
+    return f"{number(low)} to {number(high)}"
+
+
+def with_interval(interval: tuple[float, float] | None, coverage: float) -> str:
+    """An interval with its coverage; nothing where there is none."""
+    if interval is None or any(map(math.isnan, interval)):
+        return ""
+    return f"{coverage:.0%} interval {between(interval)}"
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: "1 positive", "2 positives"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 class Shown:
@@ -57,15 +105,39 @@ class Result(Shown):
     """A result: its text, its table in notebooks and its JSON come from its fields."""
 
     _nan: ClassVar[str | None] = None  # what JSON has for nan
+    _told: ClassVar[tuple[str, ...]] = ()  # lines that the headline tells already
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader must know besides: printed, not hidden."""
+        return ()
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the answer rests on; none where it is counted, not inferred."""
+        return ()
 
     def fields(self) -> list[Field]:
         """All that the result says, in the order in which it is told."""
         raise NotImplementedError
 
-    def _field(self, key: str, words: str, form: str = "{}") -> Field:
+    def _headline(self) -> Headline | None:
+        """The answer, with its number and interval; None where the title is it."""
+        return None
+
+    def _picture(self) -> str:
+        """A small picture for the view in notebooks, as SVG; empty without one."""
+        return ""
+
+    def _field(
+        self, key: str, words: str, form: str | Callable[[Any], str] = "{}"
+    ) -> Field:
         """An attribute in a format; where it is None, only JSON has it."""
         value = getattr(self, key)
-        return Field(key, value, words, None if value is None else form.format(value))
+        if value is None:
+            return Field(key, value, words)
+        text = form.format(value) if isinstance(form, str) else form(value)
+        return Field(key, value, words, text)
 
     def _keys(self, *names: str) -> list[Field]:
         """Attributes that only JSON has, under their own names."""
@@ -80,11 +152,30 @@ class Result(Shown):
         ]
 
     def _lines(self) -> Sequence[tuple[str, ...]]:
-        return self.lines()
+        return [line for line in self.lines() if line[0] not in self._told]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; nan is null unless `from_dict` reads them again."""
         return self._plain(self.fields())
+
+    def to_frame(self, backend: str = "pandas") -> Frame:
+        """The table behind the result: groups, a curve, a law, or one row of figures.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        return as_frame(self._columns(), backend)
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Columns of `to_frame`: by default one row, of all that is one figure."""
+        known = (
+            (one.key, one.value() if type(one.value) is FunctionType else one.value)
+            for one in self.fields()
+            if one.key is not None
+        )
+        return {key: [x] for key, x in known if isinstance(x, _FIGURES)}
 
     def _plain(self, fields: Sequence[Field]) -> dict[str, Any]:
         from argmetric._ground.saving import plain
@@ -98,11 +189,77 @@ class Result(Shown):
         }
 
     def __repr__(self) -> str:
-        lines = self._lines()
+        """Ten lines at most: the answer, what it rests on, and all notes."""
+        headline = self._headline()
+        first = self._title()
+        if headline is not None:
+            first = f"{type(self).__name__}: {headline}"
+        notes = [f"  note: {note}" for note in self._notes()]
+        if len(notes) > MOST_NOTES:
+            rest = f"  ... {len(notes) - MOST_NOTES + 1} more in notes"
+            notes = [*notes[: MOST_NOTES - 1], rest]
+        lines, room = list(self._lines()), MOST_LINES - 1 - len(notes)
+        left = len(lines) - room
+        if left > 0:
+            lines = lines[: room - 1]
         width = max((len(name) for name, *_ in lines), default=0)
         text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
-        notes = [f"  note: {note}" for note in self._notes()]
-        return "\n".join([self._title(), *text, *notes])
+        if left > 0:
+            text.append(f"  ... {left + 1} more lines in a notebook and in to_dict()")
+        return "\n".join([first, *text, *notes])
+
+    def _repr_html_(self) -> str:
+        headline = self._headline()
+        if headline is None:
+            return super()._repr_html_() + _folded(self)
+        return view(self, headline)
+
+
+class ScoreFloat(float, Result):
+    """A score that is a float in every respect; its attributes cannot be set."""
+
+    def __new__(cls, value: float, **known: Any) -> Self:
+        made = super().__new__(cls, value)
+        vars(made).update(known)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def law_columns(law: Any) -> dict[str, Any]:
+    """Columns of a law on finitely many values."""
+    return {"value": law.values, "probability": law.probabilities}
+
+
+def view(result: Result, headline: Headline) -> str:
+    """What a notebook shows: the number in large, a picture, lines and notes."""
+    import html
+
+    what = f"{type(result).__name__}: {headline.words}".removesuffix(": ")
+    lines = [line for line in result._lines() if line[0] != ASSUMES]  # folded below
+    return "".join(
+        (
+            "<div style='color:inherit'>",
+            f"<div style='opacity:.75'>{html.escape(what)}</div>",
+            f"<div style='{_LARGE}'>{html.escape(headline.number)}</div>",
+            f"<div>{html.escape(headline.more)}</div>",
+            result._picture(),
+            table("", lines, result._notes()),
+            _folded(result),
+            "</div>",
+        )
+    )
+
+
+def _folded(result: Result) -> str:
+    import html
+
+    assumed = getattr(result, "assumptions", ())
+    if not assumed:
+        return ""
+    items = "".join(f"<li>{html.escape(one)}</li>" for one in assumed)
+    return f"<details><summary>assumptions</summary><ul>{items}</ul></details>"
 
 
 def metric_fields(
@@ -175,7 +332,8 @@ def _markup(
     import html  # for notebooks alone
 
     yield "<table style='color:inherit'>"  # which tables do not do in every notebook
-    yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
+    if title:
+        yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
     for name, *cells in lines:
         yield f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>"
         yield from (f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)
@@ -214,9 +372,25 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
     return repr(threshold)
 
 
-def as_frame(columns: dict[str, Any], backend: str) -> Any:
-    """Columns as a frame of the library of that name."""
+def _ends(column: Sequence[Interval]) -> dict[str, list[Any]]:
+    lows, highs = zip(*column, strict=True)
+    return {"low": list(lows), "high": list(highs)}
+
+
+def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
+    """Columns as a frame of the library of that name.
+
+    An interval is two columns, its ends: `low` and `high`, `share_low` and
+    `share_high` of `share_interval`.
+    """
     import narwhals as nw
 
     check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
-    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+    flat: dict[str, Any] = {}
+    for name, column in columns.items():
+        if len(column) and isinstance(column[0], Interval):
+            before = name.removesuffix("interval")
+            flat |= {f"{before}{end}": x for end, x in _ends(column).items()}
+        else:
+            flat[name] = column
+    return nw.from_dict(flat, backend=backend).to_native()  # type: ignore[arg-type]

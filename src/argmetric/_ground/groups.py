@@ -267,7 +267,7 @@ def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     return codes, values[firsts[:count]]
 
 
-Method = Literal["auto", "windows", "reference"]
+Method = Literal["auto", "windows", "published"]
 
 
 @dataclass(frozen=True)

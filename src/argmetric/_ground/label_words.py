@@ -71,7 +71,7 @@ def too_many(
     sides = " and ".join(f"{part} == {shown(one)}" for part in name.split(" and "))
     problem = f"{name} {_holds(name)} {listed(found)}{hint}; labels have two values"
     way_out = f"pass {sides} for {shown(one)} against the rest"
-    if name.startswith("y_"):  # y_true and y_pred
+    if name.startswith("y_") or name == "y and labels":  # of those who score labels
         way_out += ", or call argmetric.classes.evaluate for a score of all classes"
     return LabelError("many", problem, f"{way_out}{_if_scores(found)}")
 
@@ -129,7 +129,7 @@ def _holds(name: str) -> str:
 
 def _if_scores(found: Sequence[Any]) -> str:
     if any(isinstance(label, float) for label in found):  # whole ones are int by now
-        return ", if these are labels and no scores"
+        return ", if these are labels, not scores"
     return ""
 
 

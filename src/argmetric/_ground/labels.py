@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.arguments import check_label, check_number, is_tensor, shown
 from argmetric._ground.label_words import (
     Naming,
     absent,
@@ -25,7 +26,7 @@ from argmetric._ground.label_words import (
 )
 from argmetric._ground.sparse import is_sparse, to_dense
 from argmetric._ground.types import AnyArray, Booleans, Floats
-from argmetric._ground.validation import is_missing, place, to_numpy
+from argmetric._ground.validation import is_frame_like, is_missing, place, to_numpy
 
 # Pairs whose second label is the positive one, whoever wrote them.
 USUAL_PAIRS = ((0, 1), (-1, 1))
@@ -270,6 +271,82 @@ def read_together(
         numbers[there] = array[there] == classes.positive
         read.append(numbers)
     return read
+
+
+def handed_in(labels: Any, p: Any = None, *, logits: bool = False) -> tuple[Any, bool]:
+    """The labels that were handed in, and whether they say which rows are positive.
+
+    Labels pass as they are. A decision has some; a rule or a threshold makes them of
+    the scores `p`, log-odds if `logits`. The other labels may have names of their own.
+    """
+    if isinstance(labels, np.ndarray | list | tuple) or is_frame_like(labels):
+        return labels, False
+    if hasattr(labels, "labels") and hasattr(labels, "expected"):  # a decision
+        return labels.labels, hasattr(labels, "n_positives")
+    is_rule = hasattr(labels, "applies") or hasattr(labels, "predicts")
+    if not is_rule and (not isinstance(labels, Real) or isinstance(labels, bool)):
+        return labels, False
+    if p is None:
+        kind, way = type(labels).__name__, "rule.predict(p)"
+        if not is_rule:
+            kind, way = f"the threshold {labels:g}", f"p >= {labels:g}"
+        raise TypeError(f"labels is {kind}, and there are no scores here: pass {way}")
+    if not is_rule:
+        cut = check_threshold(labels, logits=logits)
+        return (p if is_tensor(p) else label_array(p, "p")) >= cut, True
+    if hasattr(labels, "predicts"):
+        if logits:
+            raise ValueError("a rule of classes takes probabilities, not logits")
+        return labels.apply(p), False
+    check_scale_of_rule(labels, logits=logits)
+    return labels.applies(p), True
+
+
+def handed_in_metric(metric: Any, labels: Any) -> Any:
+    """The metric that is meant: by default that of a rule or a decision, else "f1"."""
+    if metric is not None:
+        return metric
+    own = None if is_frame_like(labels) else getattr(labels, "metric", None)
+    return "f1" if own is None else own
+
+
+def check_threshold(value: Any, *, logits: bool) -> float:
+    cut = check_number(value, "labels")
+    if not logits and not 0.0 <= cut <= 1.0:
+        raise ValueError(
+            f"labels is the threshold {cut:g}: probabilities need one from 0 to 1"
+        )
+    return cut
+
+
+def check_scale_of_rule(rule: Any, *, logits: bool) -> None:
+    """Refuse a rule that was tuned on other scores than `p` holds."""
+    inside = all(one.probabilities for one in getattr(rule, "rules", (rule,)))
+    if inside == logits:
+        was, now = ("probabilities", "log-odds") if logits else ("scores", "p")
+        raise ValueError(
+            f"the rule was tuned on {was} and cannot label {now} of another scale: "
+            f"pass logits={not logits} with the scores that it was tuned on"
+        )
+
+
+def read_handed_in(
+    labels: Any,
+    p: Any,
+    pos_label: Any = None,
+    *,
+    logits: bool = False,
+    missing: str = "",
+    shape: tuple[int, ...] | None = None,
+    **others: Any,
+) -> list[Floats]:
+    """The labels that were handed in as 0 and 1, then those of `others`."""
+    found, flags = handed_in(labels, p, logits=logits)
+    how: Any = {"shape": shape, "missing": missing}
+    if not flags:
+        return read_together(pos_label, **how, labels=found, **others)
+    read = read_together(**how, labels=found)
+    return [*read, *read_together(pos_label, **how, **others)] if others else read
 
 
 def refuse_sparse_pos_label(pos_label: Any, **labels: Any) -> None:

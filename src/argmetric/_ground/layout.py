@@ -24,12 +24,8 @@ from argmetric._ground.validation import (
 
 Average = Literal["groups", "pooled", "samples", "macro", "micro"]
 
-WHICH_AVERAGE = (
-    "groups need average='groups' or average='pooled'. With 'groups' the metric is "
-    "computed in each group and averaged, so every group counts the same and gets its "
-    "own cut; with 'pooled' all rows make one confusion matrix, as if there were no "
-    "groups"
-)
+
+UNITS = {"samples": "rows", "macro": "labels"}  # what is averaged over, else groups
 
 
 class Layout(NamedTuple):
@@ -99,8 +95,7 @@ def lay_out(
                 f"average={shown(average)} needs groups, or {name} as a matrix"
             )
         return _one(array, array.shape, None, same_kind(p))
-    if average is None:
-        raise ValueError(WHICH_AVERAGE)
+    average = "groups" if average is None else average  # groups alone: their mean
     check_choice(average, "average", ("groups", "pooled"))
     coded = code_groups(groups, array.size, name)  # a wrong column is always an error
     if average == "pooled":

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from argmetric._ground.arguments import install
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 
 DRAWN_POINTS = 4000
 MOST_BARS = 40  # names that have a bar each; more are a histogram
@@ -97,7 +97,7 @@ def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
     ax.invert_yaxis()
 
 
-def draw_counts(ax: Any, counts: Mapping[str, int]) -> None:
+def draw_counts(ax: Any, counts: Mapping[str, float]) -> None:
     """Draw tp, fp, fn and tn as a square: truth from top to bottom."""
     square = np.array([[counts["tn"], counts["fp"]], [counts["fn"], counts["tp"]]])
     share = square / np.maximum(square.sum(axis=1, keepdims=True), 1)
@@ -161,7 +161,7 @@ class Display:
     figure_: Any = field(default=None, init=False)
     line_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on given axes, or on those of a new figure.
 
         Parameters

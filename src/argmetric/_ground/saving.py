@@ -25,6 +25,7 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_path, shown
 from argmetric._ground.display import Result
 from argmetric._ground.label_words import spelled_number
+from argmetric._ground.types import Interval
 from argmetric._ground.whole_files import (
     DataError,
     FilePath,
@@ -174,7 +175,7 @@ def plain(value: Any, name: str = "", nan: str | None = "nan") -> Any:
         kind = value.dtype.kind
         finite = kind in "biu" or (kind == "f" and np.isfinite(value).all())
         return value.tolist() if finite else plain(value.tolist(), name, nan)
-    if hasattr(value, "_asdict"):
+    if hasattr(value, "_asdict") and not isinstance(value, Interval):
         value = value._asdict()
     if isinstance(value, list | tuple):
         return [plain(item, name, nan) for item in value]
@@ -191,6 +192,14 @@ def restored(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(restored, value))
     return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
+
+
+def with_intervals(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values out of a file, in which an interval is a list; by their names."""
+    return {
+        key: Interval(*x) if key.endswith("interval") and x is not None else x
+        for key, x in values.items()
+    }
 
 
 def refuse_spelled_numbers(value: Any, name: str) -> None:

@@ -1,9 +1,8 @@
 """Which rows of a period to label, and the score that their labels tell.
 
 Rows are drawn at random in strata along the score, five of each predicted label, more
-of them where a label matters more for the score. The rate of positives of a stratum is
-ρ_h ~ Beta(κ·μ_h, κ·(1 - μ_h)), where μ_h is the mean of expit(a + b·logit c) over its
-rows: the map, tilted by a ~ N(0, 1) and b ~ N(1, ½²), which are learnt from the labels.
+of them where a label matters more for the score, as `compare` does it for several
+models (`_compare/strata.py` has the law of the rates).
 """
 
 from __future__ import annotations
@@ -13,29 +12,49 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._compare.strata import (
+    FEWEST,
+    RatePrior,
+    allocation,
+    drawn_rates,
+    drawn_rows,
+    moves_of,
+    strata_of,
+)
 from argmetric._ground.arguments import check_count
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     COUNT,
-    INTERVAL,
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
+    between,
+    counted,
     metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.labels import read_together
-from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.odds import logit
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Frame,
+    Integers,
+    Interval,
+    Label,
+)
 from argmetric._monitor._cells import POSITIVE, UNKNOWN
 from argmetric.metrics import Metric
 
 STRATA = 5  # of each predicted label
-FEWEST = 2  # labels of a stratum
-EVEN = 0.1  # part of the labels that goes to all rows alike
 KAPPA = 20.0  # rows that a tilted map counts for in a stratum
 DRAWS = 64  # of every map
-FURTHEST = 30.0  # log-odds of a chance that is tilted
+TILTS = np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13)
+SIDES = np.array([[0.0, 1.0]])  # the decisions of one model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,8 +63,8 @@ class LabelledEstimate(Result):
 
     Attributes
     ----------
-    score : float
-        Expected score of the period.
+    mean : float
+        The estimate of the score: its mean given these labels.
     interval : tuple of two floats
         Interval that contains the score with the probability `coverage`.
     coverage : float
@@ -59,19 +78,32 @@ class LabelledEstimate(Result):
         What is estimated.
     """
 
-    score: float
-    interval: tuple[float, float]
+    mean: float
+    interval: Interval
     coverage: float
     n_labels: int
     hits: float
     positives: float
     metric: Metric
 
+    _told = ("mean", "interval")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the estimate rests on."""
+        return ("the labelled rows are those that the plan drew",)
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        more = f"from {counted(self.n_labels, 'label')}"
+        more = f"{interval}, {more}" if interval else more
+        return Headline(metric_title(self.metric.name), number(self.mean), more)
+
     def fields(self) -> list[Field]:
         found = f"{{:,.0f}}, {self.hits:,.0f} of them found"
         return [
-            self._field("score", metric_title(self.metric.name), SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
             Field("coverage", self.coverage),
             self._field("n_labels", "labels", COUNT),
             Field("hits", self.hits),
@@ -79,7 +111,7 @@ class LabelledEstimate(Result):
             Field("metric", self.metric.name),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score and its interval.
 
         Parameters
@@ -93,7 +125,8 @@ class LabelledEstimate(Result):
         """
         from argmetric._monitor._words import draw_estimate
 
-        return draw_estimate(self, ax)
+        drawn: Axes = draw_estimate(self, ax)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -126,7 +159,7 @@ class LabellingPlan(Result):
     _metric: Metric
     _coverage: float
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """The rows to label as a frame: row, score, predicted label and stratum.
 
         Parameters
@@ -142,7 +175,7 @@ class LabellingPlan(Result):
         }
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw where on the score the rows lie, by their predicted label.
 
         Parameters
@@ -156,7 +189,14 @@ class LabellingPlan(Result):
         """
         from argmetric._monitor._words import draw_rows_to_label
 
-        return draw_rows_to_label(self, ax)
+        drawn: Axes = draw_rows_to_label(self, ax)
+        return drawn
+
+    _told = ("rows to label", "period")
+
+    def _headline(self) -> Headline:
+        whole = f"of {int(self.sizes.sum()):,}, {self.period}"
+        return Headline("rows to label", f"{self.rows.size:,}", whole)
 
     def fields(self) -> list[Field]:
         some = f"{self.rows.size:,} of {int(self.sizes.sum()):,}"
@@ -170,7 +210,9 @@ class LabellingPlan(Result):
             Field("sizes", self.sizes, "strata", f"{self.sizes.size}"),
         ]
 
-    def estimate(self, y: Any, *, pos_label: Any = None) -> LabelledEstimate:
+    def estimate(
+        self, y: ArrayLike, *, pos_label: Label | None = None
+    ) -> LabelledEstimate:
         """Estimate the score of the period from labels of the drawn rows.
 
         Parameters
@@ -205,10 +247,10 @@ class LabellingPlan(Result):
         even = np.full(values.size, 1.0 / max(values.size, 1))
         plain = self.sizes * found / np.maximum(drawn, 1)
         return LabelledEstimate(
-            score=float(values.mean()) if values.size else np.nan,
+            mean=float(values.mean()) if values.size else np.nan,
             interval=central_interval(values, even, self._coverage)
             if values.size
-            else (np.nan, np.nan),
+            else Interval(np.nan, np.nan),
             coverage=self._coverage,
             n_labels=int(there.sum()),
             hits=float(plain[is_hit].sum() + known[1]),
@@ -235,29 +277,14 @@ def stratum_positives(
     of every stratum in every cell; `sizes`, `drawn`, `found`: Rows, labelled rows and
     positives among these, of every stratum.
     """
-    from scipy.special import betaln
-
-    rng = np.random.default_rng(0)
-    a, b = (x.ravel() for x in np.meshgrid(*TILTS, indexing="ij"))
-    prior = -(a**2) / 2 - (b - 1.0) ** 2 / (2 * 0.5**2)
-    negatives = drawn - found
+    rng, prior = np.random.default_rng(0), RatePrior(*TILTS, KAPPA)
+    alone = np.zeros(sizes.size, dtype=np.int64)
+    labels = drawn.astype(np.float64), np.asarray(found, dtype=np.float64)
     draws = []
-    for c in chances:
-        x = np.clip(logit(c), -FURTHEST, FURTHEST)
-        # μ and 1 - μ from sums of their own: where all rows are nearly sure, 1 - μ as a
-        # difference is 0, and its beta law is none.
-        both = from_log_odds(a[:, None] + b[:, None] * x)
-        first, second = (KAPPA * one @ weights.T for one in both)
-        seen = betaln(first + found, second + negatives) - betaln(first, second)
-        level = prior + seen.sum(axis=1)
-        weight = np.exp(level - level.max())
-        tilt = rng.choice(weight.size, DRAWS, p=weight / weight.sum())
-        rate = rng.beta(first[tilt] + found, second[tilt] + negatives)
-        draws.append(found + rng.binomial(sizes - drawn, rate))
+    for x in logit(chances):
+        one = drawn_rates(x, weights, alone, *labels, prior, DRAWS, rng)
+        draws.append(found + rng.binomial(sizes - drawn, one.rate))
     return np.concatenate(draws)
-
-
-TILTS = (np.linspace(-3.0, 3.0, 31), np.linspace(0.1, 1.9, 13))
 
 
 def plan_labelling(
@@ -283,18 +310,16 @@ def plan_labelling(
     c = chances.mean(axis=0)
     sizes = row_sizes(table, c, metric)
     per_side = int(np.clip(n // (2 * FEWEST), 1, STRATA))
-    member = strata_of(open_, sizes, per_side)
+    side = np.repeat([0, 1], c.size)
+    mass = (open_ * (sizes + 1e-12)).ravel()
+    member = strata_of(side, mass, np.array([per_side] * 2)).reshape(open_.shape)
     number, scores, selected, cell = rows
     stratum = member[selected.astype(np.int64), cell]
     count = int(member.max()) + 1
     total = np.bincount(stratum, minlength=count)
     weight = np.bincount(stratum, sizes[selected.astype(np.int64), cell], count)
     wanted = allocation(n, total, np.asarray(weight, dtype=np.float64))
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(number.size)
-    order = order[np.argsort(stratum[order], kind="stable")]
-    rank = np.arange(order.size) - np.repeat(np.cumsum(total) - total, total)
-    chosen = np.sort(order[rank < np.repeat(wanted, total)])
+    chosen = drawn_rows(stratum, wanted, np.arange(number.size), seed)
     return LabellingPlan(
         rows=number[chosen],
         scores=scores[chosen],
@@ -317,59 +342,10 @@ def row_sizes(table: Integers, c: Floats, metric: Metric) -> Floats:
     is |2l - F|·√(c·(1 - c)) but for a factor.
     """
     rows = table.sum(axis=1)
-    t, tp, k, n = rows.sum(axis=0) @ c, rows[1] @ c, rows[1].sum(), rows.sum()
-    step = min(1.0, 0.5 * (n - t), 0.5 * t) or 1.0
-
-    def slope(hit: float) -> float:
-        up, down = (
-            metric.value(tp + hit * x, k, t + x, n) for x in (step / 2, -step / 2)
-        )
-        return abs(float(up - down)) / step
-
-    slopes = np.nan_to_num([slope(0.0), slope(1.0)])
+    positives = rows @ c
+    counts = positives[1:, None], rows[1:].sum(axis=1, keepdims=True)
+    whole = positives.sum(keepdims=True), np.array([float(rows.sum())])
+    slopes = np.abs(moves_of(metric, *counts, *whole, SIDES))[0]
     if not slopes.any():
-        slopes = np.ones(2)
-    return np.asarray(slopes[:, None] * np.sqrt(c * (1.0 - c)))
-
-
-def strata_of(open_: Integers, sizes: Floats, per_side: int) -> Integers:
-    """Stratum of every predicted label and cell, -1 where there is no row.
-
-    Strata of a label hold equal sums of sizes.
-    """
-    member = np.full(open_.shape, -1)
-    first = 0
-    for side in (0, 1):
-        there = np.flatnonzero(open_[side])
-        if not there.size:
-            continue
-        mass = open_[side, there] * (sizes[side, there] + 1e-12)
-        middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-        number = np.minimum((per_side * middle).astype(np.int64), per_side - 1)
-        number = np.unique(number, return_inverse=True)[1]
-        member[side, there] = first + number
-        first += int(number.max()) + 1
-    return member
-
-
-def allocation(n: int, total: Integers, weight: Floats) -> Integers:
-    """Labels of every stratum: Neyman's, with some for all rows alike.
-
-    At least `FEWEST`, where there are so many, and at most all rows of a stratum.
-    """
-    n = min(n, int(total.sum()))
-    even = total / total.sum()
-    share = (1.0 - EVEN) * weight / max(weight.sum(), 1e-300) + EVEN * even
-    wanted = np.minimum(min(FEWEST, n // total.size), total)
-    while (left := n - int(wanted.sum())) > 0:
-        # Those that are furthest below their part get the next labels.
-        lack = np.where(wanted < total, share * n - wanted, -np.inf)
-        if (lack > 0.0).any():
-            add = np.floor(np.maximum(lack, 0.0) * left / np.maximum(lack, 0.0).sum())
-            add = np.minimum(add.astype(np.int64), total - wanted)
-        else:
-            add = np.zeros_like(wanted)
-        if not add.any():
-            add[int(np.argmax(lack))] = 1
-        wanted = wanted + add
-    return wanted
+        slopes = np.ones((2, 1))
+    return np.asarray(slopes * np.sqrt(c * (1.0 - c)))

@@ -25,7 +25,7 @@ from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_count
 from argmetric._forecast.truth import Cells as TruthCells
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
 from argmetric._monitor._readings import Readings, log_sum, weigh_readings
 from argmetric.metrics import Metric
@@ -76,11 +76,11 @@ class Draws:
     expected: Floats  # score at the expected counts, without chance
     weight: Floats  # they sum to 1
 
-    def summary(self, coverage: float) -> tuple[float, float, float]:
+    def summary(self, coverage: float) -> tuple[float, Interval]:
         """Mean and interval of the score."""
         return _summary(self.value, self.weight, coverage)
 
-    def share_summary(self, coverage: float) -> tuple[float, float, float]:
+    def share_summary(self, coverage: float) -> tuple[float, Interval]:
         return _summary(self.share, self.weight, coverage)
 
     def parts(self) -> tuple[float, float, float]:
@@ -258,13 +258,11 @@ def mixture(laws: Sequence[Draws], weight: Floats) -> Draws:
     return Draws(value, share, expected, np.concatenate(parts, axis=1))
 
 
-def _summary(
-    values: Floats, weight: Floats, coverage: float
-) -> tuple[float, float, float]:
+def _summary(values: Floats, weight: Floats, coverage: float) -> tuple[float, Interval]:
     law = combine([(values.ravel(), weight.ravel())])
     if not law.values.size:
-        return np.nan, np.nan, np.nan
-    return law.mean, *central_interval(law.values, law.probabilities, coverage)
+        return np.nan, Interval(np.nan, np.nan)
+    return law.mean, central_interval(law.values, law.probabilities, coverage)
 
 
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
@@ -281,7 +279,7 @@ def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
 
 def population_share(
     old: Floats, new: Floats, chances: Floats, coverage: float
-) -> tuple[float, float]:
+) -> Interval:
     """Interval of the share of positives where a period's rows come from.
 
     It holds the odds of the reference times e^θ, for all θ whose 2·ℓ is within a
@@ -292,7 +290,7 @@ def population_share(
     theta = np.array(likelihood_of(old, new, chances[None]).profile(coverage))[:, 0]
     share = old @ chances / old.sum()
     low, high = share / (share + (1.0 - share) * np.exp(-theta))
-    return float(low), float(high)
+    return Interval(float(low), float(high))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,13 @@ from argmetric._ground.arguments import (
     shown,
 )
 from argmetric._ground.groups import check_groups
+from argmetric._ground.labels import (
+    check_scale_of_rule,
+    check_threshold,
+    handed_in_metric,
+)
 from argmetric._ground.layout import Average, check_matrix_average
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Floats, Label, LabelsLike, ReferenceLike
 from argmetric._ground.validation import (
     read_scores,
     refuse_two_classes,
@@ -42,42 +47,41 @@ OVERLAP = 0.95  # share of them from which the reference is among the rows
 
 
 def monitor(
-    p: Any,
-    labels: Any,
+    p: ArrayLike,
+    labels: LabelsLike,
     metric: MetricLike | None = None,
     *,
-    reference: Any,
-    time: Any = None,
-    every: Any = None,
-    known: Any = None,
-    by: Any = None,
-    groups: Any = None,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    features: Any = None,
+    features: tuple[ArrayLike, ArrayLike] | None = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
     floor: float | None = None,
     false_alarms: float = 0.05,
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     logits: bool = False,
 ) -> Monitoring:
     """Forecast the score of every period, and say whether something moved.
 
-    A period has scores and no labels. Nothing may have happened to it; the share of
-    positives may have moved while each class still looks the same; or other rows came,
-    and a row of a given score is as likely to be positive as before. These readings are
-    weighed by the scores and mixed into one interval. Where the scores moved in a way
-    that fits none of them well, the verdict is "cannot say without labels", and the
-    interval promises nothing.
+    A period has scores and no labels. Nothing may have happened to it, the share of
+    positives may have moved, or other rows came. We weight the explanations by how well
+    they fit, and mix them into one interval; where none fits, the verdict is "cannot
+    say without labels". More on the page :doc:`/production`.
 
     Parameters
     ----------
     p : array-like
         Scores of the rows, as the model gave them; a matrix where rows have several
         labels, with `labels`, `known` and the reference in its shape.
-    labels : array-like, Rule or float
-        Predicted labels of the rows, the rule that predicts them, or a threshold.
+    labels : array-like, Rule, float or Decision
+        What was handed in: labels (0/1, booleans, -1/1, or any others with
+        `pos_label`), the rule that predicts them, a threshold on `p`, or a decision.
     metric : str, Metric or callable, optional
         The metric that is monitored; by default that of the rule, or "f1".
     reference : (y, p) or (y, p, by)
@@ -86,46 +90,38 @@ def monitor(
     time : array-like, optional
         Time of every row: dates, times or ISO text, in any order.
     every : str or int, optional
-        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows. By default a
-        week where there are times, and otherwise all rows of a call. Weeks begin on
-        Monday.
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows; by default a
+        week where there are times, and otherwise all rows of a call.
     known : array-like, optional
         True labels that have arrived; nan or None for the others.
     by : array-like, optional
         Segment of every row, such as a country: each is monitored by itself, too.
     groups : array-like, optional
-        Group of every row, such as a basket or a user. The metric is computed in every
-        group of a period and averaged. Rows of one name in two periods are a group in
-        each.
+        Group of each row: the metric is averaged over the groups of a period.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        As for `forecast`: "groups" or "pooled" for groups, where "pooled" scores all
-        rows together; "samples", "macro" or "micro" for a matrix, the mean over its
-        rows or columns, or all its cells together. One map and one shift serve all
-        groups and columns, and groups are independent of each other given the scores.
-        The alarm on movement and the verdict look at all scores together.
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together. One map and one shift
+        serve all groups and columns.
     features : (X_reference, X), optional
-        Numbers that describe the rows of the reference and of `p`. The map is then
-        fitted again for each period, with the reference weighted as its rows. Made for
-        periods of some hundred rows or more in which other rows come; whether it gains
-        there is not settled. Segments and rows that are added later do without.
+        Numbers that describe the rows of the reference and of `p`: the map is fitted
+        again for each period, with the reference weighted as its rows. Benefit
+        unproven.
     shift : {"auto", "none", "prior"}, default="auto"
-        "auto" mixes the three readings. "none": no row became more or less likely to be
-        positive than the reference says. "prior": the share of positives moved and
-        nothing else did.
+        "auto" mixes the three explanations. "none": nothing but the rows changed.
+        "prior": the share of positives moved and nothing else did.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     floor : float, optional
         Score that is still good enough: raises an alarm where the score is below it.
     false_alarms : float, default=0.05
-        Probability of an alarm of each kind in a year in which nothing happens; in 52
-        periods, where they are not made by time.
+        Chance of a false alarm of each kind per year, or in 52 periods.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     pos_label : object, optional
-        The one of `labels`, `known` and the y of the reference that counts as
-        positive.
+        The label that counts as positive, in `labels`, `known` and the y of
+        `reference`.
     logits : bool, default=False
-        Whether the scores are log-odds, those of the reference included.
+        Whether `p` holds log-odds, and the reference too.
 
     Returns
     -------
@@ -149,9 +145,7 @@ def monitor(
         raise ValueError("features go with one column of scores, not with a matrix")
     rule = _as_rule(labels, how, logits=logits)
     notes: list[str] = []
-    if metric is None:
-        metric = rule.metric if isinstance(rule, Rule) else "f1"
-    found = get_metric(metric, zero_division=zero_division)
+    found = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
     if isinstance(rule, Rule) and rule.metric.name != found.name:
         notes.append(f"the rule was tuned for {rule.metric.name}")
     names = None
@@ -160,7 +154,7 @@ def monitor(
         if by is None:
             raise ValueError("reference=(y, p, by) goes with by=")
     reference = with_positives(reference, pos_label)
-    fitted = resolve_reference(None, reference, logits=logits)
+    fitted = resolve_reference(reference, logits=logits)
     if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
         raise ValueError("monitor needs reference=(y, p): labels and their scores")
     if min(fitted.rows.counts) < FEW_POSITIVES:
@@ -207,7 +201,7 @@ def monitor(
         notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
     empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
     given = labels if rule is None else None
-    more = {"by": by, "groups": groups, "pos_label": pos_label}
+    more: Any = {"by": by, "groups": groups, "pos_label": pos_label}
     made = empty.add(p, given, time=time, known=known, **more)
     if features is None:
         return made
@@ -258,12 +252,7 @@ def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
 def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float | None:
     """The rule or the threshold that is meant; None for labels."""
     if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
-        value = check_number(labels, "labels")
-        if not logits and not 0.0 <= value <= 1.0:
-            raise ValueError(
-                f"labels is the threshold {value:g}: probabilities need one from 0 to 1"
-            )
-        return value
+        return check_threshold(labels, logits=logits)
     if not isinstance(labels, Rule):
         return None
     if labels.average not in (None, average):
@@ -272,12 +261,7 @@ def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float 
             f"the rule was tuned for a mean over {labels.average}, and periods are "
             f"scored {scored}"
         )
-    if labels.probabilities == logits:
-        was, now = ("probabilities", "log-odds") if logits else ("scores", "p")
-        raise ValueError(
-            f"the rule was tuned on {was} and cannot label {now} of another scale: "
-            f"pass logits={not logits} with the scores that it was tuned on"
-        )
+    check_scale_of_rule(labels, logits=logits)
     return labels
 
 

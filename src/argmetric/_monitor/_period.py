@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import Field, Result, only_shown
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.display import Field, Headline, Result, only_shown
+from argmetric._ground.saving import with_intervals
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._alarms import (
     FLOOR_WINDOW,
     OWN_MOVE,
@@ -31,11 +32,14 @@ from argmetric._monitor._readings import (
 )
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import (
+    ASSUMED,
     BETTER,
     WORSE,
     Answer,
     answer_of,
+    draw_period,
     lines_of_period,
+    period_headline,
 )
 from argmetric.metrics import Metric
 
@@ -46,18 +50,18 @@ ACTUAL_DRAWS = 2000
 # share of positives where the rows come from, if only this share moved; and expected
 # score and interval if the share of positives moved, and if other rows came.
 LATE = {
-    "population": ("population_low", "population_high"),
-    "if_share": ("if_share", "if_share_low", "if_share_high"),
-    "if_other_rows": ("if_other_rows", "if_other_rows_low", "if_other_rows_high"),
+    "population": ("population_interval",),
+    "if_share": ("if_share", "if_share_interval"),
+    "if_other_rows": ("if_other_rows", "if_other_rows_interval"),
 }
 
 
 class KnownValues(NamedTuple):
     """Those values, computed."""
 
-    population: tuple[float, ...]
-    if_share: tuple[float, ...]
-    if_other_rows: tuple[float, ...]
+    population: tuple[Interval]
+    if_share: tuple[float, Interval]
+    if_other_rows: tuple[float, Interval]
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,17 @@ class LateValues:
     watch: Watch
 
     @cached_property
-    def population(self) -> tuple[float, ...]:
+    def population(self) -> tuple[Interval]:
         watch = self.watch
-        return population_share(watch.old, self.law.new, watch.own, watch.coverage)
+        new = self.law.new
+        return (population_share(watch.old, new, watch.own, watch.coverage),)
 
     @cached_property
-    def if_share(self) -> tuple[float, ...]:
+    def if_share(self) -> tuple[float, Interval]:
         return self.law.share_moved.summary(self.watch.coverage)
 
     @cached_property
-    def if_other_rows(self) -> tuple[float, ...]:
+    def if_other_rows(self) -> tuple[float, Interval]:
         return self.law.other_rows.summary(self.watch.coverage)
 
 
@@ -94,16 +99,13 @@ class Period(Result):
     n: int
     n_positives: int
     n_known: int
-    # expected, low, high: expected score and its interval, all readings mixed. The
-    # interval holds unless the verdict is "cannot say without labels"; `answer` says
-    # so.
-    expected: float
-    low: float
-    high: float
-    # share, share_low, share_high: share of positives among the rows, and its interval
+    # mean, interval: forecast of the score, all readings mixed. The interval holds
+    # unless the verdict is "cannot say without labels"; `answer` says so.
+    mean: float
+    interval: Interval
+    # share, share_interval: share of positives among the rows, and its interval
     share: float
-    share_low: float
-    share_high: float
+    share_interval: Interval
     # p_nothing, p_other_rows, p_share: probabilities of the three readings: nothing
     # happened, other rows came, the share of positives moved
     p_nothing: float
@@ -118,12 +120,11 @@ class Period(Result):
     from_map: float
     from_share: float
     from_chance: float
-    # actual, actual_low, actual_high: score of the rows whose label is known, and an
-    # interval for such rows. A mean over groups or samples takes those all of whose
-    # labels are known.
+    # actual, actual_interval: score of the rows whose label is known, and an interval
+    # for such rows. A mean over groups or samples takes those all of whose labels are
+    # known.
     actual: float
-    actual_low: float
-    actual_high: float
+    actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
     later: LateValues | KnownValues  # what costs more than all others together
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
@@ -153,40 +154,30 @@ class Period(Result):
         return answer_of(self)
 
     @property
-    def population_low(self) -> float:
-        """Least share of positives where the rows come from, if only this moved."""
+    def population_interval(self) -> Interval:
+        """Share of positives where the rows come from, if only this moved.
+
+        It is from the scores alone.
+        """
         return self.later.population[0]
 
     @property
-    def population_high(self) -> float:
-        """The largest; both are from the scores alone."""
-        return self.later.population[1]
-
-    @property
     def if_share(self) -> float:
-        """Expected score if the share of positives moved."""
+        """Forecast of the score if the share of positives moved."""
         return self.later.if_share[0]
 
     @property
-    def if_share_low(self) -> float:
+    def if_share_interval(self) -> Interval:
         return self.later.if_share[1]
 
     @property
-    def if_share_high(self) -> float:
-        return self.later.if_share[2]
-
-    @property
     def if_other_rows(self) -> float:
-        """Expected score if other rows came."""
+        """Forecast of the score if other rows came."""
         return self.later.if_other_rows[0]
 
     @property
-    def if_other_rows_low(self) -> float:
+    def if_other_rows_interval(self) -> Interval:
         return self.later.if_other_rows[1]
-
-    @property
-    def if_other_rows_high(self) -> float:
-        return self.later.if_other_rows[2]
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
@@ -195,13 +186,35 @@ class Period(Result):
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Period:
         """The period with these `values()`; the late ones are taken, not computed."""
-        late = [tuple(values[name] for name in names) for names in LATE.values()]
+        values = with_intervals(values)
+        late: Any = [tuple(values[x] for x in names) for names in LATE.values()]
         late_names = {name for names in LATE.values() for name in names}
         given = {name: x for name, x in values.items() if name not in late_names}
         return cls(**given, later=KnownValues(*late))
 
-    def _title(self) -> str:
-        return f"Period {self.start} to {self.end}"
+    _told = ("score", "verdict")
+
+    def _headline(self) -> Headline:
+        return period_headline(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecast and verdict rest on."""
+        return ASSUMED
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the forecast, what it is under each reading, and the actual score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_period(self, ax)
 
     def fields(self) -> list[Field]:
         values = [Field(*pair) for pair in values_of(self).items()]
@@ -212,7 +225,7 @@ def _names() -> tuple[str, ...]:
     """Names of all values, the late ones in their places among the others."""
     names = [one.name for one in fields(Period) if one.name != "later"]
     for before, late in (
-        ("share_high", LATE["population"]),
+        ("share_interval", LATE["population"]),
         ("verdict", LATE["if_share"] + LATE["if_other_rows"]),
     ):
         place = names.index(before) + 1
@@ -224,7 +237,7 @@ NAMES = _names()
 
 
 def values_of(period: Period) -> dict[str, Any]:
-    """What a period tells, by name; score and interval are words."""
+    """What a period tells, by name, and its answer in words."""
     values = {key: value for key, value in period.values().items() if key != "rho"}
     return values | period.answer._asdict()
 
@@ -266,7 +279,7 @@ def period_of(
 
 def actual_score(
     known: Integers, metric: Metric, coverage: float
-) -> tuple[float, float, float]:
+) -> tuple[float, Interval]:
     """Score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
@@ -278,7 +291,7 @@ def actual_score(
     counts = known.reshape(-1, 4).astype(np.float64)
     n = counts.sum(axis=1, keepdims=True)
     if not n.all():
-        return math.nan, math.nan, math.nan
+        return math.nan, Interval(math.nan, math.nan)
 
     def mean(four: Floats) -> Floats:
         _, missed, false, hits = np.moveaxis(four, -1, 0)
@@ -293,7 +306,7 @@ def actual_score(
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
     values = mean(drawn * (n / drawn.sum(axis=2, keepdims=True)))
     low, high = np.nanquantile(values, tails)
-    return float(mean(counts)), float(low), float(high)
+    return float(mean(counts)), Interval(float(low), float(high))
 
 
 def with_alarms(
@@ -364,7 +377,7 @@ def judged(period: Period, watch: Watch, n_segments: int) -> Period:
     critical = critical_value(watch.every.per_year, level)
     below = math.nan
     moved = abs(period.z) > critical
-    alarms = [WORSE if period.z > 0.0 else BETTER] if moved else []
+    alarms: list[str] = [WORSE if period.z > 0.0 else BETTER] if moved else []
     if watch.floor is not None:
         below = floor_critical_value(period.rho, watch.every.per_year, level)
         alarms += [BELOW] if period.z_floor > below else []

@@ -18,20 +18,14 @@ With S = diag(V) + 1, the 1 for a constant that is free:
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._ground.types import Floats
+from argmetric._ground.verdicts import PERIOD, PeriodVerdict
 
-Verdict = Literal[
-    "fine",
-    "all labels known",
-    "share moved",
-    "cannot say without labels",
-    "below the floor",
-]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # from good to bad
+VERDICTS: tuple[PeriodVerdict, ...] = tuple(PERIOD)  # from good to bad
 FINE, KNOWN, SHARE_MOVED, CANNOT_SAY, BELOW = VERDICTS
 BINS = 20
 PRIOR = np.array([0.4, 0.2, 0.4])  # of the three readings
@@ -49,7 +43,7 @@ class Readings(NamedTuple):
     other_rows: float
     share: float
 
-    def verdict(self, n_segments: int = 1, *, alarmed: bool = False) -> Verdict:
+    def verdict(self, n_segments: int = 1, *, alarmed: bool = False) -> PeriodVerdict:
         """What to say of the period, where it is one of so many segments.
 
         The odds of no change are multiplied by the number of segments, as a level is

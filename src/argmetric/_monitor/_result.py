@@ -12,9 +12,18 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, as_frame, metric_title
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
 from argmetric._ground.saving import Saved, check_version, restored
-from argmetric._ground.types import AnyArray, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Frame,
+    Integers,
+    Label,
+    LabelsLike,
+    RandomState,
+)
 from argmetric._monitor._cells import UNKNOWN
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
@@ -35,12 +44,20 @@ from argmetric._monitor._periods import (
 )
 from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import SHOWN, Answer, cells_of, notes_of
+from argmetric._monitor._words import (
+    ASSUMED,
+    PRINTED,
+    Answer,
+    cells_of,
+    headline_of,
+    notes_of,
+    small_periods,
+)
 from argmetric.metrics import Metric
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric monitoring"
-TOLD = ("start", "verdict", "alarm", "score", "interval")  # of a saved period
+TOLD = ("start", "verdict", "alarm", *Answer._fields)  # of a saved period
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
@@ -97,19 +114,19 @@ class Monitoring(Saved["Monitoring"]):
             return True, 0, math.inf
         last = self.periods[-1]
         sign = 1.0 if self.metric.greater_is_better else -1.0
-        score = math.inf if math.isnan(last.expected) else sign * last.expected
+        score = math.inf if math.isnan(last.mean) else sign * last.mean
         return not last.alarm, -VERDICTS.index(last.verdict), score
 
     def add(
         self,
-        p: Any,
-        labels: Any = None,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
         *,
-        time: Any = None,
-        known: Any = None,
-        by: Any = None,
-        groups: Any = None,
-        pos_label: Any = None,
+        time: ArrayLike | None = None,
+        known: ArrayLike | None = None,
+        by: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        pos_label: Label | None = None,
     ) -> Monitoring:
         """Add rows: new periods, or more rows of the last ones.
 
@@ -134,15 +151,15 @@ class Monitoring(Saved["Monitoring"]):
 
     def add_labels(
         self,
-        y: Any,
-        p: Any,
-        labels: Any = None,
+        y: ArrayLike,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
         *,
-        time: Any = None,
+        time: ArrayLike | None = None,
         period: int | None = None,
-        by: Any = None,
-        groups: Any = None,
-        pos_label: Any = None,
+        by: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        pos_label: Label | None = None,
     ) -> Monitoring:
         """Add true labels of rows that were added before without them.
 
@@ -279,10 +296,10 @@ class Monitoring(Saved["Monitoring"]):
         *,
         period: int = -1,
         segment: str | None = None,
-        p: Any = None,
-        labels: Any = None,
-        known: Any = None,
-        random_state: Any = 0,
+        p: ArrayLike | None = None,
+        labels: LabelsLike | None = None,
+        known: ArrayLike | None = None,
+        random_state: RandomState = 0,
     ) -> LabellingPlan:
         """Draw the rows whose labels tell most about the score of a period.
 
@@ -349,7 +366,7 @@ class Monitoring(Saved["Monitoring"]):
             random_state,
         )
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """One row per period; with segments, those of all of them below each other.
 
         Parameters
@@ -362,13 +379,12 @@ class Monitoring(Saved["Monitoring"]):
         columns: dict[str, Any] = {}
         if self._segments:
             columns["segment"] = [key for key, one in parts for _ in one.periods]
-        for name in names:
-            values = [getattr(x, name) for _, one in parts for x in one.periods]
-            columns[name] = self._typed(name, values)
+        periods = [x for _, one in parts for x in one.periods]
+        values = {name: [getattr(x, name) for x in periods] for name in names}
+        for name, column in values.items():
+            columns[name] = self._typed(name, column)
         for name in Answer._fields:
-            columns[name] = [
-                getattr(x.answer, name) for _, one in parts for x in one.periods
-            ]
+            columns[name] = [getattr(x.answer, name) for x in periods]
         return as_frame(columns, backend)
 
     def _typed(self, name: str, values: list[Any]) -> Any:
@@ -441,17 +457,30 @@ class Monitoring(Saved["Monitoring"]):
     def _title(self) -> str:
         return f"Monitoring of {metric_title(self.metric.name)}"
 
+    _told = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
+
     def _lines(self) -> list[tuple[str, ...]]:
-        lines: list[tuple[str, ...]] = [*self.lines()]
-        lines += [(one.start, *cells_of(one)) for one in self.periods[-SHOWN:]]
-        for key, one in list(self.segments.items())[:SHOWN]:
+        lines: list[tuple[str, ...]] = [*super()._lines()]
+        lines += [(one.start, *cells_of(one)) for one in self.periods[-PRINTED:]]
+        for key, one in list(self.segments.items())[:PRINTED]:
             lines.append((key, *cells_of(one.periods[-1])))
         return lines
 
     def _notes(self) -> tuple[str, ...]:
         return (*notes_of(self), self.watch.unseen)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score and interval over time, in the colours of the verdicts.
 
         Parameters
@@ -465,4 +494,5 @@ class Monitoring(Saved["Monitoring"]):
         """
         from argmetric._monitor._words import draw_periods
 
-        return draw_periods(self, ax)
+        drawn: Axes = draw_periods(self, ax)
+        return drawn

@@ -18,10 +18,10 @@ from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.means import law_of_mean
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._ground.groups import Segments
-from argmetric._ground.labels import read_together
+from argmetric._ground.labels import read_handed_in
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, Interval
 from argmetric._ground.validation import check_length, to_floats
 from argmetric._monitor._cells import POSITIVE, UNKNOWN, Cells
 from argmetric._monitor._law import Maps, Shift
@@ -72,12 +72,12 @@ class Watch:
     @property
     def unseen(self) -> str:
         """What no period tells without labels, and what would tell it."""
-        way = "to_label(100) draws the rows that tell"
+        way = "to_label(100) picks 100 rows worth labelling"
         if self.grouped or self.columns:
-            way = "the labels of some groups, drawn at random, tell as known="
+            way = "label some groups, drawn at random, and pass them as known="
         return (
-            "without labels nobody sees that labels changed their meaning, a fine "
-            f"period included: {way}"
+            "scores alone cannot reveal a changed label definition, not even in a fine "
+            f"period: {way}"
         )
 
     def select(self, scores: Floats, labels: Any, pos_label: Any) -> Booleans:
@@ -85,8 +85,8 @@ class Watch:
         if self.rule is None:
             if labels is None:
                 raise ValueError("labels are needed: these periods have no rule")
-            shape = scores.shape
-            (read,) = read_together(pos_label, shape=shape, labels=labels)
+            how: Any = {"shape": scores.shape, "logits": self.cells.logits}
+            (read,) = read_handed_in(labels, scores, pos_label, **how)
             return np.asarray(read.ravel() == 1.0)
         if labels is not None:
             raise ValueError("labels are predicted by the rule: pass p alone")
@@ -207,7 +207,7 @@ class MeanOverGroups:
         label = 2 * self.selected[there] + self.known[there].astype(np.int64)
         return np.bincount(4 * group + label, minlength=4 * self.lengths.size)
 
-    def actual(self, coverage: float) -> tuple[float, float, float]:
+    def actual(self, coverage: float) -> tuple[float, Interval]:
         """Mean over the groups all of whose labels are known, and an interval.
 
         The interval is that of Student for a mean over such groups.
@@ -218,11 +218,12 @@ class MeanOverGroups:
         values = self.values(np.nan_to_num(self.known))[known]
         values = values[~np.isnan(values)]
         if values.size < 2:
-            return float(values.mean()) if values.size else math.nan, math.nan, math.nan
+            only = float(values.mean()) if values.size else math.nan
+            return only, Interval(math.nan, math.nan)
         mean, error = values.mean(), values.std(ddof=1) / math.sqrt(values.size)
         wide = float(stdtrit(values.size - 1, (1.0 + coverage) / 2)) * error
         ends = np.clip([mean - wide, mean + wide], values.min(), values.max())
-        return float(mean), *ends.tolist()
+        return float(mean), Interval(*ends.tolist())
 
     def drawn(self, p: Floats, place: Integers, count: int) -> tuple[Floats, Floats]:
         """Draws of the mean, and its expectation in every draw of chances.

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import metric_title
+from argmetric._ground.display import Headline, between, counted, metric_title, number
 from argmetric._ground.pictures import drawing
+from argmetric._ground.svg import BLUE, GREY, RED, SmallPicture
+from argmetric._ground.verdicts import ALARM
 from argmetric._monitor._readings import CANNOT_SAY, KNOWN, VERDICTS
 
 if TYPE_CHECKING:
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
     from argmetric._monitor._result import Monitoring
 
 
-WORSE, BETTER = "moved for the worse", "moved for the better"
+WORSE, BETTER, _ = ALARM
 NOT_PROMISED = "not promised"
-SHOWN = 10  # periods that are printed, and that notes are on
+SHOWN = 10  # last periods that notes are on
+PRINTED = 4  # last periods that are printed
 MANY_OUTSIDE = 0.01  # share of a period's scores beyond the reference that is told
-SMALL = 0.01  # below it three decimals would leave less than three digits
 SUSPECT = (
     "an alarm says that the forecast moved for the better: without a cause that is "
     "suspect, so ask what changed the scores, and label some rows"
@@ -36,12 +38,12 @@ CANNOT_SAY_MEANS = (
 class Answer(NamedTuple):
     """What is said of the score of a period: the score, and its interval."""
 
-    score: str
-    interval: str
+    score_text: str
+    interval_text: str
 
     @property
     def line(self) -> str:
-        return f"{self.score} ({self.interval})"
+        return f"{self.score_text} ({self.interval_text})"
 
 
 def answer_of(one: Any) -> Answer:
@@ -55,19 +57,55 @@ def answer_of(one: Any) -> Answer:
     if one.verdict == CANNOT_SAY:
         both = number(one.if_other_rows), number(one.if_share)
         return Answer(" or ".join(both), NOT_PROMISED)
-    return Answer(number(one.expected), between(one.low, one.high))
+    return Answer(number(one.mean), between(one.interval))
 
 
-def number(value: float) -> str:
-    """A score: three decimals, or three digits of a small one."""
-    if math.isnan(value):
-        return "undefined"
-    return f"{value:.3g}" if 0.0 < abs(value) < SMALL else f"{value:.3f}"
+def headline_of(found: Any) -> Headline | None:
+    """The score of the last period, its verdict, and how many alarms there were."""
+    if not found.periods:
+        return None
+    last, watch = found.periods[-1], found.watch
+    score, interval = last.answer
+    if last.verdict != CANNOT_SAY and not last.labelled:
+        interval = f"{watch.coverage:.0%} interval {interval}"
+    name = metric_title(watch.metric.name)
+    periods = counted(len(found.periods), "period")
+    alarms = counted(len(found.alarms), "alarm")
+    more = f"{interval}: {last.verdict}; {alarms} in {periods}"
+    return Headline(f"{name} in the last period", score, more)
 
 
-def between(low: float, high: float) -> str:
-    """An interval."""
-    return f"{number(low)} to {number(high)}"
+def period_headline(one: Any) -> Headline:
+    """The score of a period as every surface says it, and its verdict."""
+    score, interval = one.answer
+    return Headline(
+        f"score {one.start} to {one.end}", score, f"{interval}: {one.verdict}"
+    )
+
+
+def small_periods(found: Any) -> str:
+    """Forecasts and intervals of the periods; both readings where nobody can say."""
+    all_ = list(enumerate(found.periods))
+    unknown = [(i, one) for i, one in all_ if one.verdict == CANNOT_SAY]
+    known = [(i, one) for i, one in all_ if one.verdict != CANNOT_SAY]
+    readings = [(i, x) for i, one in unknown for x in (one.if_other_rows, one.if_share)]
+    ends = [end for _, one in known for end in one.interval]
+    values = [*ends, *(x for _, x in readings)]
+    name = f"{metric_title(found.metric.name)} by period, alarms in red"
+    drawn = SmallPicture(name, [-0.5, len(all_) - 0.5], values)
+    for i, one in known:
+        colour = RED if one.alarm else BLUE
+        drawn.whiskers([i], [one.interval], colour).points(i, one.mean, colour)
+    for i, x in readings:
+        drawn.points(i, x, RED if found.periods[i].alarm else GREY, 2.0)
+    first, last = found.periods[0], found.periods[-1]
+    return drawn.scaled().named(first.start[:10], last.start[:10])
+
+
+ASSUMED = (
+    "labels mean what they meant in the reference",
+    "scores moved because other rows came, or because the share of positives moved",
+)
 
 
 def cells_of(one: Period) -> tuple[str, ...]:
@@ -81,10 +119,10 @@ def cells_of(one: Period) -> tuple[str, ...]:
 
 def lines_of_period(one: Period) -> list[tuple[str, str]]:
     """A period in nine named lines."""
-    share = f"{one.share:.3f} ({between(one.share_low, one.share_high)})"
+    share = f"{one.share:.3f} ({between(one.share_interval)})"
     actual = "no labels"
     if one.n_known:
-        actual = f"{number(one.actual)} ({between(one.actual_low, one.actual_high)})"
+        actual = f"{number(one.actual)} ({between(one.actual_interval)})"
     readings = (
         f"nothing {one.p_nothing:.2f}, other rows {one.p_other_rows:.2f}, "
         f"share moved {one.p_share:.2f}"
@@ -165,10 +203,8 @@ def draw_periods(monitoring: Any, ax: Any = None) -> Any:
                     values = [getattr(one, name) for one in part]
                     ax.plot(x[here], values, "o", color=colour, label=label)
                 continue
-            mean, low, high = (
-                np.array([getattr(one, name) for one in part])
-                for name in ("expected", "low", "high")
-            )
+            mean = np.array([one.mean for one in part])
+            low, high = np.array([one.interval for one in part]).T
             bars = np.maximum([mean - low, high - mean], 0.0)
             ax.errorbar(x[here], mean, bars, fmt="o", color=colour, label=verdict)
         actual = np.array([one.actual for one in periods])
@@ -177,10 +213,29 @@ def draw_periods(monitoring: Any, ax: Any = None) -> Any:
             ax.plot(x[there], actual[there], "kx", label="actual")
         alarms = [i for i, one in enumerate(periods) if one.alarm]
         if alarms:
-            low_end = [periods[i].low for i in alarms]
+            low_end = [periods[i].interval.low for i in alarms]
             ax.plot(x[alarms], low_end, "rv", markersize=9, label="alarm")
         if watch.floor is not None:
             ax.axhline(watch.floor, color="black", linestyle=":", label="floor")
+    return ax
+
+
+def draw_period(one: Any, ax: Any = None) -> Any:
+    """The forecast of a period, under each reading, and its actual score."""
+    rows = {
+        "forecast": (one.mean, one.interval),
+        "if the share moved": (one.if_share, one.if_share_interval),
+        "if other rows came": (one.if_other_rows, one.if_other_rows_interval),
+        "actual": (one.actual, one.actual_interval),
+    }
+    title = f"{one.start} to {one.end}: {one.verdict}"
+    with drawing(ax, size=(6.4, 2.6), xlabel="Score", title=title) as ax:
+        for place, (name, (mean, (low, high))) in enumerate(rows.items()):
+            if math.isfinite(mean):
+                bars = np.maximum(np.nan_to_num([[mean - low], [high - mean]]), 0.0)
+                ax.errorbar([mean], [place], xerr=bars, fmt="o", capsize=4, label=name)
+        ax.set_yticks(range(len(rows)), rows)
+        ax.invert_yaxis()
     return ax
 
 
@@ -200,7 +255,7 @@ def draw_estimate(found: LabelledEstimate, ax: Any = None) -> Any:
     title = f"from {found.n_labels:,} labels, {found.coverage:.0%} interval"
     labels = {"xlabel": metric_title(found.metric.name), "ylabel": ""}
     with drawing(ax, size=(6.4, 2.0), title=title, **labels) as ax:
-        bars = np.maximum([[found.score - low], [high - found.score]], 0.0)
-        ax.errorbar([found.score], [0.0], xerr=bars, fmt="o", capsize=4)
+        bars = np.maximum([[found.mean - low], [high - found.mean]], 0.0)
+        ax.errorbar([found.mean], [0.0], xerr=bars, fmt="o", capsize=4)
         ax.set_yticks([])
     return ax

@@ -13,17 +13,14 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._report import _figures as draw
 from argmetric._report._curves import candidates, choose_knots
-from argmetric._report._figures import Figure, Layer, axis, count, number, share
-from argmetric._report._report import Card, PageTable, Report, Section
-from argmetric._verbs.check import CalibrationCheck, marked, reworded
+from argmetric._report._figures import Figure, Layer, axis, count, number
+from argmetric._report._report import Card, PageTable, Report, Section, cards_of
+from argmetric._verbs.check import CalibrationCheck, reworded
 from argmetric._verbs.tune import Rule
 
-VERDICTS = {"recalibrated": "after recalibration", "too few rows to say": "unknown"}
-QUESTIONS = "Reliable for decisions?", "Reliable for forecasts?"
-QUALITY = ("forecast error", "log-odds", "log-loss", "Brier score", "ECE", "rows")
-RULE_VALUES: tuple[str, ...] = ("threshold", "operator", "plateau", "optimism", "n")
-RULE_VALUES += ("threshold_interval", "score", "score_interval", "coverage", "choice")
-RULE_VALUES += ("out_of_fold_score", "prevalence", "positive_rate", "constraints")
+RELIABLE = "Are the probabilities reliable?"
+RULE_LINES = 3  # of a rule, which its page has as cards
+VERDICTS = 2  # lines of a check that say them, with advice
 _ARGUMENTS = re.compile(
     r"\b(zero_division|average|prior|(?:min|max)_(?:positives|precision|recall))"
     r"=(['\"]?)([\w.]+)\2"
@@ -65,30 +62,13 @@ class Checked:
             return "pass a file of labelled rows as --reference"
         return "pass labelled rows as reference=(y, p) to decide and forecast"
 
-    def advice(self) -> tuple[str, ...]:
-        """What the check advises for decisions and for forecasts."""
-        assert self.check is not None
-        return reworded(self.check.advice, self.how(), self.how("tune"))
-
-    def section(self, title: str, text: tuple[str, ...] = ()) -> Section:
+    def section(self, title: str, *, told: bool = False) -> Section:
         """The reliability diagram, the ways to decide and the quality of p."""
         check = self.check
         assert check is not None
-        metric, routes = metric_title(check.metric.name), []
-        forecasts = {"decide": check.expected}
-        forecasts["recalibrate"] = check.expected_recalibrated
-        for one in check.routes:
-            gain = f"{one.gain:+.3f} ± {one.gain_standard_error:.3f}"
-            forecast = number(forecasts[one.name]) if one.name in forecasts else ""
-            cells = (number(one.score), "" if one.name == "decide" else gain)
-            routes.append((one.words, forecast, *cells, marked(check, one)))
-        header = ("way to decide", f"forecast {metric}", f"actual {metric}", "gain", "")
-        ways = f"Ways to decide, compared on {self.on}"
-        quality = tuple(row for row in check.lines() if row[0] in QUALITY)
-        words = "Quality of p, as given → recalibrated; slope 1, intercept 0 are ideal"
-        compared = PageTable(ways, header, routes)
-        tables = compared, PageTable(words, ("", ""), quality)
-        return Section("calibration", title, text, tables, (self.diagram(check),))
+        table = check_table(check, self.on)
+        text = verdict_text(check, self.how(), self.how("tune")) if told else ()
+        return Section("calibration", title, text, (table,), (self.diagram(check),))
 
     def diagram(self, check: CalibrationCheck) -> Figure:
         """Share of positives against probability, with its intervals and the cut."""
@@ -119,29 +99,32 @@ class Checked:
         )
 
 
-def verdict_cards(check: Any, advice: tuple[str, ...]) -> tuple[Card, ...]:
-    """The two verdicts of a check, and what it advises."""
-    verdicts = check.fit_to_decide, check.fit_to_forecast
-    return tuple(
-        Card(QUESTIONS[i], VERDICTS.get(one, one), advice[i], accent=i == 0)
-        for i, one in enumerate(verdicts)
-    )
+def check_table(check: Any, on: str) -> PageTable:
+    """What a check says besides its verdicts: the ways to decide, and the quality."""
+    return PageTable(f"The check on {on}", ("", ""), check.lines()[VERDICTS:])
 
 
-def verdict_text(check: Any, advice: tuple[str, ...]) -> tuple[str, ...]:
-    """The same in sentences."""
-    cards = verdict_cards(check, advice)
-    return tuple(f"{one.name} {one.value.capitalize()}: {one.below}." for one in cards)
+def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
+    """The verdicts of a check in sentences; `how` words recalibrating and tuning."""
+    lines = [f"{name[0].upper()}{name[1:]} {text}." for name, text in check.lines()]
+    told = tuple(lines[:VERDICTS])
+    return reworded(told, *how) if how else told
 
 
 def report_check(check: CalibrationCheck) -> Report:
     """A report of what the errors of probabilities cost."""
+    title = metric_title(check.metric.name)
+    return check_page(check, Checked(check).section("Reliability diagram"), title)
+
+
+def check_page(check: Any, section: Section, metric: str) -> Report:
+    """The verdicts of a check, and a section with the rest."""
     return Report(
         kind="check",
         title="Are these probabilities reliable?",
-        subtitle=f"{count(check.n, 'row')}; metric: {metric_title(check.metric.name)}",
-        cards=verdict_cards(check, check.advice),
-        sections=(Checked(check).section("Reliability diagram"),),
+        subtitle=f"{count(check.n, 'row')}; metric: {metric}",
+        cards=tuple(cards_of(check.lines()[:VERDICTS])),
+        sections=(section,),
         notes=check.notes,
         values={"check": check.to_dict()},
     )
@@ -149,35 +132,21 @@ def report_check(check: CalibrationCheck) -> Report:
 
 def report_rule(rule: Rule) -> Report:
     """A report of a rule that was tuned."""
-    name, new = metric_title(rule.metric.name), ""
+    name = metric_title(rule.metric.name)
     sign = {">=": "≥", "<": "<"}[rule.operator]
     cut = f"{rule._scale} {sign} {rule.threshold:.6g}"
-    called = f"{share(rule.positive_rate)} of the rows are predicted positive"
-    cards = [("Threshold", cut, called)]
-    if rule.n:
-        tuned = "on the rows that the threshold was tuned on"
-        cards.append((f"Actual {name} on these rows", number(rule.score), tuned))
-    if rule.score_interval is not None:
-        wide = f"{draw.percent(rule.coverage)} interval for as many new rows"
-        new = f"; {wide}: {draw.scores(*rule.score_interval)}"
-    if not math.isnan(rule.out_of_fold_score):
-        text = f"each fold by a threshold tuned on others{new}"
-        score = number(rule.out_of_fold_score)
-        cards.append((f"Cross-validated {name}", score, text))
+    cards = [Card("Threshold", cut, ""), *cards_of(rule.lines()[:RULE_LINES])]
     table = PageTable("The rule", ("", ""), tuple(rule.lines()))
-    told = ("Every possible threshold, on the rows that it was tuned on.",)
-    sections = tuple(
-        Section("thresholds", f"{name} by threshold", told, (table,), (figure,))
-        for figure in _thresholds(rule, name)
-    )
+    figures = tuple(_thresholds(rule, name))
+    section = Section("thresholds", f"{name} by threshold", (), (table,), figures)
     return Report(
         kind="rule",
         title=f"A threshold for {name}",
         subtitle=f"{count(rule.n, 'row')}; metric: {name}",
-        cards=tuple(Card(*one, accent=i == 1) for i, one in enumerate(cards)),
-        sections=sections,
+        cards=tuple(cards),
+        sections=(section,),
         notes=rule.notes,
-        values={"rule": {key: getattr(rule, key) for key in RULE_VALUES}},
+        values={"rule": rule.to_dict()},
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,24 @@ from argmetric import classes as verbs
 from argmetric._calibrate.resolve import check_pair
 from argmetric._ground.display import metric_title
 from argmetric._ground.types import Floats
-from argmetric._report._check import VERDICTS, verdict_cards, verdict_text
-from argmetric._report._figures import count, number, percent, scores, short
-from argmetric._report._report import Card, PageTable, Report, Row, Section
-from argmetric._verbs.check import marked, reworded
+from argmetric._report._check import RELIABLE, check_page, check_table, verdict_text
+from argmetric._report._figures import by_name, count, number, short
+from argmetric._report._report import (
+    Card,
+    PageTable,
+    Report,
+    Row,
+    Section,
+    cards_of,
+    forecast_card,
+    said_of,
+)
 from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
 SHOWN = 30  # classes in a table
 WHOLE = 6  # classes up to which a confusion matrix is shown whole
 PAIRS = 12  # most frequent confusions of more classes
+SHARES_DIFFER = "A class whose bars differ is forecast too often or too seldom."
 LONGEST = 18  # letters of the name of a class
 
 
@@ -37,26 +45,20 @@ def report_class_decision(
         raise ValueError("a decision that was pickled has no report: it needs p")
     forecast = decision.forecast(coverage)
     metric: Any = decision.metric
-    title, wide = metric_title(metric.name), f"{percent(coverage)} interval"
-    gain = f"{decision.expected - decision.most_probable:+.3f}"
-    within = f"{wide} {scores(*forecast.interval)}"
-    usual, gained = decision.most_probable, f"{gain} expected gain of this decision"
-    cards = [
-        Card(f"Forecast {title}", number(forecast.mean), within, accent=True),
-        Card(f"Expected {title}", number(decision.expected), "what was maximised"),
-        Card("Most probable class instead", number(usual), gained),
-    ]
-    how: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
+    title = metric_title(metric.name)
+    usual = said_of(decision)["most_probable"]
+    cards = [forecast_card(title, forecast), *cards_of([usual])]
+    given: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
     actual: Any = None
     checked: Any = reference
     on, notes, classes = "the reference", list(decision.notes), decision.classes
     if y is not None:
         codes_of(y, classes, len(decision.labels), "y")  # names y where wrong
-        actual = verbs.evaluate(y, decision.labels, metric, **how)
+        actual = verbs.evaluate(y, decision.labels, metric, **given)
         plain = np.array(classes)[batch.p.argmax(axis=1)]
-        of_plain = number(float(verbs.evaluate(y, plain, metric, **how)))
+        of_plain = number(float(verbs.evaluate(y, plain, metric, **given)))
         side = "outside" if forecast.surprise(float(actual)) else "inside"
-        below = f"{side} the {wide} of the forecast; the most probable class has "
+        below = f"{side} the interval of the forecast; the most probable class has "
         cards.append(Card(f"Actual {title}", number(float(actual)), below + of_plain))
         checked, on = (y, batch.p), "these rows"
     sections = [_per_class(decision, actual)]
@@ -64,12 +66,13 @@ def report_class_decision(
     if actual is not None:
         sections.append(_confusion("Actual", actual.confusion, classes))
     if checked is not None:
-        how["groups"] = batch.groups if y is not None else None
+        given["groups"] = batch.groups if y is not None else None
         try:
             truth, p = check_pair(checked)
-            check = verbs.check(truth, p, metric, **how)
+            check = verbs.check(truth, p, metric, **given)
             again = batch.calibrator is not None and y is not None
-            sections += _verdicts(check, on, again=again)
+            how = ("recalibrate on newer labelled rows", "tune weights") * again
+            sections.append(_checked(check, on, verdict_text(check, *how)))
         except ValueError as error:
             notes.append(f"the probabilities were not checked: {error}")
     names, rows = names or {}, count(decision.n, "row")
@@ -95,16 +98,7 @@ def report_class_decision(
 
 def report_class_check(check: ClassCalibrationCheck) -> Report:
     """A report of the verdicts on class probabilities."""
-    metric = f"metric: {_in_words(check.metric, check.n_groups)}"
-    return Report(
-        kind="check",
-        title="Are these probabilities reliable?",
-        subtitle=f"{count(check.n, 'row')}; {metric}",
-        cards=verdict_cards(check, check.advice),
-        sections=tuple(_verdicts(check, "these rows", told=True)),
-        notes=check.notes,
-        values={"check": check.to_dict()},
-    )
+    return check_page(check, _checked(check), _in_words(check.metric, check.n_groups))
 
 
 def _in_words(metric: Any, n_groups: int | None) -> str:
@@ -134,15 +128,20 @@ def _per_class(decision: ClassDecision, actual: Any) -> Section:
         if scored is not None:
             row.append("left out" if np.isnan(scored[c]) else number(scored[c]))
         rows.append(tuple(row))
-    table = PageTable(f"Classes{_some(decision.classes)}", tuple(header), rows)
-    if values is None:
-        return Section("classes", "Rows of each class", tables=(table,))
-    text = "The gain is that over the most probable class, in expected score."
-    return Section("classes", "Gain of each class", (text,), (table,))
-
-
-def _some(classes: tuple[Any, ...]) -> str:
-    return f": {SHOWN} of {len(classes)}" if len(classes) > SHOWN else ""
+    caption = f"Classes: {len(rows)} of {len(decision.classes)}"
+    table = PageTable(caption, tuple(header), rows)
+    some = order[:SHOWN]
+    names = [str(decision.classes[c]) for c in some]
+    if values is None or usual is None:
+        rows_of = {"expected": decision.expected_counts, "given": decision.counts}
+        series = {word: counts[some] for word, counts in rows_of.items()}
+        caption = "Rows that are expected in a class, and rows that are given it."
+        picture = by_name(caption, "rows", names, series)
+        return Section("classes", "Rows of each class", (), (table,), (picture,))
+    series = {"most probable class": usual[some], "this decision": values[some]}
+    caption = "The gain of a class is in expected score, over the most probable class."
+    picture = by_name(caption, f"expected {own}", names, series)
+    return Section("classes", "Gain of each class", (), (table,), (picture,))
 
 
 def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
@@ -173,34 +172,15 @@ def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
     return Section(key, f"{kind} confusions", (text,), (table,))
 
 
-def _verdicts(
-    check: ClassCalibrationCheck, on: str, *, told: bool = False, again: bool = False
-) -> Iterator[Section]:
-    """Every class and every way to decide, on labelled rows.
-
-    `told`: the advice stands on the cards; `again`: p went through a map already.
-    """
-    newer = ("recalibrate on newer labelled rows", "tune weights")
-    advice = reworded(check.advice, *newer) if again else check.advice
-    rows: list[Row] = []
-    for one in check.worst[:SHOWN]:
-        fault = f", {one.fault}" if one.fault else ""
-        reliable = f"{VERDICTS.get(one.reliable, one.reliable)}{fault}"
-        interval = f"{one.share_low:.1%} to {one.share_high:.1%}"
-        shares = f"{one.forecast_share:.1%}", f"{one.share:.1%}", interval
-        rows.append((short(one.name, LONGEST), reliable, *shares))
-    header: Row = ("class", "reliable?", "forecast share", "actual share")
-    header += ("95 % interval",)
-    caption = f"Classes on {on}, the least reliable first{_some(check.classes)}"
-    text = () if told else verdict_text(check, advice)
-    table = PageTable(caption, header, rows)
-    yield Section("class-check", "Are the probabilities reliable?", text, (table,))
-    ways: list[Row] = []
-    for way in check.routes:
-        gain = "" if way.name == "decide" else f"{way.gain:+.3f}"
-        ways.append((way.words, number(way.score), gain, marked(check, way)))
-    actual = f"actual {metric_title(check.metric.name)}"
-    caption, header = "None was fitted on the rows that it labels", ("way to decide",)
-    table = PageTable(caption, (*header, actual, "gain", ""), ways)
-    title = f"Ways to decide, compared on {on}"
-    yield Section("class-routes", title, tables=(table,))
+def _checked(
+    check: ClassCalibrationCheck, on: str = "these rows", text: tuple[str, ...] = ()
+) -> Section:
+    """Shares of every class, forecast and actual, and what the check says."""
+    some = check.worst[:SHOWN]
+    shares = {
+        "forecast": [one.forecast_share for one in some],
+        "actual": [one.share for one in some],
+    }
+    names, table = [str(one.name) for one in some], check_table(check, on)
+    picture = by_name(SHARES_DIFFER, "share of the rows", names, shares)
+    return Section("class-check", RELIABLE, text, (table,), (picture,))

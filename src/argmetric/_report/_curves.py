@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import FittedReference, check_pair, recalibrated
+from argmetric._calibrate.resolve import check_pair, is_pair, recalibrated
 from argmetric._expected import PlacedSums, is_long
+from argmetric._ground.arguments import count_or_share
 from argmetric._ground.display import shortest_cut
 from argmetric._ground.layout import lay_out
 from argmetric._ground.odds import from_log_odds
@@ -54,7 +55,7 @@ class Asked:
         self.decision, self.metric = decision, decision.metric
         self.p, self.logits, self.limits = asked["p"], asked["logits"], asked["limits"]
         self.calibrator, own = asked["calibrator"], asked["reference"]
-        if reference is None and not isinstance(own, FittedReference):  # without rows
+        if reference is None and is_pair(own):  # a map has no rows
             reference = own
         elif reference is not None:
             check_pair(reference)
@@ -69,7 +70,7 @@ class Asked:
             raise ValueError("a report needs a dense p: pass p.toarray()")
         require_scores(self.layout.scores, logits=self.logits)
         self.grouping = grouping | {"groups": self.given.coded}  # that are checked
-        self.how = {"logits": self.logits, "calibrator": found, **self.grouping}
+        self.how = {"logits": self.logits, "reference": found, **self.grouping}
         # Checked once, where there are no columns to be named by
         columns = len(self.given.shape) == 2
         self.scores = (
@@ -158,6 +159,14 @@ class Family:
         low = float(self.key[k]) if k < self.size else -math.inf
         return shortest_cut(threshold, low, high)
 
+    @property
+    def most(self) -> int:
+        """The largest number of positives that the decision was allowed."""
+        most = self.asked.limits["max_positives"]
+        if most is None:
+            return self.size
+        return min(int(count_or_share(most, "max_positives", self.size)), self.size)
+
     def must(self, hits: Floats, recall: Floats | None) -> Integers:
         """Numbers of positives that a page knows in any case."""
         decision, limits = self.asked.decision, self.asked.limits
@@ -165,7 +174,7 @@ class Family:
         must = [*cuts, *self.near, *self.best.values()]
         if recall is not None:
             must += [round(share * decision.n_positives) for share in (0.9, 1.1)]
-            must += [limits["min_positives"], limits["max_positives"] or self.size]
+            must += [limits["min_positives"], self.most]
             # Fewest and most positives under floors that can be chosen in the page
             must += [int(np.argmax(recall >= floor - 1e-12)) for floor in FLOORS]
             counts = range(1, hits.size)
@@ -228,7 +237,6 @@ class Family:
             return int(np.searchsorted(k, count).clip(0, k.size - 1))
 
         thresholds = [threshold_between(self.key, one) for one in k.tolist()]
-        most = asked.limits["max_positives"]
         return {
             "k": k.tolist(),
             "thresholds": thresholds,
@@ -243,7 +251,7 @@ class Family:
             "chosen": place(decision.n_positives) if self.single else None,
             "near": [*map(place, self.near)],
             "least": asked.limits["min_positives"],
-            "most": self.size if most is None else min(most, self.size),
+            "most": self.most,
             "limits": {name: x for name, x in asked.limits.items() if x},
         }
 

@@ -10,16 +10,26 @@ import numpy as np
 
 from argmetric._calibrate.prior import adjust_prior
 from argmetric._forecast.forecast import forecast
-from argmetric._ground.display import metric_title, shortest_cut
+from argmetric._ground.display import metric_title
+from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
 from argmetric._ground.types import Floats
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
-from argmetric._report._check import Checked, in_options, verdict_text
+from argmetric._report._check import RELIABLE, Checked, in_options
 from argmetric._report._curves import METRICS, Asked, Family
-from argmetric._report._figures import Figure, number, percent, scores, share
+from argmetric._report._figures import Figure, number, share
 from argmetric._report._outcome import ActualScores, groups_section
-from argmetric._report._report import Card, PageTable, Report, Row, Section
+from argmetric._report._report import (
+    Card,
+    PageTable,
+    Report,
+    Row,
+    Section,
+    cards_of,
+    forecast_card,
+    said_of,
+)
 from argmetric._verbs.check import calibration_check
 from argmetric._verbs.decide import Cut, Decision, decide
 from argmetric.metrics import convention_in_words
@@ -27,7 +37,6 @@ from argmetric.metrics import convention_in_words
 BINS = 40
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p
 MOSTLY = 0.95  # share of positives that cannot be doubled
-SINGLE, HALF = "best single threshold", "0.5 cut-off"
 OF_ONE = (
     "every group has one row, so each is right or wrong by itself: one cut for all "
     "rows is asked for with average='pooled'"
@@ -71,28 +80,29 @@ class _Page:
         if self.given and self.calibrated:
             p = asked.shaped(asked.probabilities)
             self.expected = forecast(p, self.labels, metric, **asked.grouping).mean
-        self.metric = metric_title(metric.name)
+        self.metric, self.said = metric_title(metric.name), said_of(decision)
         self.scale = "calibrated " * self.calibrated + asked.score_name
         self.shell, self.single = "file" in asked.names, decision.n_groups is None
         self.own = "these labels" if self.given else "this decision"
-        units = {"samples": "rows", "macro": "labels"}
-        self.units = units.get(decision.average or "", "groups")
+        self.units = UNITS.get(decision.average or "", "groups")
         family = Family(asked)
         self.choices, self.curves = family.choices, family.curves()
         half, best, curves = decision.cut_half, decision.best_cut, self.curves
-        cut = None if self.given else family.cut_text(decision.threshold)
+        if self.given:  # which need be no cut, so that they have no place on the curve
+            curves["chosen"] = None
+        cut = family.cut_text(decision.threshold)
         own = Cut(math.nan, self.forecast.n_positives, self.expected)
+        at_half = f"{asked.score_name} ≥ {half.threshold:g}"  # scores as given
         text = self.cut_text(best.n_positives, family.cut_text(best.threshold))
-        self.cut = self.cut_text(own.n_positives, cut, own=True)
+        self.cut = "as given" if self.given else self.cut_text(own.n_positives, cut)
         del family  # as long as the rows
         # Name, look, cut in words, and place on the curve
         self.rivals: list[tuple[str, str, str, Cut, int | None]] = [
             (self.own, "chosen", self.cut, own, curves["chosen"]),
-            (SINGLE, "cut", text, best, curves["best_cut"]),
-            (HALF, "half", self.half_text(), half, curves["half"]),
+            (self.said["best_cut"][0], "cut", text, best, curves["best_cut"]),
+            (self.said["cut_half"][0], "half", at_half, half, curves["half"]),
         ]
-        single = self.single and not self.given
-        is_best_cut = single and curves["chosen"] == curves["best_cut"]
+        is_best_cut = curves["chosen"] == curves["best_cut"]
         if is_best_cut:
             del self.rivals[1]
         self.curves |= {
@@ -119,20 +129,23 @@ class _Page:
         if decision.guarantee is not None:
             notes.insert(0, decision.guarantee.sentence)
         change, changes = self.change()
-        sections = [change, self.curve(), self.mass(), self.metrics()]
+        sections = [self.curve(), change, self.mass(), self.metrics()]
         if self.check is not None:
-            told = verdict_text(self.check.check, self.check.advice())
-            sections.append(self.check.section("Are the probabilities reliable?", told))
+            sections.append(self.check.section(RELIABLE, told=True))
         if not self.single:
             over = f", mean over {decision.n_groups:,} {self.units}"
             words = (self.units, self.scale, self.metric)
             sections.append(groups_section(self.asked, self.labels, *words))
             notes += [OF_ONE] * bool((self.asked.layout.sizes == 1).all())
         if self.truth is not None:
-            expected = {name: cut.expected for name, _, _, cut, _ in self.rivals}
+            expected = [(one[0], one[1], one[3].expected) for one in self.rivals]
             sections.append(self.truth.section(self.metric, self.forecast, expected))
         in_words = convention_in_words(metric.convention, metric.zero_division)
         notes += self.unchecked
+        if self.calibrated and number(self.forecast.mean) != number(self.expected):
+            told = "is expected under one map of the scores, as all expected scores "
+            told += "here are; the forecast is the mean over all maps that labels allow"
+            notes.append(f"{number(self.expected)} {told}")
         check = None if self.check is None else self.check.check
         return Report(
             kind="labels" if self.given else "decision",
@@ -154,62 +167,29 @@ class _Page:
             },
         )
 
-    def cut_text(self, positives: int, cut: str | None, *, own: bool = False) -> str:
+    def cut_text(self, positives: int, cut: str | None) -> str:
         """The cut of a decision in a few words."""
         if positives == 0:
             return "no row is positive"
         if cut is not None:
             return f"{self.scale} ≥ {cut}"
-        if self.given and own:
-            return "as given"
         if not self.single:
             return f"one per {self.units[:-1]}"
         return "splits rows of equal score"
 
-    def half_text(self) -> str:
-        """The cut at one half, which is on the scores as they were given."""
-        half = self.decision.cut_half
-        if half.n_positives == 0:
-            return "no row is positive"
-        given = " as given" * self.calibrated
-        return f"{self.asked.score_name} ≥ {half.threshold:g}{given}"
-
-    def raw_cut(self) -> str:
-        """The cut on the scores as they were given, where they went through a map."""
-        cut, values = self.decision.threshold_raw, self.asked.given.scores
-        if not self.calibrated or self.given or cut is None or not math.isfinite(cut):
-            return ""
-        above = values >= cut
-        low = float(values.max(initial=-math.inf, where=~above))
-        high = float(values.min(initial=math.inf, where=above))
-        return f"{self.asked.score_name} ≥ {shortest_cut(cut, low, high)} as given; "
-
     def cards(self) -> Iterator[Card]:
-        found, half, truth = self.forecast, self.decision.cut_half, self.truth
-        called = share(found.n_positives, self.decision.n)
-        below = f"{self.raw_cut()}{called} of the rows are predicted positive; "
-        below += f"{found.expected_positives:,.1f} actual positives are expected"
+        found, truth = self.forecast, self.truth
+        below = f"{found.expected_positives:,.1f} actual positives are expected"
+        raw = self.said["threshold_raw"][1].replace(">=", "≥")
+        if raw and not self.given:
+            below = f"{raw} as given; {below}"
         yield Card("Threshold", self.cut, below)
-        (low, high), wide = found.interval, f"{percent(found.coverage)} interval"
-        below = f"{wide} {scores(low, high)}"
-        if self.calibrated and number(found.mean) != number(self.expected):
-            below += (
-                f"; {number(self.expected)} is expected under one map of the scores, "
-                "as all expected scores here are, and the forecast is over all maps "
-                "that the labelled rows allow"
-            )
-        drawn = found.interval if low >= 0 and high <= 1 else None
-        yield Card(f"Forecast {self.metric}", number(found.mean), below, True, drawn)
-        on = f"{self.half_text()}, " if self.calibrated else ""
-        below = f"{on}{half.n_positives:,} positives; "
-        below += _compared(half.expected, self.expected)
-        if truth is not None:
-            actual = f"{number(truth.half)}, {_compared(truth.half, truth.score)}"
-            below += f". Actual {self.metric} {actual}"
-        yield Card(f"A {HALF} instead", number(half.expected), below)
+        yield forecast_card(self.metric, found)
+        best = ("best decision", self.said["expected"][1])
+        yield from cards_of([*[best] * self.given, self.said["cut_half"]])
         if truth is not None:
             inside = "inside" if truth.surprise is None else "outside"
-            below = f"{inside} the {wide} of the forecast"
+            below = f"{inside} the interval of the forecast"
             yield Card(f"Actual {self.metric}", number(truth.score), below)
 
     def warnings(self) -> Iterator[str]:
@@ -232,8 +212,7 @@ class _Page:
         """What these labels score, and what would be best, were p other than it is."""
         asked = self.asked
         judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
-        found: list[dict[str, Any]] = []
-        rows: list[Row] = []
+        found, rows = [], []
         for what, changed in _cases(asked.probabilities).items():
             other = Probabilities(asked.shaped(changed()))
             try:
@@ -247,43 +226,32 @@ class _Page:
         header = ("If …", "this decision", "best decision", "its positives")
         title = f"Expected {self.metric} if an assumption fails"
         tables = (PageTable(title, header, rows),)[: len(rows)]
-        return Section("change", "What would change it", (self.near(),), tables), found
-
-    def near(self) -> str:
-        """How far the threshold can move, or what would be better than these labels."""
-        curves, best = self.curves, self.decision
-        if self.given:
-            text = f"The best decision predicts {best.n_positives:,} positives and has "
-            return text + f"an expected {self.metric} of {number(best.expected)}."
+        curves = self.curves
         low, high = (curves["k"][at] for at in curves["near"])
         first, last = (curves["cuts"][at] for at in curves["near"])
         cuts = f" ({self.scale} from {last} to {first})" if first and last else ""
-        which = "The" if self.single else "A single"
+        which = "The" if self.single and not self.given else "The best single"
         between = f"{which} threshold can move between {low:,} and {high:,} positives"
-        return f"{between}{cuts} with a loss below 0.01 {self.metric}."
+        text = f"{between}{cuts} with a loss below 0.01 {self.metric}."
+        return Section("change", "What would change it", (text,), tables), found
 
     def curve(self) -> Section:
         curves, rows = self.curves, []
-        for name, look, text, cut, place in self.rivals:
-            at = None if self.given and look == "chosen" else place
+        for name, _, text, cut, place in self.rivals:
             k = cut.n_positives
-            hits = self.chosen.sum() if at is None else curves["hits"][at]
+            hits = self.chosen.sum() if place is None else curves["hits"][place]
             cells = [f"{k:,}", text, number(cut.expected), f"{hits:,.1f}"]
             cells.append(number(hits / k) if k else "")
             if curves["recall"] is not None:
-                cells.append("" if at is None else number(curves["recall"][at]))
+                cells.append("" if place is None else number(curves["recall"][place]))
             rows.append((name, *cells))
         header: Row = ("", "positives", "threshold", self.metric, "true positives")
         header = (*header, "precision", "recall")[: len(rows[0])]
-        what = "the rows with the highest scores are predicted positive"
-        if not self.single:
-            what = "all rows share one threshold, whatever their group"
         exact = f"The values at {len(curves['k']):,} numbers of positives are exact; "
         exact += "straight lines join them."
         table = PageTable("Decisions compared, all values expected", header, rows)
         title = f"Expected {self.metric} by number of positives"
-        text = f"How the score changes if {what}."
-        return Section("curve", title, (text,), (table,), (self.picture(),), (exact,))
+        return Section("curve", title, (), (table,), (self.picture(),), (exact,))
 
     def picture(self) -> Figure:
         """The expected score against the number of positives, with three marks."""
@@ -301,6 +269,8 @@ class _Page:
         flat = "Where the curve is flat, choose the number that is cheapest to act on."
         if not self.single:
             flat = "The dashed line is this decision, with a threshold in each group."
+        if self.given:
+            flat = "The dashed line is the expected score of these labels."
         return Figure(
             f"The {top} of the curve is the best number of positives. {flat}",
             draw.FigureAxis(
@@ -349,15 +319,12 @@ class _Page:
 
     def metrics(self) -> Section:
         """The best decision for each metric, and what the present one scores in it."""
-        own, at, more = self.asked.metric.name, self.curves["chosen"], ""
+        own, at = self.asked.metric.name, self.curves["chosen"]
         names = [own, *(name for name in METRICS if name != own)]
         self.choices = {name: self.choices[name] for name in names}
         header: Row = ("metric", "positives", "threshold", "expected")
         if at is not None:
-            last = f"best for {self.metric}" if self.given else "this decision"
-            header += (last,)
-            which = f"the decision {last}" if self.given else last
-            more = f" The last column: {which}, scored by each metric."
+            header += ("this decision",)
         rows: list[Row] = []
         for name, one in self.choices.items():
             one["here"] = None if at is None else self.curves["scores"][name][at]
@@ -365,9 +332,8 @@ class _Page:
             cut = self.cut_text(one["positives"], one["cut"])
             cells = (f"{one['positives']:,}", cut, number(one["expected"]), *here)
             rows.append((metric_title(name), *cells))
-        text = f"The best decision for each metric, and its expected score.{more}"
         table = PageTable("Best decisions by metric", header, rows)
-        return Section("metrics", "What other metrics would choose", (text,), (table,))
+        return Section("metrics", "What other metrics would choose", (), (table,))
 
     def checked(self) -> tuple[Checked | None, list[str]]:
         """The check on labelled rows, and a note where there is none."""
@@ -385,13 +351,6 @@ class _Page:
         except ValueError as error:
             return None, [f"calibration was not checked on {on}: {error}"]
         return Checked(found, on, self.shell, self.calibrated), []
-
-
-def _compared(other: float, own: float) -> str:
-    if number(other) == number(own):
-        return "the same as this decision"
-    side = "above" if other > own else "below"
-    return f"{number(abs(other - own))} {side} this decision"
 
 
 def _cases(p: Floats) -> dict[str, Callable[[], Any]]:

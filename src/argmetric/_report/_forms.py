@@ -38,6 +38,7 @@ def as_html(report: Report) -> str:
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     page = template.render(
         report=report,
+        lead=next((one for one in report.sections if one.figures), None),
         place=FigurePlace,
         data=None if data is None else _embedded(data),
         controls=controls,
@@ -144,8 +145,7 @@ def _sentence(words: Any) -> str:
 
 
 def _markdown_table(table: PageTable) -> Iterator[str]:
-    if any(table.header):
-        yield f"{_quoted(table.caption)}:\n"
+    yield f"{_quoted(table.caption)}:\n"
     cells = [tuple(map(_quoted, row)) for row in (table.header, *table.rows)]
     right = ("---", *["---:"] * (len(table.header) - 1))
     yield from (f"| {' | '.join(row)} |" for row in (cells[0], right, *cells[1:]))
@@ -168,7 +168,7 @@ def as_text(report: Report) -> Iterator[str]:
         yield from (f"  {_clean(text)}" for text in section.text)
         for table in section.tables:
             rows = [table.header, *table.rows] if any(table.header) else table.rows
-            yield from [""] * (section.key != "change")
+            yield ""
             yield from _aligned(list(rows))
         for example in section.examples:
             yield ""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric._ground.display import metric_title
-from argmetric._monitor import BETTER, Monitoring, notes_of, values_of
+from argmetric._ground.verdicts import ALARM, PERIOD
+from argmetric._monitor import BETTER, Monitoring, values_of
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, count, number, percent, scores
 from argmetric._report._figures import share as in_percent
-from argmetric._report._report import Card, PageTable, Report, Section
+from argmetric._report._report import Card, PageTable, Report, Section, cards_of
 from argmetric.classes import ClassMonitoring
 
 if TYPE_CHECKING:
@@ -27,16 +29,8 @@ BINS = 20
 MOST_ROWS = 60  # of the table of periods
 MOST_SEGMENTS = 50
 KINDS = {"share moved": "moved", "cannot say without labels": "unknown"}  # else fine
-# Every "fine" says what cannot be seen, or that it was seen
-FINE, BY_LABELS = "fine, as far as scores tell", "fine, by its labels"
 LOOKS = {"known": "chosen", "unknown": "unsure", "moved": "half", "fine": "chosen"}
-MEANINGS = {
-    "known": "the labels of all rows are known, and decide",
-    "fine": "as far as scores tell: without labels nobody sees that labels changed "
-    "their meaning",
-    "moved": "each class still looks the same; the forecast is adjusted",
-    "unknown": "the scores moved in another way: label some rows",
-}
+BY_LABELS = "the labels of all rows are known, and decide"
 LOOK_FIRST = (
     "Look at periods with an alarm first. Where the verdict is grey, both readings are "
     "drawn, and to_label(100) names the rows to label."
@@ -45,7 +39,7 @@ ASK_WHY = (
     "The estimate is right where the share moved and each class looks as before. Ask "
     "what changed if it leaves the line of the reference."
 )
-SUSPECT = "the forecast improves: without a cause that is suspect, label some rows"
+CARDS = ("verdict", "score", "share", "share moved most")  # lines of a period
 
 
 def report_monitoring(found: Monitoring) -> Report:
@@ -53,49 +47,59 @@ def report_monitoring(found: Monitoring) -> Report:
     watch = found.watch
     if not found.periods:
         raise ValueError("there are no periods to report")
-    rows, unseen = watch.reference.sum(axis=1), watch.unseen
-    old, title = float(rows[1] / rows.sum()), metric_title(watch.metric.name)
+    rows = watch.reference.sum(axis=1)
     periods = [values_of(one) for one in found.periods]
     segments = {key: values_of(x.periods[-1]) for key, x in found.segments.items()}
     histogram, bars = _histogram(found, periods)
-    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
-    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
-    by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
-    score = _over_time(periods, title, LOOK_FIRST, columns, (watch.floor, "floor"))
-    columns, name = ("share", "share_low", "share_high"), "share of positives"
-    share = _over_time(periods, name, ASK_WHY, columns, (old, "reference"))
-    sections = [
-        Section("by-period", f"{title} by period", (), (by_period,), (score,)),
-        Section("share", "Share of positives", figures=(share,)),
-        Section("scores", "Scores against the reference", figures=(bars,)),
-    ]
+    sections = [Section("scores", "Scores against the reference", figures=(bars,))]
     if segments:
         shown, more = [*segments.items()][:MOST_SEGMENTS], len(segments) - MOST_SEGMENTS
+        title = metric_title(watch.metric.name)
         table = _table("Last period of each segment", "segment", title, shown)
         text = ("Verdicts and alarms are corrected for the number of segments.",)
         after = (f"{more:,} better segments are not shown.",) if more > 0 else ()
         name = "Segments, the worst first"
         sections.append(Section("segments", name, text, (table,), after=after))
-    cards = _cards(title, periods, segments, watch.coverage)
-    in_reference = f"{in_percent(old)} in the reference of {rows.sum():,} rows"
-    now = Card("Share of positives", in_percent(periods[-1]["share"]), in_reference)
+    old = float(rows[1] / rows.sum())
+    values = {"histogram": histogram, "floor": watch.floor, "segments": segments}
+    values["reference_share"] = old
+    return _page(found, periods, ("positives", old), sections, values)
+
+
+def _page(
+    found: Any,
+    periods: list[PeriodValues],
+    share_of: tuple[str, float],
+    more: list[Section],
+    values: dict[str, Any],
+) -> Report:
+    """Scores and the share of something by period, then the rest.
+
+    `share_of` is what the share is of, and what it was in the reference.
+    """
+    watch, title = found.watch, metric_title(found.metric.name)
+    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
+    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
+    table = _table(caption, "period", title, shown)
+    columns, floor = ("mean", "interval"), getattr(watch, "floor", None)
+    score = _over_time(periods, title, LOOK_FIRST, columns, (floor, "floor"))
+    columns, (name, old) = ("share", "share_interval"), share_of
+    share = _over_time(
+        periods, f"share of {name}", ASK_WHY, columns, (old, "reference")
+    )
     n_rows = count(sum(one["n"] for one in periods), "row")
     return Report(
         kind="monitor",
         title=f"Is the model still good? {title} by period",
         subtitle=f"{n_rows}; metric: {title}",
-        cards=(*cards, now),
-        sections=tuple(sections),
-        notes=(*notes_of(found), f"{unseen[0].upper()}{unseen[1:]}."),
-        values={
-            "coverage": watch.coverage,
-            "floor": watch.floor,
-            "reference_share": old,
-            "periods": periods,
-            "segments": segments,
-            "histogram": histogram,
-        },
+        cards=tuple(_cards(found, periods[-1])),
+        sections=(
+            Section("by-period", f"{title} by period", (), (table,), (score,)),
+            Section("share", f"Share of {name}", figures=(share,)),
+            *more,
+        ),
+        notes=(*_raised(periods), *found._notes()),
+        values={"coverage": watch.coverage, "periods": periods, **values},
     )
 
 
@@ -104,39 +108,36 @@ def _kind(one: PeriodValues) -> str:
     return "known" if one["n_known"] == one["n"] else KINDS.get(one["verdict"], "fine")
 
 
-def _verdict(one: PeriodValues) -> str:
-    if one["verdict"] != "fine":
-        return str(one["verdict"])
-    return BY_LABELS if _kind(one) == "known" else FINE
-
-
 def _dates(one: PeriodValues) -> str:
     return f"{one['start']} to {one['end']}"
 
 
-def _cards(
-    title: str,
-    periods: list[PeriodValues],
-    segments: dict[str, PeriodValues],
-    coverage: float,
-) -> Iterator[Card]:
-    last, alarms = periods[-1], [one for one in periods if one["alarm"]]
-    kind, below = _kind(last), last["interval"]
-    suspect = BETTER in last["alarm"] and kind != "known"
-    meaning = SUSPECT if suspect else MEANINGS[kind]
-    yield Card("Last period", last["verdict"], meaning)
-    if kind == "unknown":
-        moved = scores(last["if_share_low"], last["if_share_high"])
-        others = scores(last["if_other_rows_low"], last["if_other_rows_high"])
-        below += f": {moved} if the share moved, {others} if other rows came"
-    elif kind != "known":
-        below = f"{percent(coverage)} interval {below}"
-    name = title if kind == "known" else f"Expected {title}"
-    yield Card(name, last["score"], below, accent=True)
-    raised = sum(bool(one["alarm"]) for one in segments.values())
-    told = [f"the last: {_dates(one)}, {one['alarm']}" for one in alarms[-1:]]
-    told += [f"now in {count(raised, 'segment')}"] * bool(raised)
-    yield Card("Alarms", str(len(alarms)), "; ".join(told) or "none in these periods")
+def _cards(found: Any, one: PeriodValues) -> Iterator[Card]:
+    """What the last period says, with what its verdict means, and all periods."""
+    verdict, score, *others = cards_of(
+        line
+        for words in CARDS
+        for line in found.periods[-1].lines()
+        if line[0] == words
+    )
+    kind = _kind(one)
+    meaning = BY_LABELS if kind == "known" else PERIOD[one["verdict"]]
+    if BETTER in one["alarm"] and kind != "known":
+        meaning = ALARM[BETTER]
+    yield replace(verdict, name="Last period", below=meaning)
+    below = score.below
+    if kind != "unknown":
+        below = f"{percent(found.watch.coverage)} interval {below}"
+    title = f"Score ({metric_title(found.metric.name)})"
+    yield replace(score, name=title, below=below, accent=True)
+    yield from others
+    yield from cards_of(line for line in found.lines() if line[0] == "periods")
+
+
+def _raised(periods: list[PeriodValues]) -> Iterator[str]:
+    """The last alarm, which is to be read first."""
+    for one in [one for one in periods if one["alarm"]][-1:]:
+        yield f"Alarm in the period {_dates(one)}: {one['alarm']}."
 
 
 def _table(
@@ -151,7 +152,7 @@ def _table(
     labelled = any(one["n_known"] for _, one in named)
     rows = []
     for name, one in named:
-        row = [name, _verdict(one), one["score"], one["interval"]]
+        row = [name, one["verdict"], one["score_text"], one["interval_text"]]
         row += [in_percent(one["share"]), f"{one['n']:,}", one["alarm"]]
         actual = number(one["actual"]) if one["n_known"] else ""
         rows.append((*row, *[actual] * labelled))
@@ -162,11 +163,11 @@ def _over_time(
     periods: list[PeriodValues],
     name: str,
     caption: str,
-    columns: tuple[str, str, str],
+    columns: tuple[str, str],
     reference: tuple[float | None, str],
 ) -> Figure:
     """Values and intervals of the periods, in a layer for each kind of them."""
-    of_score, last = columns[0] == "expected", len(periods) - 1
+    of_score, last = columns[0] == "mean", len(periods) - 1
     drawn = [x for i, one in enumerate(periods) for x in _drawn(i, one, columns)]
     actual = [(i, one["actual"]) for i, one in enumerate(periods) if of_score]
     actual = [one for one in actual if math.isfinite(one[1])]
@@ -175,8 +176,8 @@ def _over_time(
     y = draw.axis(name, min(values, default=0.0), max(values, default=1.0))
     step = max(1, -(-len(periods) // 4))
     ticks = tuple((i, periods[i]["start"][:10]) for i in range(0, last + 1, step))
-    words = {"fine": FINE, "moved": "share moved", "known": "all labels known"}
-    words["unknown"] = "cannot say" + ": both readings" * of_score
+    words = {"fine": "fine", "moved": "share moved", "known": "all labels known"}
+    words["unknown"] = "cannot say without labels" + ": both readings" * of_score
     layers = []
     if reference[0] is not None:
         layers.append(draw.level(reference[0], "same", reference[1]))
@@ -189,7 +190,7 @@ def _over_time(
             x, means, lows, highs, of = zip(*own, strict=True)
             titles = [
                 f"{_dates(of[i])}: {number(means[i])}, {scores(lows[i], highs[i])}; "
-                f"{_verdict(of[i])}"
+                f"{of[i]['verdict']}"
                 for i in range(len(own))
             ]
             ends: dict[str, Any] = {"low": lows, "high": highs, "titles": titles}
@@ -203,14 +204,14 @@ def _over_time(
 
 
 def _drawn(
-    place: int, one: PeriodValues, columns: tuple[str, str, str]
+    place: int, one: PeriodValues, columns: tuple[str, str]
 ) -> Iterator[tuple[Any, ...]]:
     """Place, mean and ends of what is drawn: both readings where nobody can say."""
-    both = columns[0] == "expected" and _kind(one) == "unknown"
+    both = columns[0] == "mean" and _kind(one) == "unknown"
     readings = {"if_share": -0.15, "if_other_rows": 0.15} if both else {"": 0.0}
     for name, aside in readings.items():
-        keys = (name, f"{name}_low", f"{name}_high") if name else columns
-        values = [one[key] for key in keys]
+        mean, interval = (name, f"{name}_interval") if name else columns
+        values = [one[mean], *one[interval]]
         if all(map(math.isfinite, values)):
             yield place + aside, *values, one
 
@@ -251,7 +252,7 @@ def _histogram(
         "reference": [round(x, 5) for x in old],
         "edges": between.tolist(),
         "names": names,
-        "periods": [f"{_dates(one)}: {_verdict(one)}" for one in periods],
+        "periods": [f"{_dates(one)}: {one['verdict']}" for one in periods],
         "top": y.high,
     }, figure
 
@@ -276,24 +277,14 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
     The share that is drawn is that of the class that moved most in the last period.
     """
     watch, (*_, last) = found.watch, found.periods
-    title = metric_title(found.metric.name)
     c = int(np.argmax(np.abs(np.array(last.shares) - watch.shares)))
-    name, old = str(watch.classes[c]), float(watch.shares[c])
-    keys = {"share": "shares", "share_low": "shares_low", "share_high": "shares_high"}
+    keys = {"share": "shares", "share_interval": "share_intervals"}
     periods = [
         {key: getattr(one, many)[c] for key, many in keys.items()}
         | one.values()
         | one.answer._asdict()
         for one in found.periods
     ]
-    caption = f"Forecast of {title}, {percent(watch.coverage)} interval"
-    shown = [(one["start"], one) for one in reversed(periods[-MOST_ROWS:])]
-    by_period = _table(caption, "period", title, shown)
-    columns = ("expected", "low", "high")
-    score = _over_time(periods, title, LOOK_FIRST, columns, (None, ""))
-    of_class = f"share of {name}"
-    columns = ("share", "share_low", "share_high")
-    share = _over_time(periods, of_class, ASK_WHY, columns, (old, "reference"))
     classes = PageTable(
         f"Classes in the last period, {percent(watch.coverage)} interval",
         ("class", "reference", "share", "from", "to", "rows given it"),
@@ -303,31 +294,13 @@ def report_class_monitoring(found: ClassMonitoring) -> Report:
                 watch.classes,
                 watch.shares.tolist(),
                 last.shares,
-                last.shares_low,
-                last.shares_high,
+                *zip(*last.share_intervals, strict=True),
                 last.counts,
                 strict=True,
             )
         ),
     )
-    in_reference = f"{in_percent(old)} in the reference of {watch.code.size:,} rows"
-    now = Card(f"Share of {name}", in_percent(last.shares[c]), in_reference)
-    n_rows = count(sum(one.n for one in found.periods), "row")
-    return Report(
-        kind="monitor",
-        title=f"Is the model still good? {title} by period",
-        subtitle=f"{n_rows}; metric: {title}; {len(watch.classes)} classes",
-        cards=(*_cards(title, periods, {}, watch.coverage), now),
-        sections=(
-            Section("by-period", f"{title} by period", (), (by_period,), (score,)),
-            Section("share", f"Share of {name}", figures=(share,)),
-            Section("classes", "Shares of the classes", tables=(classes,)),
-        ),
-        notes=found._notes(),
-        values={
-            "coverage": watch.coverage,
-            "classes": [str(one) for one in watch.classes],
-            "reference_shares": watch.shares.tolist(),
-            "periods": periods,
-        },
-    )
+    names = [str(one) for one in watch.classes]
+    values = {"classes": names, "reference_shares": watch.shares.tolist()}
+    section = Section("classes", "Shares of the classes", tables=(classes,))
+    return _page(found, periods, (names[c], float(watch.shares[c])), [section], values)

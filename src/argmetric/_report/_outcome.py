@@ -114,19 +114,12 @@ class ActualScores:
         self.ranked = ranked_figures(layout.scores, true, self.score.counts)
 
     def section(
-        self, metric: str, found: Forecast, expected: dict[str, float]
+        self, metric: str, found: Forecast, expected: list[tuple[str, str, float]]
     ) -> Section:
         """The actual score beside its forecast, the counts and the curves."""
         counts, wide = self.score.counts, percent(found.coverage)
-        text = [
-            f"Actual {metric} {number(self.score)}, forecast {number(found.mean)} "
-            f"({wide} interval {scores(*found.interval)})."
-        ]
-        if self.surprise:
-            text += [
-                "The actual score lies outside the interval. That is rarely chance: "
-            ]
-            text[1] += "the probabilities are probably not reliable as given."
+        text = f"Actual {metric} {number(self.score)}, forecast {number(found.mean)} "
+        text += f"({wide} interval {scores(*found.interval)})."
         tp, fp, fn, tn = (
             f"{counts[name]:,} ({mean:,.1f} expected)"
             for name, mean in self.expected_counts.items()
@@ -135,10 +128,10 @@ class ActualScores:
         title = "Confusion matrix"
         rows = (("actual positive", tp, fn), ("actual negative", fp, tn))
         matrix = PageTable(title, header, rows)
-        actual = {"best single threshold": self.best_cut, "0.5 cut-off": self.half}
+        actual = {"chosen": self.score, "cut": self.best_cut, "half": self.half}
         compared = tuple(
-            (name, number(value), number(actual.get(name, self.score)))
-            for name, value in expected.items()
+            (name, number(value), number(actual[look]))
+            for name, look, value in expected
         )
         header = ("", "expected", "actual")
         table = PageTable(f"Expected and actual {metric}", header, compared)
@@ -152,8 +145,7 @@ class ActualScores:
             title,
         )
         figures = (confusion, *self.ranked)
-        name = f"Actual {metric}"
-        return Section("truth", name, tuple(text), (matrix, table), figures)
+        return Section("truth", f"Actual {metric}", (text,), (matrix, table), figures)
 
 
 def ranked_figures(

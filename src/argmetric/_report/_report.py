@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from argmetric._ground.arguments import check_choice, check_path, install
 from argmetric._ground.whole_files import FilePath, written_whole
-from argmetric._report._figures import Figure
+from argmetric._report._figures import Figure, number, percent, scores
 
 Format = Literal["html", "md", "json", "text"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 Row = tuple[str, ...]
 _SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".md": "md"}
+_MORE = re.compile(r"[,;:] | \(")  # where the rest of a line begins
 _SUFFIXES |= {".markdown": "md", ".json": "json", ".txt": "text"}
 
 
@@ -29,6 +31,29 @@ class Card:
     below: str
     accent: bool = False
     interval: tuple[float, float] | None = None
+
+
+def cards_of(lines: Iterable[tuple[str, str]]) -> Iterator[Card]:
+    """Cards of lines that a result says: the first words large, the rest below."""
+    for name, text in lines:
+        value, _, below = _MORE.sub("\n", text.replace(">=", "≥"), 1).partition("\n")
+        if below.count(")") > below.count("("):
+            below = below.removesuffix(")")
+        yield Card(f"{name[0].upper()}{name[1:]}", value, below)
+
+
+def said_of(result: Any) -> dict[str, tuple[str, str]]:
+    """The lines of a result by the keys of their fields."""
+    told = [one for one in result.fields() if one.words]
+    return {one.key: (one.words, one.text or "") for one in told}
+
+
+def forecast_card(title: str, found: Any) -> Card:
+    """The score to expect, and its interval."""
+    low, high = found.interval
+    below = f"{percent(found.coverage)} interval {scores(low, high)}"
+    drawn = found.interval if low >= 0 and high <= 1 else None
+    return Card(f"Forecast {title}", number(found.mean), below, True, drawn)
 
 
 @dataclass(frozen=True)
@@ -45,7 +70,7 @@ class PageTable:
         words = tuple(max(cell.split() or [""], key=len) for cell in self.header)
         columns = zip(words, *self.rows, strict=True)
         _, *widths = (max(map(len, column)) for column in columns)
-        first = max(len(word) for row in self.rows for word in row[0].split())
+        first = max(len(x) for row in (words, *self.rows) for x in row[0].split())
         # A character takes 8 pixels and a column 14 more
         wide = 8 * (first + sum(widths)) + 14 * len(widths) > 340
         return wide and any(self.header)
@@ -74,14 +99,15 @@ class Report:
     Attributes
     ----------
     kind : str
-        "decision", "labels", "rule", "check", "classes", "monitor", "tags", "stream".
+        "decision", "labels", "rule", "check", "classes", "compare", "monitor", "tags",
+        "stream".
     title, subtitle : str
         The answer in a line, and what it is about.
     cards : tuple
         What has to be seen first: `name`, `value` and what is said `below` it.
     sections : tuple
-        Parts with `key`, `title`, `text`, `tables` and `figures`; a page has that of
-        the key "change" on its first screen.
+        Parts with `key`, `title`, `text`, `tables` and `figures`; a page has the first
+        picture of all, and the first note, on its first screen.
     notes, assumptions : tuple of str
         What the reader should know, and what the forecast takes for granted.
     names : dict

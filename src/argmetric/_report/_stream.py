@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._report import _figures as draw
 from argmetric._report._figures import Figure, Layer, count, number, share, short
-from argmetric._report._report import Card, PageTable, Report, Row, Section
+from argmetric._report._report import Card, PageTable, Report, Row, Section, cards_of
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import read_chunks
 from argmetric.search.corpus.sentences import ColumnFile
@@ -39,13 +39,14 @@ def report_stream(
     metric: Metric,
     rows: int,
     file: str,
-    cards: Sequence[tuple[str, str, str]],
+    lines: Sequence[tuple[str, str]],
     notes: Sequence[str] = (),
 ) -> Report:
     """A report of how a stream of so many `rows` went, by what was known in between.
 
-    `recent` is the score of the rows of late (a fortieth of all), `predicted` and
-    `actual` are shares of positives among these.
+    `lines` are what the command says, as cards; `recent` is the score of the rows of
+    late (a fortieth of all), `predicted` and `actual` are shares of positives among
+    these.
     """
     seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
     late = recent_counts(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
@@ -63,24 +64,23 @@ def report_stream(
         kind="stream",
         title=f"{title} of a stream, row by row",
         subtitle=f"{file}: {count(rows, 'row')}; metric: {title}",
-        cards=tuple(Card(*one, accent=i == 0) for i, one in enumerate(cards)),
+        cards=tuple(cards_of(lines)),
         sections=(_section(title, over),) if looks else (),
-        notes=tuple(notes),
+        notes=(*(_alarm(one) for one in reversed(over["alarms"])), *notes),
         names={"file": file},
         values={"over": over},
     )
 
 
+def _alarm(one: dict[str, Any]) -> str:
+    now, before = share(one["now"]), share(one["before"])
+    told = f"Alarm at row {one['rows']:,}: {now} of the recent predictions were wrong"
+    return f"{told}, {before} before; this is more than chance."
+
+
 def _section(metric: str, over: dict[str, list[Any]]) -> Section:
     last = len(over["rows"]) - 1
-    first = "Every row was predicted before its label was seen. Recent means the last "
-    texts = [f"{first}fortieth of all rows."]
-    texts += [
-        f"Alarm at row {alarm['rows']:,}: {share(alarm['now'])} of the recent "
-        f"predictions were wrong, {share(alarm['before'])} before; this is more than "
-        "chance."
-        for alarm in over["alarms"]
-    ]
+    text = "Recent means the last fortieth of all rows."
     shares = ("recent predicted positives", "recent actual positives")
     header = ("rows", f"{metric} so far", f"recent {metric}", "threshold", *shares)
     rows: list[Row] = []
@@ -91,7 +91,7 @@ def _section(metric: str, over: dict[str, list[Any]]) -> Section:
     names = (metric, "threshold", "recent share of positives")
     figures = [_figure(over, *one) for one in zip(names, *PICTURES, strict=True)]
     table = PageTable("Ten points in time", header, rows)
-    return Section("over", "Over time", tuple(texts), (table,), tuple(figures))
+    return Section("over", "Over time", (text,), (table,), tuple(figures))
 
 
 def _figure(
@@ -111,6 +111,7 @@ def _figure(
 
 
 TYPES = 100
+SHOWN = 30  # of them in a picture
 CONFUSIONS = 15
 EXAMPLES = 10
 LONGEST = 60  # tokens of a sentence that are shown
@@ -140,7 +141,14 @@ def report_tags(
         rows = tuple((short(name), *cells) for name, *cells in types[:TYPES])
         caption = "A chunk is right if its borders and its type are"
         table = PageTable(caption, SHARES, rows)
-        sections.append(Section("types", "Scores by type", tables=(table,)))
+        names, precision, recall, *_ = zip(*rows[:SHOWN], strict=True)
+        series = {
+            "recall": [*map(float, recall)],
+            "precision": [*map(float, precision)],
+        }
+        told = "Low recall: chunks are missed. Low precision: others are taken for it."
+        figure = draw.by_name(told, "score", names, series)
+        sections.append(Section("types", "Scores by type", (), (table,), (figure,)))
     more = [f"{len(types) - TYPES:,} more types are not shown"] * (len(types) > TYPES)
     pairs = Counter(zip(truth, predicted, strict=True))
     wrong = [(-n, *pair) for pair, n in pairs.items() if pair[0] != pair[1]]
@@ -148,8 +156,11 @@ def report_tags(
         most = sorted(wrong)[:CONFUSIONS]
         rows = tuple((short(is_), short(called), f"{-n:,}") for n, is_, called in most)
         table = PageTable("Labels of tokens", ("actual", "predicted", "tokens"), rows)
-        title = "Most frequent confusions"
-        sections.append(Section("confusions", title, tables=(table,)))
+        names, n_tokens = (*(f"{a} → {b}" for a, b, _ in rows),), [-n for n, *_ in most]
+        told = "Labels that are mistaken most often."
+        figure = draw.by_name(told, "tokens", names, {"tokens": n_tokens})
+        parts = "confusions", "Most frequent confusions", (), (table,), (figure,)
+        sections.append(Section(*parts))
         told = "Sentences with errors: the actual labels, then the predicted ones."
         examples = tuple(_examples(text, truth, predicted, chunks=chunks))
         sections.append(Section("examples", "Examples", (told,), examples=examples))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from argmetric._compare import Comparison
+from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._monitor import Monitoring
 from argmetric._report._check import report_check, report_rule
 from argmetric._report._classes import report_class_check, report_class_decision
+from argmetric._report._compare import report_comparison
 from argmetric._report._decision import report_decision
 from argmetric._report._monitor import report_class_monitoring, report_monitoring
 from argmetric._report._report import Report
@@ -22,26 +25,27 @@ _PAGES: dict[type, tuple[Callable[..., Report], tuple[str, ...]]] = {
     Rule: (report_rule, ()),
     CalibrationCheck: (report_check, ()),
     ClassCalibrationCheck: (report_class_check, ()),
+    Comparison: (report_comparison, ()),
     Monitoring: (report_monitoring, ()),
     ClassMonitoring: (report_class_monitoring, ()),
 }  # what makes the page of each result, and what it can be told besides
 
 
 def report(
-    result: Any,
-    y: Any = None,
+    result: object,
+    y: ArrayLike | None = None,
     *,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     coverage: float | None = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
 ) -> Report:
     """Make a page on a result, to be saved or shown in a notebook.
 
     Parameters
     ----------
-    result : Decision, Rule, CalibrationCheck, Monitoring, or one of these of classes
-        What `decide`, `tune`, `calibration_check` or `monitor` gave back, or `decide`,
-        `check` or `monitor` of `argmetric.classes`.
+    result : Decision, Rule, CalibrationCheck, Comparison, Monitoring, or of classes
+        What `decide`, `tune`, `calibration_check`, `compare` or `monitor` gave back, or
+        `decide`, `check` or `monitor` of `argmetric.classes`.
     y : array-like, optional
         True labels of a decision, where they are known by now: the page then holds the
         actual score against the forecast.
@@ -68,11 +72,11 @@ def report(
     known = [one for one in _PAGES if isinstance(result, one)]
     if not known:
         raise TypeError(
-            "result must be what decide, tune, calibration_check or monitor gave back: "
-            f"there is no page on {kind}"
+            "result must be what decide, tune, calibration_check, compare or monitor "
+            f"gave back: there is no page on {kind}"
         )
     made, takes = _PAGES[known[0]]
-    given = {"y": y, "pos_label": pos_label, "coverage": coverage}
+    given: dict[str, Any] = {"y": y, "pos_label": pos_label, "coverage": coverage}
     given |= {"reference": reference}
     told = {name: value for name, value in given.items() if value is not None}
     for name in told.keys() - takes:

@@ -10,7 +10,12 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
-from argmetric._ground.types import Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    SharesLike,
+)
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
 from argmetric.classes._input import (
@@ -127,12 +132,12 @@ class ClassPriorShift(ClassMap):
 
 
 def calibrate(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     method: Literal["matrix", "temperature"] | None = None,
     *,
-    classes: Any = None,
-    sample_weight: Any = None,
+    classes: ClassNames | None = None,
+    sample_weight: ArrayLike | None = None,
     logits: bool = False,
 ) -> Calibrator:
     """Fit a map that recalibrates class probabilities, on labelled rows.
@@ -188,11 +193,11 @@ def calibrate(
 
 
 def adjust_prior(
-    p: Any,
+    p: ArrayLike,
     *,
-    prevalence: Any = None,
-    reference_prevalence: Any,
-    classes: Any = None,
+    prevalence: SharesLike | None = None,
+    reference_prevalence: SharesLike,
+    classes: ClassNames | None = None,
     logits: bool = False,
 ) -> ClassPriorShift:
     """Correct calibrated class probabilities for shares that have changed.

@@ -16,7 +16,13 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+    Interval,
+)
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
@@ -49,15 +55,15 @@ MOST_CLASSES_TUNED = 30  # for more, tuning takes longer than all else
 
 
 def check(
-    y: Any,
-    p: Any,
-    metric: MetricLike = "f1",
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     method: Literal["matrix", "temperature"] | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
@@ -140,8 +146,9 @@ def check(
     after = decide_batch(ClassBatch(mended, names, coded), found, {})
     tuned = None
     if cost is None and len(names) <= MOST_CLASSES_TUNED:
+        goal: MetricLike = "f1" if metric is None else metric
         tuned = tuned_class_labels(
-            code, plain_p, metric, fold, average=average, zero_division=zero_division
+            code, plain_p, goal, fold, average=average, zero_division=zero_division
         )
     given: dict[RouteName, Integers | None] = {
         "recalibrate": after.codes,
@@ -158,7 +165,7 @@ def check(
     again = _quality(mended, code, n_bins)
     better = again.log_loss <= as_is.log_loss
     whole = _fit(code, scores, method, logits, classes=names)
-    batch = read_batch(p, classes=names, groups=coded, logits=logits, calibrator=whole)
+    batch = read_batch(p, classes=names, groups=coded, logits=logits, reference=whole)
     return ClassCalibrationCheck(
         route=best_route(judged, routes, 1.0, mended=better, cuts=True),
         routes=tuple(routes_of(judged, routes, 1.0)),
@@ -303,8 +310,7 @@ def _reliability(
         n=count,
         forecast_share=float(p.mean()),
         share=count / n,
-        share_low=float(low[0]),
-        share_high=float(high[0]),
+        share_interval=Interval(float(low[0]), float(high[0])),
         slope=line.slope,
         ece=reliability_bins(p, is_true, None, n_bins).ece,
         p_value=min(1.0, n_classes * chance),

@@ -15,7 +15,9 @@ from argmetric._ground.display import (
     only_shown,
 )
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
-from argmetric._ground.saving import plain
+from argmetric._ground.saving import plain, with_intervals
+from argmetric._ground.types import Axes, Frame, Interval
+from argmetric._ground.verdicts import CheckVerdict
 from argmetric._verbs.check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,
@@ -23,7 +25,6 @@ from argmetric._verbs.check import (
     Quality,
     Route,
     RouteName,
-    Verdict,
 )
 from argmetric.metrics import ClassMetric
 
@@ -38,10 +39,8 @@ class ClassReliability:
     name: Any  # the class
     n: int  # rows of this class
     forecast_share: float  # mean probability of the class
-    # share, share_low, share_high: actual share of its rows, and Wilson's 95 % interval
-    share: float
-    share_low: float
-    share_high: float
+    share: float  # actual share of its rows
+    share_interval: Interval  # Wilson's, of 95 %
     slope: float  # of the log-odds: below 1 where p is too sure of itself
     ece: float  # expected calibration error
     # chance of such labels if the probability were right, times the number of classes,
@@ -50,7 +49,7 @@ class ClassReliability:
     few: bool  # whether fewer than 20 rows are of this class, or of the others
 
     @property
-    def reliable(self) -> Verdict:
+    def reliable(self) -> CheckVerdict:
         """Whether the probability of this class is right on average and in slope."""
         if self.p_value < CHANCE:
             return "no"
@@ -61,7 +60,7 @@ class ClassReliability:
         """Forecast and actual share, and what is wrong."""
         text = (
             f"forecast {self.forecast_share:.2%} of the rows, actual {self.share:.2%} "
-            f"({self.share_low:.2%} to {self.share_high:.2%})"
+            "({:.2%} to {:.2%})".format(*self.share_interval)
         )
         sure = self.fault.removeprefix("too high").removeprefix("too low")
         return f"{text}, {sure}" if sure else text
@@ -71,9 +70,9 @@ class ClassReliability:
         """What is wrong with the probability in two or three words, or nothing."""
         if self.reliable != "no":
             return ""
-        if self.forecast_share > self.share_high:
+        if self.forecast_share > self.share_interval.high:
             return "too high"
-        if self.forecast_share < self.share_low:
+        if self.forecast_share < self.share_interval.low:
             return "too low"
         return "too sure" if self.slope < 1.0 else "not sure enough"
 
@@ -186,7 +185,7 @@ class ClassCalibrationCheck(CheckedRoutes):
             *only_shown(lines),
         ]
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Classes as rows, with verdict, shares and calibration error.
 
         Parameters
@@ -194,11 +193,11 @@ class ClassCalibrationCheck(CheckedRoutes):
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
         """
-        rows = [one.to_dict() for one in self.per_class]
-        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        rows = [with_intervals(one.to_dict()) for one in self.per_class]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw forecast and actual share of every class, the worst 40 classes first.
 
         Parameters
@@ -222,10 +221,7 @@ class ClassCalibrationCheck(CheckedRoutes):
             f"with p as given, {self.score_recalibrated:.3f} recalibrated",
         }
         forecast, share, low, high = np.array(
-            [
-                (one.forecast_share, one.share, one.share_low, one.share_high)
-                for one in shown
-            ]
+            [(one.forecast_share, one.share, *one.share_interval) for one in shown]
         ).T
         known = np.concatenate([forecast, share])
         least = known.min(initial=1.0, where=known > 0.0) / 2.0

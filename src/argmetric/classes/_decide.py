@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_flag, shown
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.arguments import check_flag, refuses, shown
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+    ReferenceLike,
+    SharesLike,
+)
 from argmetric._ground.validation import same_kind
 from argmetric.classes._climb import (
     Rows,
@@ -50,7 +57,12 @@ def with_limits(
     min_recall: Any = None,
 ) -> Rows:
     """The rows with limits for every group and class."""
-    most = of_each_class(max_per_class, classes, "max_per_class", np.inf)
+    most = np.array(
+        [
+            of_each_class(max_per_class, classes, "max_per_class", np.inf, n)
+            for n in np.unique(rows.sizes).astype(int).tolist()
+        ]
+    )[np.unique(rows.sizes, return_inverse=True)[1]]
     most = np.where(most < rows.p.shape[0], most, np.inf)  # no limit at all
     recall = of_each_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
@@ -60,7 +72,7 @@ def with_limits(
     if recall.any():
         mu = sums_of(rows, most_probable(rows.p)).mu
         floor = np.where(recall > 0.0, recall * mu * (1.0 - 1e-12), -np.inf)
-    limited = replace(rows, most=np.broadcast_to(most, shape).copy(), floor=floor)
+    limited = replace(rows, most=most, floor=floor)
     short = limited.sizes - limited.most.sum(axis=1)
     if short.max(initial=0.0) > 0.0:
         g = int(np.argmax(short))
@@ -216,21 +228,21 @@ def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> N
     )
 
 
+@refuses("sample_weight")
 def decide(
-    p: Any,
-    metric: MetricLike = "f1",
+    p: ArrayLike,
+    metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    prior: Any = None,
+    cost: ArrayLike | None = None,
+    max_per_class: SharesLike | None = None,
+    min_recall: SharesLike | None = None,
+    prior: SharesLike | str | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     certificate: bool = False,
 ) -> ClassDecision:
     """Choose one of several classes for each row, with the highest expected metric.
@@ -257,9 +269,9 @@ def decide(
     cost : array-like, optional
         In place of a metric: a matrix with the cost of a true class (row) that is
         predicted as another (column). The score is then the negative mean cost.
-    max_per_class : int, sequence or dict, optional
-        The largest number of rows of a class, in each group: one value, one for each
-        class, or a dict by class.
+    max_per_class : int, str, sequence or dict, optional
+        The largest number of rows of a class, in each group, or a share of the rows
+        such as "5%": one value, one for each class, or a dict by class.
     min_recall : float, sequence or dict, optional
         The least expected recall of a class, in each group.
     prior : sequence, dict or "estimate", optional
@@ -267,14 +279,13 @@ def decide(
         with the probabilities of `reference`.
     logits : bool, default=False
         Whether `p` holds scores before the softmax.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, or a function
-        from such a matrix to another.
-    reference : pair (y, p), optional
-        Labelled rows that the model was not trained on: the class of each row, and the
-        probabilities. `p` is recalibrated as by `calibrate(y, p)`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first. Rows are the class of each and its
+        probabilities, as for `calibrate(y, p)`; a map is that of `calibrate` or
+        `adjust_prior`, or a function from such a matrix to another.
     certificate : bool, default=False
-        Compute `upper_bound`, which no labels can exceed.
+        Compute `bound`, which no labels can exceed.
 
     Returns
     -------
@@ -301,7 +312,6 @@ def decide(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
     certificate = check_flag(certificate, "certificate")
@@ -402,7 +412,7 @@ def _decision_of(
         expected=score,
         is_exact=expected.exact,
         most_probable=float(usual.groups.mean()),
-        upper_bound=math.nan if math.isnan(bound) else max(bound, score),
+        bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,
         counts=k.sum(axis=0).astype(np.int64),
         expected_counts=mu.sum(axis=0),

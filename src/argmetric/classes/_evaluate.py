@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric._ground.display import (
     COUNT,
     Field,
-    Result,
+    Headline,
+    ScoreFloat,
+    between,
     class_metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
     distinct,
+    handed_in,
+    handed_in_metric,
     label_array,
     one_per_row,
     plain_label,
     refuse_missing,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
-from argmetric._ground.validation import check_length
-from argmetric._verbs.decide import warn_of_surprise
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Integers,
+    Interval,
+    LabelRule,
+    WithLabels,
+)
+from argmetric._ground.validation import check_length, check_weight
+from argmetric._verbs.decide import cell_scales, warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
     ClassAverage,
@@ -37,12 +52,15 @@ from argmetric.metrics import (
     get_class_metric,
 )
 
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
+
 COVERAGE = 0.9
 DRAWS = 2000  # of the shares of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
-class ActualClassScore(float, Result):
+class ActualClassScore(ScoreFloat):
     """The actual score of labels of several classes: a float with its table of counts.
 
     Attributes
@@ -52,7 +70,7 @@ class ActualClassScore(float, Result):
     classes : tuple
         The classes, in the order of the table.
     confusion : ndarray
-        Rows by true class (rows) and label (columns).
+        Rows by true class (rows) and label (columns), or the sums of their weights.
     n_groups : int or None
         Number of groups that the score is the mean over.
     coverage : float
@@ -65,11 +83,13 @@ class ActualClassScore(float, Result):
     n_groups: int | None
     coverage: float = COVERAGE
     _group_scores: Floats | None
+    _squares: Floats | None  # sums of squared weights of the cells
+    _rows: int
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return int(self.confusion.sum())
+        """Number of rows that have a weight."""
+        return self._rows
 
     @property
     def per_class(self) -> Floats | None:
@@ -82,12 +102,13 @@ class ActualClassScore(float, Result):
         )
 
     @cached_property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         The shares of the cells are drawn from their posterior, Dirichlet(count +
-        1/C²), and the middle 90 % of the scores is kept. For groups it is the mean ±
-        1.645 standard errors; None for a single group.
+        1/C²), and the middle 90 % of the scores is kept. With weights w a cell counts
+        as (Σw)²/Σw² rows of equal weight. For groups it is the mean ± 1.645 standard
+        errors; None for a single group.
         """
         tail = (1.0 - self.coverage) / 2.0
         if self._group_scores is not None:
@@ -95,13 +116,40 @@ class ActualClassScore(float, Result):
             if count < 2:
                 return None
             error = 1.645 * float(self._group_scores.std(ddof=1)) / count**0.5
-            return float(self) - error, float(self) + error
+            return Interval(float(self) - error, float(self) + error)
         rng = np.random.default_rng(0)
-        cells = self.confusion.ravel() + 1.0 / self.confusion.size
-        drawn = rng.dirichlet(cells, DRAWS).reshape(DRAWS, *self.confusion.shape)
-        scores = self.metric.score(drawn * self.n)
+        cells, prior = self.confusion.ravel(), 1.0 / self.confusion.size
+        if self._squares is None:
+            drawn = rng.dirichlet(cells + prior, DRAWS)
+        else:
+            scale = cell_scales(cells, self._squares)
+            drawn = rng.standard_gamma(cells / scale + prior, (DRAWS, cells.size))
+            drawn *= scale
+            drawn /= drawn.sum(axis=1, keepdims=True)
+        tables = drawn.reshape(DRAWS, *self.confusion.shape) * cells.sum()
+        scores = self.metric.score(tables)
         low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        return ("independent rows" if self.n_groups is None else "independent groups",)
+
+    def _columns(self) -> dict[str, Any]:
+        counts = self.confusion
+        found = {
+            "class": [str(one) for one in self.classes],
+            "n": counts.sum(axis=1),
+            "n_predicted": counts.sum(axis=0),
+            "n_right": np.diagonal(counts),
+        }
+        return found if self.per_class is None else found | {"score": self.per_class}
+
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
 
     def fields(self) -> list[Field]:
         values = () if self.per_class is None else self.per_class
@@ -110,14 +158,14 @@ class ActualClassScore(float, Result):
         return [
             *class_metric_fields(self.metric, words=None),
             Field("score", float(self)),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "classes", "per_class", "confusion"),
             self._field("n", "rows", COUNT),
             Field("n_groups", self.n_groups),
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, shaded by share of the true class.
 
         Parameters
@@ -140,7 +188,7 @@ class ActualClassScore(float, Result):
             ax.set_yticks(range(count), names)
             for (truth, said), n in np.ndenumerate(counts):
                 if count <= WRITTEN:
-                    how = {"color": "wk"[int(share[truth, said] <= 0.5)]}
+                    how: Any = {"color": "wk"[int(share[truth, said] <= 0.5)]}
                     ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
 
@@ -149,29 +197,35 @@ class ActualClassScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
-    metric: MetricLike = "f1",
+    y: ArrayLike,
+    labels: ArrayLike | LabelRule | WithLabels,
+    metric: MetricLike | None = None,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
+    forecast: ClassForecast | None = None,
 ) -> ActualClassScore:
     """Return the actual score of classes against the true ones.
 
     Parameters
     ----------
-    y_true, y_pred : array-like
-        The class of each row.
-    metric : str, Metric or callable, default="f1"
-        What to compute, as for `decide`.
+    y : array-like
+        The true class of each row.
+    labels : array-like or ClassDecision
+        What was handed in. There are no scores here: of a rule pass
+        ``rule.predict(p)``.
+    metric : str, Metric or callable, optional
+        What to compute, as for `decide`; by default the metric of a decision, or "f1".
     classes : sequence, optional
         The classes; by default all labels that occur.
     groups, average, zero_division, cost
         As for `decide`.
+    sample_weight : array-like, optional
+        Weight of each row; counts become sums of weights.
     forecast : ClassForecast, optional
         A forecast for the same labels: warn if its interval does not contain the
         score.
@@ -187,16 +241,18 @@ def evaluate(
     >>> am.classes.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"], "accuracy")
     0.75
     """
-    truth = one_per_row(label_array(y_true, "y_true"), "y_true")
-    said = one_per_row(label_array(y_pred, "y_pred"), "y_pred")
-    check_length(said, "y_pred", truth.size, "y_true")
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
+    truth = one_per_row(label_array(y, "y"), "y")
+    said = one_per_row(label_array(handed_in(labels)[0], "labels"), "labels")
+    check_length(said, "labels", truth.size, "y")
     if truth.size == 0:
-        raise ValueError("y_true has no rows: there is nothing to score")
+        raise ValueError("y has no rows: there is nothing to score")
     if classes is None:
-        for one, name in ((truth, "y_true"), (said, "y_pred")):
+        for one, name in ((truth, "y"), (said, "labels")):
             refuse_missing(one, name)
         found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
-        names = sorted_classes(found, "y_true and y_pred")
+        names = sorted_classes(found, "y and labels")
     else:
         names = tuple(map(plain_label, given_classes(classes)))
     of_metric = get_class_metric(
@@ -206,17 +262,30 @@ def evaluate(
         cost=cost,
         n_classes=len(names),
     )
-    true = codes_of(truth, names, truth.size, "y_true")
-    predicted = codes_of(said, names, truth.size, "y_pred")
+    true = codes_of(truth, names, truth.size, "y")
+    predicted = codes_of(said, names, truth.size, "labels")
     count = len(names)
     cell = true * count + predicted
-    total = np.bincount(cell, minlength=count * count).reshape(count, count)
+    weight = check_weight(sample_weight, truth.shape, "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
+    total = np.bincount(cell, weight, count * count).reshape(count, count)
     values = None
     if groups is not None:
-        values = group_scores(of_metric, cell, code_groups(groups, truth.size), count)
+        coded = code_groups(groups, truth.size)
+        values = group_scores(of_metric, cell, coded, count, weight)
         values = values[~np.isnan(values)]
-    score = score_of_counts(total, names, of_metric, values)
+    squares = rows = None
+    if weight is not None:
+        squares = np.bincount(cell, weight**2, count * count).astype(np.float64)
+        rows = int(np.count_nonzero(weight))
+    score = score_of_counts(total, names, of_metric, values, squares, rows)
     if forecast is not None:
+        if weight is not None:
+            raise ValueError(
+                "forecast counts every row once, so it cannot be held against a score "
+                "with sample_weight: leave one of them out"
+            )
         warn_of_surprise(forecast, float(score))
     return score
 
@@ -230,10 +299,12 @@ def sorted_classes(found: set[Any], name: str) -> tuple[Any, ...]:
 
 
 def score_of_counts(
-    counts: Integers,
+    counts: Integers | Floats,
     classes: tuple[Any, ...],
     metric: ClassMetric,
     of_groups: Floats | None = None,
+    squares: Floats | None = None,
+    rows: int | None = None,
 ) -> ActualClassScore:
     """The score of a table of counts; the mean over groups where there are some."""
     confusion = counts.astype(np.float64)
@@ -243,17 +314,32 @@ def score_of_counts(
         value = metric.defined(confusion)
     else:
         value = float(metric.score(confusion))
-    result = ActualClassScore(value)
-    result.metric, result.classes, result.confusion = metric, classes, confusion
-    result.n_groups = None if of_groups is None else int(of_groups.size)
-    result._group_scores = of_groups
-    return result
+    return ActualClassScore(
+        value,
+        metric=metric,
+        classes=classes,
+        confusion=confusion,
+        n_groups=None if of_groups is None else int(of_groups.size),
+        _group_scores=of_groups,
+        _squares=squares,
+        _rows=int(confusion.sum()) if rows is None else rows,
+    )
 
 
 def group_scores(
-    metric: ClassMetric, cell: Integers, groups: Groups, count: int
+    metric: ClassMetric,
+    cell: Integers,
+    groups: Groups,
+    count: int,
+    weight: Floats | None = None,
 ) -> Floats:
-    """Score of every group, nan where undefined; cell = true·count + predicted."""
+    """Score of every group, nan where undefined; cell = true·count + predicted.
+
+    Groups whose rows all weigh 0 are left out.
+    """
     cells = groups.codes * (count * count) + cell
-    tables = np.bincount(cells, minlength=groups.count * count * count)
-    return metric.score(tables.reshape(-1, count, count).astype(np.float64))
+    flat = np.bincount(cells, weight, groups.count * count * count)
+    tables = flat.reshape(-1, count, count).astype(np.float64)
+    if weight is not None:
+        tables = tables[tables.any(axis=(1, 2))]
+    return metric.score(tables)

@@ -14,18 +14,35 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
-from argmetric._ground.arguments import check_count, check_share
+from argmetric._ground.arguments import check_count, check_share, refuses
 from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
+    ASSUMES,
     Field,
+    Headline,
     Result,
+    between,
     class_metric_fields,
+    law_columns,
     metric_title,
+    number,
+    with_interval,
 )
+from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.svg import small_law
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Integers,
+    Interval,
+    LabelRule,
+    ReferenceLike,
+    SharesLike,
+    WithLabels,
+)
 from argmetric.classes._climb import Rows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
@@ -54,10 +71,11 @@ class ClassForecast(Result, ScoreLaw):
     Attributes
     ----------
     mean : float
-        Expected score; with a calibrator, as if it were exact.
-    interval : tuple of two floats
+        What is forecast: the mean of the score; with a calibrator, as if it were
+        exact. `ClassDecision.expected` is the objective of a decision.
+    interval : Interval
         Central interval that contains the score with probability `coverage` or more.
-    interval_given_map : tuple of two floats, or None
+    interval_given_map : Interval or None
         The interval if the calibrator were exact; None without one.
     coverage : float
         Of the intervals.
@@ -77,7 +95,7 @@ class ClassForecast(Result, ScoreLaw):
         Conditions under which the forecast is valid.
     notes : tuple of str
         What was done to p.
-    mean_error : float
+    mean_standard_error : float
         Standard error of `mean`: 0 where it is exact.
     n_draws : int
         Drawn truths that the law rests on: 0 where it is exact, as of a few rows and
@@ -86,8 +104,8 @@ class ClassForecast(Result, ScoreLaw):
     """
 
     mean: float
-    interval: tuple[float, float]
-    interval_given_map: tuple[float, float] | None
+    interval: Interval
+    interval_given_map: Interval | None
     coverage: float
     std: float
     values: Floats
@@ -96,12 +114,24 @@ class ClassForecast(Result, ScoreLaw):
     classes: tuple[Any, ...]
     n: int
     n_groups: int | None
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    mean_error: float = 0.0
+    mean_standard_error: float = 0.0
     n_draws: int = 0
 
     _check: ClassVar[str] = "classes.check(y, p)"
+
+    _told = ("mean", "interval")
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)
@@ -109,17 +139,17 @@ class ClassForecast(Result, ScoreLaw):
         return [
             *class_metric_fields(self.metric),
             n_groups._replace(key=None),
-            self._field("mean", "mean", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
-            self._field("interval_given_map", "given the map", INTERVAL),
-            *self._keys("coverage", "std", "mean_error", "n_draws"),
+            self._field("mean", "mean", number),
+            self._field("interval", "interval", between),
+            self._field("interval_given_map", "given the map", between),
+            *self._keys("coverage", "std", "mean_standard_error", "n_draws"),
             self._field("n", "rows", f"{{:,}}, {len(self.classes)} classes"),
             Field("n_groups", self.n_groups),
-            Field("assumptions", self.assumptions, "assuming", assuming),
+            Field("assumptions", self.assumptions, ASSUMES, assuming),
             Field("notes", self.notes),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the law of the score and its interval.
 
         Parameters
@@ -138,22 +168,22 @@ class ClassForecast(Result, ScoreLaw):
         return ax
 
 
+@refuses("sample_weight")
 def forecast(
-    p: Any,
-    labels: Any,
-    metric: MetricLike = "f1",
+    p: ArrayLike,
+    labels: ArrayLike | LabelRule | WithLabels,
+    metric: MetricLike | None = None,
     coverage: float = 0.9,
     *,
-    classes: Any = None,
-    groups: Any = None,
+    classes: ClassNames | None = None,
+    groups: ArrayLike | None = None,
     average: ClassAverage | None = None,
-    known: Any = None,
-    prior: Any = None,
+    known: ArrayLike | None = None,
+    prior: SharesLike | str | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
 ) -> ClassForecast:
     """Forecast the score of given classes before the true ones are known.
 
@@ -164,17 +194,19 @@ def forecast(
     ----------
     p : array-like or frame
         Class probabilities, one column per class; rows sum to 1.
-    labels : array-like
-        The class of each row, however it was chosen.
-    metric : str, Metric or callable, default="f1"
-        The metric that scores the labels, as for `decide`.
+    labels : array-like, MultiClassRule or ClassDecision
+        What was handed in: the class of each row, however it was chosen, a rule, or a
+        decision.
+    metric : str, Metric or callable, optional
+        The metric that scores the labels, as for `decide`; by default that of a rule
+        or a decision, or "f1".
     coverage : float, default=0.9
         Probability that the interval contains the score.
     classes, groups, average, zero_division, cost
         As for `decide`.
     known : array-like, optional
         True classes that have arrived already; nan or None for the others.
-    prior, logits, calibrator, reference
+    prior, logits, reference
         As for `decide`.
 
     Returns
@@ -189,6 +221,8 @@ def forecast(
     >>> round(f.mean, 3)
     0.433
     """
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
     batch, found = read_call(
         p,
         metric,
@@ -199,9 +233,9 @@ def forecast(
         cost=cost,
         prior=prior,
         logits=logits,
-        calibrator=calibrator,
         reference=reference,
     )
+    labels, _ = handed_in(labels, p, logits=logits)
     codes = codes_of(labels, batch.classes, batch.p.shape[0], "labels")
     return forecast_batch(batch, codes, found, coverage, known)
 
@@ -233,7 +267,7 @@ def forecast_batch(
         raise ValueError(f"{metric.name} is undefined in every outcome")
     error = law.mean_error(metric) if mean is None else 0.0
     mean = law.mean if mean is None else mean
-    assumptions = ["rows are independent", "p is right"]
+    assumptions = ["independent rows", "calibrated probabilities"]
     given = None
     if batch.calibrator is not None:
         assumptions[1] = "rows come as those of the reference did"
@@ -259,7 +293,7 @@ def forecast_batch(
         n_groups=None if batch.groups is None else batch.groups.count,
         assumptions=tuple(assumptions),
         notes=batch.notes,
-        mean_error=error,
+        mean_standard_error=error,
         n_draws=law.draws,
     )
 

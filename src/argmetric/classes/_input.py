@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_items, check_number, shown
+from argmetric._ground.arguments import (
+    check_items,
+    check_number,
+    count_or_share,
+    shown,
+)
 from argmetric._ground.label_words import listed, one_class
 from argmetric._ground.labels import (
     label_array,
@@ -179,11 +184,16 @@ def _wrong_sum(total: Floats, wrong: Integers, name: str, first: int) -> str:
 
 
 def of_each_class(
-    value: Any, classes: tuple[Any, ...], name: str, otherwise: float
+    value: Any,
+    classes: tuple[Any, ...],
+    name: str,
+    otherwise: float,
+    n: int | None = None,
 ) -> Floats:
     """One number per class: from a number, a sequence, or a dict by class.
 
-    `otherwise` is that of classes that the dict does not name.
+    `otherwise` is that of classes that the dict does not name. Where n rows are given,
+    a share of them such as "5%" is a number too.
     """
     count = len(classes)
     if value is None:
@@ -198,10 +208,10 @@ def of_each_class(
                     f"{name} names the class {shown(label)}, which is not among "
                     f"{listed(classes)}"
                 )
-            found[place[label]] = _number(one, name)
+            found[place[label]] = _number(one, name, n)
         return found
-    if isinstance(value, Real):
-        return np.full(count, _number(value, name))
+    if isinstance(value, Real) or (n is not None and isinstance(value, str)):
+        return np.full(count, _number(value, name, n))
     values = check_items(
         value, name, "a number, one for each class, or a dict by class"
     )
@@ -210,10 +220,12 @@ def of_each_class(
             f"{name} must have one value for each of the {count} classes, not "
             f"{len(values)}"
         )
-    return np.array([_number(one, name) for one in values])
+    return np.array([_number(one, name, n) for one in values])
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: str, n: int | None) -> float:
+    if n is not None and isinstance(value, str):
+        return float(count_or_share(value, name, n))
     return check_number(value, name, low=0.0, infinite=True)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from argmetric._expected import plan
 from argmetric._ground.discrete import central_interval, distinct, dot
-from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._ground.types import Floats, Hashes, Integers, Interval
 from argmetric.classes._climb import Rows, expected_table, slopes_of
 from argmetric.metrics import ClassAgreement, ClassFunction, ClassGain, ClassMetric
 
@@ -61,7 +61,7 @@ class Law(NamedTuple):
         root = math.sqrt(self.draws)
         return math.hypot(self.std, width / root) / root
 
-    def interval(self, coverage: float) -> tuple[float, float]:
+    def interval(self, coverage: float) -> Interval:
         return central_interval(self.values, self.probabilities, coverage)
 
 

@@ -8,14 +8,30 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
-from argmetric._ground.display import Field, as_frame, metric_title
-from argmetric._ground.saving import Saved, check_version, restored
-from argmetric._ground.types import Floats
+from argmetric._ground.display import Field, Headline, as_frame, metric_title
+from argmetric._ground.labels import handed_in, handed_in_metric
+from argmetric._ground.saving import (
+    Saved,
+    check_version,
+    restored,
+    with_intervals,
+)
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    ClassNames,
+    Floats,
+    Frame,
+    LabelsLike,
+    ReferenceLike,
+)
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
+    ASSUMED,
     BETTER,
     CANNOT_SAY,
     CANNOT_SAY_MEANS,
+    PRINTED,
     SHIFTS,
     SHOWN,
     SUSPECT,
@@ -23,7 +39,9 @@ from argmetric._monitor import (
     Shift,
     check_every,
     draw_periods,
+    headline_of,
     number_rows,
+    small_periods,
 )
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
@@ -35,29 +53,29 @@ from argmetric.classes._monitor_period import (
 )
 from argmetric.classes._prepare import resolve_map
 from argmetric.classes._weights import MultiClassRule
-from argmetric.metrics import ClassMetric, MetricLike, get_class_metric
+from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
 FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
-    "without labels nobody sees that labels changed their meaning, a fine period "
-    "included: the labels of some rows, drawn at random, tell as known="
+    "scores alone cannot reveal a changed label definition, not even in a fine period: "
+    "label some rows, drawn at random, and pass them as known="
 )
 
 
 def monitor(
-    p: Any,
-    labels: Any = None,
+    p: ArrayLike,
+    labels: LabelsLike | None = None,
     metric: MetricLike | None = None,
     *,
-    reference: Any,
-    time: Any = None,
-    every: Any = None,
-    known: Any = None,
-    classes: Any = None,
-    average: Any = None,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    classes: ClassNames | None = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
+    cost: ArrayLike | None = None,
     shift: Shift = "auto",
     coverage: float = 0.9,
     false_alarms: float = 0.05,
@@ -67,8 +85,8 @@ def monitor(
 
     A period has probabilities of the classes and no labels. Nothing may have happened;
     the shares of the classes may have moved while each class still looks the same; or
-    other rows came, and a row is as likely to be of a class as before. These readings
-    are weighed and mixed into one interval, which is never narrower than that of
+    other rows came, and a row is as likely to be of a class as before. We weight these
+    explanations by how well they fit. The interval is never narrower than that of
     `forecast` on the same rows. Where none of them fits well, the verdict is "cannot
     say without labels", and the interval promises nothing.
 
@@ -76,9 +94,9 @@ def monitor(
     ----------
     p : array-like of shape (n, classes)
         Probabilities of the classes, as the model gave them.
-    labels : array-like or MultiClassRule, optional
-        Labels of the rows, or the rule that labels them; by default the most probable
-        class.
+    labels : array-like, MultiClassRule or ClassDecision, optional
+        What was handed in: labels of the rows, the rule that labels them, or a
+        decision; by default the most probable class.
     metric : str, Metric, ClassMetric or callable, optional
         As for `forecast` of classes; by default that of the rule, or "f1".
     reference : (y, p)
@@ -128,10 +146,10 @@ def monitor(
     rule = labels if isinstance(labels, MultiClassRule) else None
     if rule is not None and rule.classes != names:
         raise ValueError(f"the rule has the classes {rule.classes}, not {names}")
-    if metric is None and cost is None:
-        metric = "f1" if rule is None else rule.metric  # type: ignore[assignment]
+    if cost is None:
+        metric = handed_in_metric(metric, labels)
     found = get_class_metric(
-        "f1" if metric is None else metric,
+        metric,
         average=average,
         zero_division=zero_division,
         cost=cost,
@@ -141,7 +159,7 @@ def monitor(
         raise ValueError("monitor needs reference=(y, p): labels and probabilities")
     y, old = reference
     old = _probabilities(old, logits, "the p of reference=(y, p)")
-    calibrator, code = resolve_map(None, (y, old), names)
+    calibrator, code = resolve_map((y, old), names)
     assert code is not None
     assert calibrator is not None
     notes = []
@@ -213,7 +231,12 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         return tuple(one for one in self.periods if one.alarm)
 
     def add(
-        self, p: Any, labels: Any = None, *, time: Any = None, known: Any = None
+        self,
+        p: ArrayLike,
+        labels: LabelsLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        known: ArrayLike | None = None,
     ) -> ClassMonitoring:
         """Add periods. The answer is that of one call with all rows.
 
@@ -243,7 +266,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             )
         codes = watch.predicts(scores)
         if watch.passed:
-            codes = codes_of(labels, watch.classes, n, "labels")
+            codes = codes_of(handed_in(labels)[0], watch.classes, n, "labels")
         truth = np.full(n, -1)
         if known is not None:
             truth = codes_of(known, watch.classes, n, "known", partial=True)
@@ -265,7 +288,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """One row per period, with a column for the share of every class.
 
         Parameters
@@ -276,9 +299,12 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
-            if name in ("counts", "shares", "shares_low", "shares_high"):
+            if name in ("counts", "shares", "share_intervals"):
                 for c, own in enumerate(self.watch.classes):
-                    columns[f"{name} {own}"] = [one[c] for one in values]
+                    key = f"{name} {own}"
+                    if name == "share_intervals":
+                        key = f"share {own} interval"
+                    columns[key] = [one[c] for one in values]
             else:
                 columns[name] = values
         return as_frame(columns, backend)
@@ -314,7 +340,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             for i, start, end, n, table in values["counts"]
         )
         periods = tuple(
-            ClassPeriod(**{key: restored(x) for key, x in one.items()})
+            ClassPeriod(**with_intervals({k: restored(x) for k, x in one.items()}))
             for one in values["periods"]
         )
         if [one.n for one in periods] != [one.n for one in counts]:
@@ -325,8 +351,21 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         return f"Monitoring of {metric_title(self.metric.name)}"
 
     def _lines(self) -> list[tuple[str, ...]]:
-        shown = self.periods[-SHOWN:]
-        return [*self.lines(), *((one.start, *one.cells()) for one in shown)]
+        shown = self.periods[-PRINTED:]
+        return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
+
+    _told = ("periods",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecasts and verdicts rest on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline | None:
+        return headline_of(self)
+
+    def _picture(self) -> str:
+        return small_periods(self)
 
     def _notes(self) -> tuple[str, ...]:
         notes, shown = list(self.notes), self.periods[-SHOWN:]
@@ -336,7 +375,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             notes.append(CANNOT_SAY_MEANS.replace("share of positives", "shares"))
         return (*notes, UNSEEN)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score and interval over time, in the colours of the verdicts.
 
         Parameters
@@ -348,4 +387,5 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         -------
         matplotlib Axes
         """
-        return draw_periods(self, ax)
+        drawn: Axes = draw_periods(self, ax)
+        return drawn

@@ -19,13 +19,13 @@ over maps and draws of θ.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._ground.discrete import central_interval, distinct
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._monitor import ACTUAL_DRAWS, DEVIATIONS, PRIOR, SIZES, Readings
 from argmetric.classes._forecast import ClassForecast, forecast_batch
 from argmetric.classes._prepare import ClassBatch
@@ -208,7 +208,7 @@ class ClassLaw:
         self._shares = np.array(means)
         self._coverage, self._truth = coverage, truth
 
-    def summary(self) -> tuple[float, float, float]:
+    def summary(self) -> tuple[float, Interval]:
         """Mean and interval of the score; as wide as that of the forecast at least."""
         values = np.concatenate([one.values for one in self.forecasts])
         pairs = zip(self.weight, self.forecasts, strict=True)
@@ -216,7 +216,7 @@ class ClassLaw:
         ends = central_interval(*distinct(values, chances), self._coverage)
         plain = self.forecasts[0].interval
         mean = float(self.weight @ [one.mean for one in self.forecasts])
-        return mean, min(ends[0], plain[0]), max(ends[1], plain[1])
+        return mean, Interval(min(ends[0], plain[0]), max(ends[1], plain[1]))
 
     def shares(self) -> tuple[Floats, Floats, Floats]:
         """Share of each class among the rows, and its interval."""
@@ -237,7 +237,9 @@ def _shares(p: Floats, truth: Integers) -> Floats:
     return np.asarray((known + p[truth < 0].sum(axis=0)) / truth.size)
 
 
-def actual_of(table: Floats, metric: ClassMetric, coverage: float) -> tuple[Any, ...]:
+def actual_of(
+    table: Floats, metric: ClassMetric, coverage: float
+) -> tuple[float, Interval]:
     """Score of the rows whose class is known, and an interval for such rows.
 
     The interval is for the shares of the cells of the table, with 1/classes of a row
@@ -245,9 +247,10 @@ def actual_of(table: Floats, metric: ClassMetric, coverage: float) -> tuple[Any,
     """
     n = table.sum()
     if not n:
-        return (np.nan,) * 3
+        return np.nan, Interval(np.nan, np.nan)
     rng = np.random.default_rng(0)
     drawn = rng.standard_gamma(table + 1.0 / len(table), (ACTUAL_DRAWS, *table.shape))
     values = metric.score(drawn * (n / drawn.sum(axis=(1, 2), keepdims=True)))
     tails = [(1.0 - coverage) / 2, (1.0 + coverage) / 2]
-    return float(metric.score(table)), *np.nanquantile(values, tails).tolist()
+    ends = np.nanquantile(values, tails).tolist()
+    return float(metric.score(table)), Interval(*ends)

@@ -10,10 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    between,
+    number,
+    only_shown,
+)
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers, Interval
 from argmetric._monitor import (
+    ASSUMED,
     BETTER,
     CANNOT_SAY,
     KNOWN,
@@ -24,11 +32,11 @@ from argmetric._monitor import (
     Readings,
     Shift,
     answer_of,
-    between,
     check_every,
     critical_value,
+    draw_period,
     movements,
-    number,
+    period_headline,
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
@@ -48,26 +56,21 @@ class ClassPeriod(Result):
     n: int
     n_known: int
     counts: tuple[int, ...]  # rows given each class
-    expected: float
-    low: float
-    high: float
-    # expected share of each class among the rows, and its interval
+    mean: float
+    interval: Interval
+    # forecast share of each class among the rows, and its interval
     shares: tuple[float, ...]
-    shares_low: tuple[float, ...]
-    shares_high: tuple[float, ...]
+    share_intervals: tuple[Interval, ...]
     moved: str  # the class whose share moved most, and its shares then and now
     p_nothing: float
     p_other_rows: float
     p_share: float
     if_share: float
-    if_share_low: float
-    if_share_high: float
+    if_share_interval: Interval
     if_other_rows: float
-    if_other_rows_low: float
-    if_other_rows_high: float
+    if_other_rows_interval: Interval
     actual: float
-    actual_low: float
-    actual_high: float
+    actual_interval: Interval
     verdict: str = ""
     z: float = math.nan
     z_reference: float = math.nan
@@ -88,13 +91,35 @@ class ClassPeriod(Result):
         """All that it tells, by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def _title(self) -> str:
-        return f"Period {self.start} to {self.end}"
+    _told = ("score", "verdict")
+
+    def _headline(self) -> Headline:
+        return period_headline(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What forecast and verdict rest on."""
+        return ASSUMED
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the forecast, what it is under each reading, and the actual score.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        drawn: Axes = draw_period(self, ax)
+        return drawn
 
     def fields(self) -> list[Field]:
         actual, moved = "no labels", "no alarm: all rows count the same"
         if self.n_known:
-            interval = between(self.actual_low, self.actual_high)
+            interval = between(self.actual_interval)
             actual = f"{number(self.actual)} ({interval})"
         if not math.isnan(self.z):
             moved = f"z {self.z:.2f}, an alarm beyond ±{self.critical:.2f}"
@@ -235,12 +260,11 @@ class ClassWatch:
             tuple(np.bincount(codes, minlength=count).tolist()),
             *law.summary(),
             tuple(shares.tolist()),
-            tuple(low.tolist()),
-            tuple(high.tolist()),
+            tuple(map(Interval, low.tolist(), high.tolist())),
             f"{self.classes[c]} {self.shares[c]:.3f} → {shares[c]:.3f}",
             *law.readings,
-            *(moved.mean, *moved.interval),
-            *(other.mean, *other.interval),
+            *(moved.mean, moved.interval),
+            *(other.mean, other.interval),
             *actual_of(table, self.metric, self.coverage),
         )
         return made, self.count(maps[0], p)

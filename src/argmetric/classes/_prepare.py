@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator, FunctionMap
-from argmetric._calibrate.resolve import as_calibrator, check_pair
+from argmetric._calibrate.resolve import as_calibrator, is_pair
 from argmetric._ground.arguments import check_flag, shown
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import listed
@@ -77,7 +77,6 @@ def read_batch(
     classes: Any = None,
     groups: Any = None,
     logits: bool = False,
-    calibrator: Any = None,
     reference: Any = None,
     prior: Any = None,
 ) -> ClassBatch:
@@ -89,14 +88,14 @@ def read_batch(
     scores = check_class_probabilities(p, logits=logits)
     names = class_names(p, scores.shape[1], classes)
     coded = None if groups is None else code_groups(groups, scores.shape[0])
-    if calibrator is None and reference is None:
+    if reference is None:
         if logits:
             scores = np.exp(log_softmax(scores))
         if prior is None:
             return ClassBatch(scores, names, coded)
         moved, note = _at_shares(scores, prior, names, None)
         return ClassBatch(moved, names, coded, notes=(note,))
-    found, code = resolve_map(calibrator, reference, names, logits=logits)
+    found, code = resolve_map(reference, names, logits=logits)
     shares = None
     if code is not None:
         shares = np.bincount(code, minlength=len(names)) / code.size
@@ -118,16 +117,13 @@ def read_batch(
 
 
 def resolve_map(
-    calibrator: Any, reference: Any, names: tuple[Any, ...], *, logits: bool = False
+    reference: Any, names: tuple[Any, ...], *, logits: bool = False
 ) -> tuple[Calibrator | None, Integers | None]:
     """The map that is meant, and the columns of the labels that it was fitted on."""
-    if reference is not None:
-        if calibrator is not None:
-            raise ValueError(
-                "calibrator and reference exclude each other: the reference is what a "
-                "calibrator is fitted on"
-            )
-        y, p = check_pair(reference)
+    if reference is None:
+        return None, None
+    if is_pair(reference):
+        y, p = reference
         name = "the p of reference=(y, p)"
         scores = check_class_probabilities(p, name, logits=logits)
         if scores.size == 0:
@@ -136,10 +132,8 @@ def resolve_map(
         given = list(names)
         code, known = class_codes(y, p, scores, given, several=True, numbered=True)
         return fit_class_matrix(code, scores, logits=logits, classes=known), code
-    if calibrator is None:
-        return None, None
-    found = as_calibrator(calibrator)
-    if isinstance(found, FunctionMap) and not isinstance(calibrator, Calibrator):
+    found = as_calibrator(reference)
+    if isinstance(found, FunctionMap) and not isinstance(reference, Calibrator):
         found = ClassFunctionMap(found.function)
     if not found.parts[0]._of_classes:
         raise ValueError(
@@ -157,7 +151,7 @@ def resolve_map(
 
 def read_call(
     p: Any,
-    metric: MetricLike,
+    metric: MetricLike | None,
     *,
     average: Any = None,
     zero_division: float | None = None,

@@ -5,25 +5,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric._ground.display import (
-    SCORE,
     Field,
+    Headline,
     Result,
     as_frame,
     class_metric_fields,
+    counted,
     first_lines,
     metric_title,
+    number,
 )
 from argmetric._ground.pictures import bars_size, drawing
-from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.svg import SmallPicture
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
 from argmetric.classes._climb import expected_table
 from argmetric.classes._prepare import ClassBatch
 from argmetric.classes._values import rule_of
 from argmetric.metrics import ClassGMean, ClassMetric
+
+if TYPE_CHECKING:
+    from argmetric.classes._forecast import ClassForecast
 
 SHOWN = 8  # classes in the printed form
 
@@ -51,7 +57,7 @@ class ClassDecision(Result):
         left out.
     most_probable : float
         Expected metric of the most probable class of every row.
-    upper_bound : float
+    bound : float
         No labels have a higher expected metric; nan without `certificate=True`, or
         where no bound is known.
     metric : ClassMetric
@@ -87,7 +93,7 @@ class ClassDecision(Result):
     expected: float
     is_exact: bool
     most_probable: float
-    upper_bound: float
+    bound: float
     metric: ClassMetric
     counts: Integers
     expected_counts: Floats
@@ -105,8 +111,8 @@ class ClassDecision(Result):
 
     @property
     def gap(self) -> float:
-        """The most that the search may have missed: `upper_bound` minus `expected`."""
-        return max(self.upper_bound - self.expected, 0.0)
+        """The most that the search may have missed: `bound` minus `expected`."""
+        return max(self.bound - self.expected, 0.0)
 
     @cached_property
     def rule(self) -> Any:
@@ -143,8 +149,12 @@ class ClassDecision(Result):
         return expected_table(self._batch.p, self.codes)
 
     def forecast(
-        self, coverage: float = 0.9, *, known: Any = None, random_state: int = 0
-    ) -> Any:
+        self,
+        coverage: float = 0.9,
+        *,
+        known: ArrayLike | None = None,
+        random_state: int = 0,
+    ) -> ClassForecast:
         """Forecast the score of these labels, with an interval.
 
         Parameters
@@ -171,41 +181,64 @@ class ClassDecision(Result):
             self._batch, self.codes, self.metric, coverage, known, random_state
         )
 
-    def _title(self) -> str:
-        return f"ClassDecision({self.n:,} rows, {len(self.classes)} classes)"
+    _told = ("expected",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return "calibrated probabilities", "independent rows"
+
+    def _headline(self) -> Headline:
+        name = f"expected {metric_title(self.metric.name)}"
+        more = f"{self.n:,} rows, {len(self.classes)} classes{self._how}"
+        return Headline(name, number(self.expected), more)
+
+    @property
+    def _how(self) -> str:
+        """How `expected` was computed, where it is no exact expectation."""
+        if isinstance(self.metric, ClassGMean):
+            return " (mean over drawn truths)"
+        if not self.is_exact and self.per_class is None:
+            return " (of the expected counts)"
+        return ""
+
+    def _picture(self) -> str:
+        if self.per_class is None:
+            return ""
+        edges = np.arange(len(self.classes) + 1.0)
+        ends = [0.0, *self.per_class]
+        drawn = SmallPicture("Expected score of each class", edges, ends)
+        drawn.bars(edges, np.nan_to_num(self.per_class))
+        return drawn.scaled().named(str(self.classes[0]), str(self.classes[-1]))
 
     def fields(self) -> list[Field]:
         n_groups = over = bound = None
         if self.group_ids is not None:
             n_groups = int(self.group_ids.size)
             over = f"{n_groups:,} groups"
-        how = ""
-        if isinstance(self.metric, ClassGMean):
-            how = " (mean over drawn truths)"
-        elif not self.is_exact and self.per_class is None:
-            how = " (of the expected counts)"
-        if not math.isnan(self.upper_bound):
-            bound = f"{self.upper_bound:.4f}: no labels are expected to score more"
+        if not math.isnan(self.bound):
+            bound = f"{number(self.bound)}: no labels are expected to score more"
         lines = (self._class_line(c) for c in range(len(self.classes)))
         return [
             *class_metric_fields(self.metric),
             Field("n", self.n),
             Field("n_groups", n_groups, "mean over", over),
             Field("classes", self.classes),
-            self._field("expected", "expected", f"{{:.4f}}{how}"),
+            self._field("expected", "expected", lambda x: f"{number(x)}{self._how}"),
             Field("is_exact", self.is_exact),
-            self._field("most_probable", "most probable", SCORE),
-            Field("upper_bound", self.upper_bound, "upper bound", bound),
+            self._field("most_probable", "most probable", number),
+            Field("bound", self.bound, "upper bound", bound),
             *self._keys("counts", "expected_counts", "per_class", "notes"),
             *first_lines(lines, len(self.classes), SHOWN, "classes"),
         ]
 
     def _class_line(self, c: int) -> tuple[str, str]:
-        text = f"{self.counts[c]:,} rows, {self.expected_counts[c]:.1f} expected"
+        rows = counted(int(self.counts[c]), "row")
+        text = f"{rows}, {self.expected_counts[c]:.1f} expected"
         own = "" if self.per_class is None else f", {self.per_class[c]:.3f}"
         return str(self.classes[c]), f"{text}{own}"
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Frame:
         """Classes as rows: rows given, rows expected, expected value.
 
         Parameters
@@ -224,7 +257,7 @@ class ClassDecision(Result):
             columns["most_probable"] = self.per_class_most_probable
         return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what each class is expected to score, and with the most probable class.
 
         Where the metric is no mean over classes, draw how many rows each class gets.

@@ -62,7 +62,7 @@ def check_class_limits(
     if max_per_class is None and min_recall is None:
         return None
     n = float(true.sum())
-    most = of_each_class(max_per_class, classes, "max_per_class", np.inf)
+    most = of_each_class(max_per_class, classes, "max_per_class", np.inf, int(n))
     recall = of_each_class(min_recall, classes, "min_recall", 0.0)
     if (recall > 1.0).any():
         raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")

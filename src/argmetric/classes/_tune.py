@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argmetric._ground.arguments import check_choice
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Floats,
+    Integers,
+    ReferenceLike,
+    SharesLike,
+)
 from argmetric._ground.validation import check_scores, is_sparse, warn_of_scale
 from argmetric._verbs.tune import (
     LOGITS,
@@ -18,10 +25,11 @@ from argmetric._verbs.tune import (
     check_p,
     check_row_weight,
     check_settings,
-    one_metric,
+    mapped_scores,
     refuse_same_names,
 )
 from argmetric.classes._input import class_codes
+from argmetric.classes._prepare import resolve_map
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
@@ -37,18 +45,18 @@ from argmetric.metrics import (
 
 
 def tune(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike | Sequence[MetricLike] | None = None,
     *,
-    classes: Any = None,
+    classes: ClassNames | None = None,
     average: ClassAverage | None = None,
     zero_division: float | None = None,
-    cost: Any = None,
-    max_per_class: Any = None,
-    min_recall: Any = None,
-    sample_weight: Any = None,
-    calibrator: Any = None,
+    cost: ArrayLike | None = None,
+    max_per_class: SharesLike | None = None,
+    min_recall: SharesLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    reference: ReferenceLike | None = None,
     n_bootstrap: int = 200,
     coverage: float = 0.9,
     cv: int | None = 5,
@@ -73,20 +81,20 @@ def tune(
     zero_division : {0.0, 1.0, nan}, optional
         What a class without true and predicted rows counts, by default nothing (it is
         left out).
-    cost : matrix, dict or pair, optional
+    cost : matrix, optional
         In place of a metric: the cost of a true class (row) that is predicted as
         another (column); the score is then the negative mean cost of a row, and gains
-        are negative costs. Or costs of "fp", "fn", "tp" and "tn" of each class, or the
-        pair (fp, fn), whose negative mean over the classes is the score.
-    max_per_class : int, sequence or dict, optional
-        Most of these rows that are given a class: one number, one per class or a dict
-        by class. In folds it means the same share of rows.
+        are negative costs.
+    max_per_class : int, str, sequence or dict, optional
+        Most of these rows that are given a class, or a share of them such as "5%": one
+        value, one per class or a dict by class. In folds a count means the same share.
     min_recall : float, sequence or dict, optional
         Least recall of a class on these rows, given in the same ways.
     sample_weight : array-like, optional
         Weight of each row; counts become sums of weights.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first, here and in `MultiClassRule.apply`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `MultiClassRule.apply`.
     n_bootstrap : int, default=200
         0 leaves the interval of the score out.
     coverage : float, default=0.9
@@ -114,19 +122,16 @@ def tune(
     array(['c'], dtype='<U1')
     """
     several = isinstance(metric, Sequence) and not isinstance(metric, str)
-    gains = False
+    if cost is not None and metric is not None:
+        raise ValueError("cost stands in place of a metric: pass one of them")
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         if not metric:
             raise ValueError("metric is an empty list: name at least one metric")
         metrics = [get_metric(one, zero_division=zero_division) for one in metric]
         refuse_same_names(metrics)
-        if cost is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
     else:
-        gains = is_cost_matrix(cost)
-        if gains and metric is not None:
-            raise ValueError("cost stands in place of a metric: pass one of them")
-        metrics = [one_metric(metric, None if gains else cost, zero_division)]
+        one_goal = "f1" if metric is None else metric
+        metrics = [get_metric(one_goal, zero_division=zero_division)]
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     settings = check_settings(
@@ -134,8 +139,9 @@ def tune(
     )
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
-    scores = check_p(p, calibrator)
-    warn_of_scale(scores, logits=False, given=p)
+    scores = check_p(p)
+    if reference is None:
+        warn_of_scale(scores, logits=False, given=p)
     if scores.ndim != 2:
         raise ValueError(
             "p must be a matrix with one column per class; argmetric.tune takes the "
@@ -145,26 +151,24 @@ def tune(
     for one in metrics:
         require_defined(one, scores.shape[0])
     true, names = class_codes(y, p, scores, classes, several=True)
+    found_map, _ = resolve_map(reference, names)
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
+    if found_map is not None:
+        scores = mapped_scores(found_map, scores)
     wanted: list[Metric | ClassGain] = [*metrics]
-    if gains:
-        found = get_class_metric("accuracy", cost=cost, n_classes=len(names))
+    if cost is not None:
+        found = get_class_metric(cost=cost, n_classes=len(names))
         assert isinstance(found, ClassGain)
         wanted = [found]
     elif zero_division is None:  # absent classes are left out, as by `decide`
         wanted = [one.with_zero_division(math.nan) for one in metrics]
-    how = {"by_support": average == "weighted", "max_per_class": max_per_class}
+    how: Any = {"by_support": average == "weighted", "max_per_class": max_per_class}
     how["min_recall"] = min_recall
     rules = {}
     for goal in wanted:
         rule = tune_classes(scores, true, names, weight, goal, settings, **how)
-        rules[goal.name] = replace(rule, calibrator=calibrator)
+        rules[goal.name] = replace(rule, calibrator=found_map)
     return rules if several else next(iter(rules.values()))
-
-
-def is_cost_matrix(cost: Any) -> bool:
-    """Whether costs are given for every pair of classes."""
-    return cost is not None and not isinstance(cost, Mapping) and np.ndim(cost) == 2
 
 
 def tuned_class_labels(

@@ -11,11 +11,26 @@ import numpy.typing as npt
 
 from argmetric._calibrate.calibrate import deal
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._ground.display import COUNT, INTERVAL, Field
+from argmetric._ground.display import (
+    COUNT,
+    Field,
+    Headline,
+    between,
+    metric_title,
+    number,
+    with_interval,
+)
 from argmetric._ground.labels import plain_label
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Floats,
+    Integers,
+    Interval,
+)
 from argmetric._ground.validation import check_scores, to_floats
 from argmetric._verbs.tune import (
     FEW_ROWS,
@@ -148,9 +163,10 @@ class MultiClassRule(SavedRule):
         On the rows it was tuned on.
     argmax_score : float
         Of the plain most probable class, on the same rows.
-    optimism, out_of_fold_score : float
-        How much the score exceeds that of weights tuned on other folds; nan if unknown.
-    score_interval : (float, float) or None
+    optimism, mean : float
+        `mean` is what is forecast for new rows: the score of rows by weights that were
+        tuned on other folds. `optimism` is how much `score` exceeds it; nan if unknown.
+    interval : Interval or None
         Interval that holds the score on `n` new rows, as many as it was tuned on.
 
     Examples
@@ -174,8 +190,8 @@ class MultiClassRule(SavedRule):
     score: float = math.nan
     argmax_score: float = math.nan
     optimism: float = math.nan
-    out_of_fold_score: float = math.nan
-    score_interval: tuple[float, float] | None = None
+    mean: float = math.nan
+    interval: Interval | None = None
     n: int = 0
     coverage: float = 0.9
     calibrator: Any = None
@@ -199,7 +215,7 @@ class MultiClassRule(SavedRule):
         for name, value in (known | files.checked_facts(self)).items():
             object.__setattr__(self, name, value)
 
-    def predicts(self, p: Any) -> npt.NDArray[np.int64]:
+    def predicts(self, p: ArrayLike) -> npt.NDArray[np.int64]:
         """Column of the chosen class; ties go to the first.
 
         With a calibrator, classes whose values agree to 7 digits are ties.
@@ -227,7 +243,7 @@ class MultiClassRule(SavedRule):
             )
         return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray:
         """Labels of the rows.
 
         Parameters
@@ -241,15 +257,45 @@ class MultiClassRule(SavedRule):
             names = np.fromiter(self.classes, dtype=object, count=len(self.classes))
         return names[self.predicts(p)]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` and `interval` rest on."""
+        if math.isnan(self.score):
+            return ()
+        return "new rows come from where these rows came from", "rows are independent"
+
+    def _columns(self) -> dict[str, Any]:
+        names = [str(name) for name in self.classes]
+        return {"class": names, "weight": self.weights, "offset": self.offsets}
+
+    _told = ("interval",)
+
+    def _headline(self) -> Headline | None:
+        name, classes = metric_title(self.metric.name), len(self.classes)
+        if not math.isnan(self.mean):
+            interval = with_interval(self.interval, self.coverage)
+            more = (
+                f"{interval}, {classes} classes" if interval else f"{classes} classes"
+            )
+            return Headline(f"{name} on new rows", number(self.mean), more)
+        if math.isnan(self.score):
+            return None
+        return Headline(
+            f"{name} on these rows", number(self.score), f"{classes} classes"
+        )
+
     def fields(self) -> list[Field]:
         score = most_probable = held = None
+
+        def on_new(pair: Interval) -> str:
+            return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
+
         if not math.isnan(self.score):
-            score = f"{self.score:.4f}"
-            most_probable = f"{self.argmax_score:.4f} (all weights 1)"
-        if not math.isnan(self.out_of_fold_score):
-            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
-        interval = f"{INTERVAL} ({self.coverage:.0%})"
-        offsets = self._named(self.offsets, "+.4g") if self._plus else None
+            score = number(self.score)
+            most_probable = f"{number(self.argmax_score)} (all weights 1)"
+        if not math.isnan(self.mean):
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
+        offsets = self._named(self.offsets, "+.3g") if self._plus else None
         return [
             *self._header(),
             Field("metric", lambda: files.saved_metric(self.metric)),
@@ -257,9 +303,9 @@ class MultiClassRule(SavedRule):
             Field("score", self.score, "score", score),
             Field("argmax_score", self.argmax_score, "most probable", most_probable),
             Field("optimism", self.optimism),
-            Field("out_of_fold_score", self.out_of_fold_score, "out of fold", held),
-            self._field("score_interval", f"on {self.n:,} new rows", interval),
-            Field(words="weights", text=self._named(self.weights, ".4g")),
+            Field("mean", self.mean, "mean", held),
+            self._field("interval", "interval", on_new),
+            Field(words="weights", text=self._named(self.weights, ".3g")),
             Field(words="offsets", text=offsets),
             self._field("n", "rows", COUNT),
             *self._keys("coverage", "notes", "versions"),
@@ -282,8 +328,8 @@ class MultiClassRule(SavedRule):
             score=number(values["score"]),
             argmax_score=number(values["argmax_score"]),
             optimism=number(values["optimism"]),
-            out_of_fold_score=number(values["out_of_fold_score"]),
-            score_interval=files.interval(values["score_interval"]),
+            mean=number(values["mean"]),
+            interval=files.interval(values["interval"]),
             n=files.count(values["n"]),
             coverage=number(values["coverage"]),
             calibrator=files.loaded_calibrator(values["calibrator"]),
@@ -308,7 +354,7 @@ class MultiClassRule(SavedRule):
     def _plus(self) -> str:
         return " + offset" if self.offsets is not None and self.offsets.any() else ""
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the weight of every class.
 
         Parameters
@@ -383,8 +429,8 @@ def tune_classes(
         score=score,
         argmax_score=sign * rows.worth(np.ones(rows.classes))[1],
         optimism=sign * (score - outside),
-        out_of_fold_score=outside,
-        score_interval=interval,
+        mean=outside,
+        interval=interval,
         n=true.size,
         coverage=settings.coverage,
         notes=tuple(notes),

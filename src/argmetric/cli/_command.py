@@ -152,6 +152,9 @@ forecast: decided.csv --fail-under 0.7
 forecast: scores.csv --threshold 0.5 --reference val.csv
 monitor: 'scores/*.parquet' --reference val.parquet --time scored_at
 monitor: new.csv --reference val.csv --every 1000 --floor 0.6
+monitor: a.csv --scores 'p_*' --one-label --reference v.csv --time t
+compare: new.csv --scores 'p_*' --reference val.csv
+compare: new.csv --score judge --decisions 'd_*' --label human
 report: scores.csv --metric f1 -o report.html
 report: scores.csv --group order --reference val.csv -o report.md
 evaluate: decided.csv --label bought --fail-under 0.7
@@ -215,6 +218,8 @@ forecast: scores._decide Forecast the score of a decision before its labels are
     known.
 monitor: scores._monitor Say whether the model is still good, period by period,
     before the labels come.
+compare: scores._compare Say which model is better on the same rows, and which
+    labels would tell.
 report: scores._lines Report on a decision: its forecast, and what would change it.
 evaluate: scores._decide Score decisions, or one threshold, against the true
     labels.

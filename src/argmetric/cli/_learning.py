@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import signal
@@ -274,9 +273,6 @@ def command_group(
     return made
 
 
-_ROUNDING = 1e-12  # 29% of 100 rows are 29, though 0.29 * 100 is a little less
-
-
 def metric_named(
     name: str | None, zero_division: str | None, *, several: bool = False
 ) -> Metric:
@@ -357,19 +353,3 @@ def average_of(average: str | None, group: str | None, *, wide: bool = False) ->
     if group is None and average is not None:
         raise UsageError(f"--average {average} needs groups: pass --group COLUMN too")
     return None if group is None else average or "groups"
-
-
-def as_count(most: float | None, rows: int, average: str | None) -> int | None:
-    """Return a limit as a number of rows: 5% is that share of them, rounded down."""
-    if not isinstance(most, float):
-        return most
-    if average is not None and average != "pooled":
-        part = "group" if average == "groups" else "label"
-        raise UsageError(
-            f"--max-positives {100 * most:g}% is a share of all rows; with --{part} it "
-            f"is a number of rows in each {part}"
-            if part == "group"
-            else f"--max-positives {100 * most:g}%: a decision on several labels takes "
-            "a whole number of rows"
-        )
-    return math.floor(most * rows * (1 + _ROUNDING))

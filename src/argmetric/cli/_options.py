@@ -57,9 +57,7 @@ METRICS = (
     "The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see "
     "`argmetric metrics`."
 )
-_MOST = Parameter(
-    converter=values.count_or_percent, metavar="COUNT|PERCENT", validator=COUNT
-)
+_MOST = Parameter(converter=values.count_or_percent, metavar="COUNT|PERCENT")
 _PATTERN = Parameter(metavar="PATTERN")
 _WHOLE = Parameter(converter=values.whole)
 _PART = Annotated[float | None, Parameter(validator=FRACTION)]
@@ -170,8 +168,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     **table(
         LIMITS,
         """
-        max_positives: Choose at most this many (500), or this share of all rows (5%);
-            with --group, this many in each group.
+        max_positives: Choose at most this many (500), or this share of the rows (5%,
+            rounded down); with --group, in each group.
         min_positives: Choose at least this many; with --group, in each group.
         min_precision: Keep the expected precision at or above this; with --group, in
             each group.
@@ -187,7 +185,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         for_rows: With --confidence: the limits hold for the next so many rows of their
             kind, and not for the population.
         """,
-        max_positives=Annotated[int | float | None, _MOST],
+        max_positives=Annotated[int | str | None, _MOST],
         min_positives=(Annotated[int, _WHOLE, Parameter(validator=COUNT)], 0),
         min_precision=_PART,
         min_recall=_PART,
@@ -209,9 +207,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     **table(
         CALIBRATION,
         """
-        calibrator: A map of `argmetric calibrate`, applied to the scores first.
-        reference: Labelled rows with scores of the same model that it was not trained
-            on: a map is fitted on them and applied to the scores first.
+        reference: What is known of these scores: labelled rows with scores of the same
+            model that it was not trained on, or a map of `argmetric calibrate`. The
+            map, or the one that is fitted on the rows, is applied to the scores first.
         reference_score: The column of scores of the reference. By default the same as
             in the rows, or the only one with a default name.
         reference_label: The column of labels of the reference. By default that of
@@ -220,7 +218,6 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
             "estimate" estimates it by comparing the scores with those of --reference,
             assuming that each class still has the scores it had there.
         """,
-        calibrator=FilePath | None,
         reference=FilePath | None,
         reference_score=ColumnName | None,
         reference_label=ColumnName | None,

@@ -1,6 +1,6 @@
 """What a command found, as plain values for ``--json`` and as lines for people.
 
-docs/json.rst lists the keys of every command with their types and meanings; a test
+docs/results.rst lists the keys of every command with their types and meanings; a test
 holds what is printed to it.
 """
 
@@ -23,7 +23,7 @@ from argmetric.metrics import Metric, convention_in_words
 if TYPE_CHECKING:
     from rich.console import Console
 
-Values = dict[str, Any]  # what a command found, by the keys of docs/json.rst
+Values = dict[str, Any]  # what a command found, by the keys of docs/results.rst
 _SMALL = 0.001  # four decimals would leave nothing of it
 Facts = list[tuple[str, str]]
 Table = tuple[Any, ...]

@@ -100,7 +100,7 @@ def spans(o: Given) -> int:
             [sentence.tokens for sentence in sentences],
             metric,
             documents=documents if o.level == "document" else None,
-            recalibration=fit,
+            reference=fit,
             **o.only("scheme", "level", "per_type"),
         )
         real = None
@@ -121,7 +121,7 @@ def spans(o: Given) -> int:
     types = "one measure per type" if o.per_type else "all types together"
     measure = f"{metric.name} of spans, {o.scheme} strict; {types}, --level {o.level}"
     what = "E[F]" if found.method == "exact" else "F of expected counts"
-    sure = "" if found.proven else f", at most {number(found.upper)}"
+    sure = "" if found.proven else f", at most {number(found.bound)}"
     counted = f"{found.n_spans:,} chosen, {found.expected_spans:,.1f} expected"
     known = None
     if share is not None:
@@ -140,7 +140,7 @@ def spans(o: Given) -> int:
                 *("expected", found.expected, "expected"),
                 f"{number(found.expected)} ({what}{sure})",
             ),
-            *(Field(key, getattr(found, key)) for key in ("method", "proven", "upper")),
+            *(Field(key, getattr(found, key)) for key in ("method", "proven", "bound")),
             Field("cut_sentences", found.n_cut),
             Field("cut_length", found.cut_length),
             Field("recalibration", fit and fit.to_dict(), "recalibrated", line),

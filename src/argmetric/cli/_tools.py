@@ -154,22 +154,21 @@ def expect(o: Given) -> int:
         "utility": utility.name,
         "window": o.window,
         "greater_is_better": utility.greater_is_better,
-        "value": found.value,
-        "lower": found.lower,
-        "upper": found.upper,
+        "mean": found.mean,
+        "bounds": found.bounds,
         "exact": found.exact,
         "states": found.n_states,
         "quantiles": cuts,
     }
     window = "" if o.window is None else f", window {o.window}"
     better = "" if utility.greater_is_better else ", smaller is better"
-    value, low, high = map(_report.number, (found.value, found.lower, found.upper))
+    mean, low, high = map(_report.number, (found.mean, *found.bounds))
     facts = [
         ("labels", _report.count(int(p.size))),
         ("model", f"{score!r} of {table.source}, independent"),
         ("reference", f"{label!r} of {other.source}"),
         ("utility", f"{utility.name}{window}{better}"),
-        ("expected", value if found.exact else f"between {low} and {high}"),
+        ("mean", mean if found.exact else f"between {low} and {high}"),
     ]
     if cuts is not None:
         texts = [f"{float(q):.0%} {_report.number(x)}" for q, x in cuts.items()]

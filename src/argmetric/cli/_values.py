@@ -121,18 +121,20 @@ def whole(type_: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
-def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | float:
-    """Read 500 as a count, and 5% as a share of 0.05."""
+def count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | str:
+    """Read 500 as a count, and 5% as the verbs do."""
+    from argmetric._ground.arguments import read_share
+
     text = tokens[0].value
-    if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
+    if re.fullmatch(r"\+?\d{1,15}", text, re.ASCII):
         return int(text)
-    if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
-        share = float(text[:-1]) / 100
-        if 0 < share <= 1:
-            return share
-    raise ValueError(
-        f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
-    )
+    try:
+        read_share(text, "")
+    except ValueError:
+        raise ValueError(
+            f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
+        ) from None
+    return text
 
 
 def share_or_estimate(type_: Any, tokens: Sequence[Token]) -> float | str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_calibrator, with_positives
 from argmetric._ground.arguments import check_number, shown
 from argmetric._verbs.decide import decide
 from argmetric.metrics import MetricLike, get_metric
@@ -16,8 +16,8 @@ from argmetric.metrics import MetricLike, get_metric
 # Of `decide`, all but what depends on rows of other groups
 SETTINGS = {
     *("zero_division", "min_positives", "max_positives", "min_precision"),
-    *("min_recall", "logits", "calibrator", "reference", "method", "check", "n_jobs"),
-    *("cost", "max_cost"),
+    *("min_recall", "logits", "reference", "budget", "pos_label"),
+    "n_jobs",
 }
 
 
@@ -46,8 +46,8 @@ def decide_table(
     output : str, default="decision"
         Name of the new column.
     **settings
-        Of `decide`: limits, `calibrator` or `reference`, `zero_division`, `logits`;
-        and `max_cost` with `cost`, which names a column.
+        Of `decide`: limits, `reference`, `zero_division`, `logits`; and `budget`, whose
+        costs are named by their column: ``budget=("tokens", 400)``.
 
     Returns
     -------
@@ -116,10 +116,10 @@ def checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
             f"other groups; known are {', '.join(sorted(SETTINGS))}"
         )
     settings = dict(settings)
-    reference = settings.pop("reference", None)
+    reference, logits = settings.get("reference"), settings.get("logits", False)
+    reference = with_positives(reference, settings.pop("pos_label", None))
     if reference is not None:
-        given, logits = settings.get("calibrator"), settings.get("logits", False)
-        settings["calibrator"] = resolve_calibrator(given, reference, logits=logits)
+        settings["reference"] = resolve_calibrator(reference, logits=logits)
     return settings
 
 
@@ -167,9 +167,11 @@ def _decided(
     if not len(frame):
         return frame.with_columns(scores.cast(nw.Int64).alias(output)).to_native()
     ids = frame[groups].to_native()
-    if "cost" in settings:
-        check_columns(frame.columns, settings["cost"], output=output)
-        settings = settings | {"cost": frame[settings["cost"]].to_native()}
+    budget = settings.get("budget")
+    if isinstance(budget, tuple | list) and len(budget) == 2:  # others are refused
+        check_columns(frame.columns, budget[0], output=output)
+        costs = frame[budget[0]].to_native()
+        settings = settings | {"budget": (costs, budget[1])}
     found = decide(scores.to_native(), metric, groups=ids, average="groups", **settings)
     column = nw.from_native(found.labels, series_only=True).alias(output)
     return frame.with_columns(column).to_native()
@@ -183,8 +185,9 @@ class PassageChoice:
     ----------
     metric : str or Metric
         What the passages that are passed on are judged by.
-    calibrator : Calibrator or None
-        Made by `calibrate` on labelled queries; rerankers are rarely calibrated.
+    reference : pair (y, p), Calibrator or None
+        Labelled queries, or the map that `calibrate` made of them, as for `decide`;
+        rerankers are rarely calibrated.
     logits : bool
         Whether scores are log-odds, such as those of most cross-encoders.
     max_tokens : float or None
@@ -201,7 +204,7 @@ class PassageChoice:
     """
 
     metric: MetricLike = "f1"
-    calibrator: Any = None
+    reference: Any = None
     logits: bool = False
     max_tokens: float | None = None
     count_tokens: Callable[[str], int] | None = None
@@ -228,16 +231,15 @@ class PassageChoice:
             raise ValueError(f"passage {place} has no score: rerank the passages first")
         if not len(scores):
             return []
-        cost = None
+        budget = None
         if self.max_tokens is not None:
             count = self.count_tokens or (lambda text: len(text.split()))
-            cost = [count(text) for text in texts]
+            budget = [count(text) for text in texts], self.max_tokens
         found = decide(
             np.asarray(scores, dtype=np.float64),
             self.metric,
-            calibrator=self.calibrator,
+            reference=self.reference,
             logits=self.logits,
-            cost=cost,
-            max_cost=self.max_tokens,
+            budget=budget,
         )
         return [int(i) for i in np.flatnonzero(found.labels)]

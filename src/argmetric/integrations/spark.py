@@ -55,7 +55,8 @@ def decide(
             "integrations.decide_table takes others"
         )
     settings = checked_settings(settings)
-    cost = [settings["cost"]] if "cost" in settings else []
+    budget = settings.get("budget")
+    cost = [budget[0]] if isinstance(budget, tuple | list) else []
     check_columns(df.columns, p, groups, *cost, output=output)
     metric = get_metric(metric)
     if check_flag(repartition, "repartition"):

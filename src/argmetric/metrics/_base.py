@@ -161,6 +161,10 @@ class Metric:
         pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
 
+    def _gain(self, value: float) -> float:
+        """The value, negated where smaller is better: larger is better then."""
+        return float(value if self.greater_is_better else -value)
+
     def ranking_principle(self, n: int) -> RankingPrinciple:
         """Whether some optimal decision on n items is a top-k set.
 

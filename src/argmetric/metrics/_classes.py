@@ -258,7 +258,7 @@ def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
 
 
 def get_class_metric(
-    metric: MetricLike | ClassMetric,
+    metric: MetricLike | ClassMetric | None = None,
     *,
     average: Any = None,
     zero_division: float | None = None,
@@ -269,8 +269,9 @@ def get_class_metric(
 
     Parameters
     ----------
-    metric : str, Metric, ClassMetric or callable
-        "f1", "f2", "jaccard", "precision", "recall": averaged over the classes.
+    metric : str, Metric, ClassMetric, callable or None
+        None goes with a cost, and is "f1" without one. "f1", "f2", "jaccard",
+        "precision", "recall": averaged over the classes.
         "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa", "accuracy":
         their forms for several classes. A function of the table of counts.
     average : {"macro", "weighted"}, optional
@@ -288,7 +289,10 @@ def get_class_metric(
     if average is not None:
         check_choice(average, "average", ("macro", "weighted"))
     if cost is not None:
+        if metric is not None:
+            raise ValueError("cost stands in place of a metric: pass one of them")
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
+    metric = "f1" if metric is None else metric
     if isinstance(metric, ClassMetric):
         return metric
     if isinstance(metric, str) and metric == "quadratic_kappa":

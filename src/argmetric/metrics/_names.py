@@ -14,13 +14,6 @@ from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import FBeta
 
-# By what the convention of a metric begins with
-_CASES = {
-    "k = t = 0": "an empty answer that is right",
-    "k = 0": "an empty answer",
-    "t = 0": "a truth without positives",
-}
-
 
 def convention_in_words(convention: str, zero_division: float) -> str:
     """Say which value a metric takes for 0/0.
@@ -35,17 +28,15 @@ def convention_in_words(convention: str, zero_division: float) -> str:
     Examples
     --------
     >>> convention_in_words("k = t = 0: zero_division", 1.0)
-    'an empty answer that is right counts 1'
+    '0/0 counts as 1'
     """
     if convention == "none needed":
         return "always defined"
     if convention and "zero_division" not in convention:
         return convention
-    cases = (case for start, case in _CASES.items() if convention.startswith(start))
-    case = next(cases, "0/0")
     if math.isnan(zero_division):
-        return f"{case} is left out"
-    return f"{case} counts {zero_division:g}"
+        return "0/0 is left out"
+    return f"0/0 counts as {zero_division:g}"
 
 
 # Names of scikit-learn, without "_score", and what they are called here.

@@ -22,7 +22,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.layout import Average
 from argmetric._ground.odds import logit
-from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._ground.types import Floats, Hashes, Integers, Label
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.check import CalibrationCheck
 from argmetric._verbs.check import calibration_check as check_rows
@@ -309,7 +309,7 @@ def calibrate(
     files: Files,
     method: Method | None = None,
     *,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     logits: bool = False,
     n_sample: int | None = None,
     random_state: int | None = 0,
@@ -391,7 +391,7 @@ def calibration_check(
     metric: MetricLike = "f1",
     *,
     average: Average | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     method: Method = DEFAULT,
     n_bins: int = 10,
     n_bootstrap: int = 200,

@@ -13,7 +13,13 @@ from argmetric._ground.arguments import as_flags, check_seed, shown
 from argmetric._ground.label_words import clipped, listed, no_label
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import (
+    ClassNames,
+    Floats,
+    Integers,
+    Path,
+    ReferenceLike,
+)
 from argmetric.classes import (
     ActualClassScore,
     MultiClassRule,
@@ -26,7 +32,7 @@ from argmetric.classes import (
     score_of_counts,
     sorted_classes,
 )
-from argmetric.metrics import MetricLike, get_class_metric
+from argmetric.metrics import ClassAverage, MetricLike, get_class_metric
 from argmetric.scale._buckets import file_with_column
 from argmetric.scale._columns import (
     LEAST_ROWS,
@@ -61,12 +67,11 @@ def decide_classes(
     files: Files,
     metric: MetricLike = "f1",
     *,
-    output: Any,
-    classes: Any = None,
-    average: Any = None,
+    output: Path,
+    classes: ClassNames | None = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
-    calibrator: Any = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     rule: MultiClassRule | None = None,
     random_state: int = 0,
     resume: bool = False,
@@ -87,8 +92,8 @@ def decide_classes(
         The folder to write. One of an earlier run is replaced.
     classes : array-like, optional
         The class of each of the columns `scores`; by default their names.
-    calibrator, reference : optional
-        See `argmetric.classes.decide`; the reference is in memory.
+    reference : pair (y, p) or Calibrator, optional
+        See `argmetric.classes.decide`; labelled rows are in memory.
     rule : MultiClassRule, optional
         The rule to apply, such as `ClassDecision.rule` or that of
         `argmetric.classes.tune`; by default it is found on the sample.
@@ -119,7 +124,7 @@ def decide_classes(
             f"classes has {clipped(large)}, which no column of a file can hold: "
             "pass text, or whole numbers below 2^63"
         ) from None
-    words = {"average": average, "zero_division": zero_division}
+    words: Any = {"average": average, "zero_division": zero_division}
     of_metric = get_class_metric(metric, n_classes=len(names), **words)
     if rule is not None:
         if not isinstance(rule, MultiClassRule):
@@ -130,9 +135,9 @@ def decide_classes(
                 f"{listed(names)}: name the columns in the order of the rule, and "
                 "classes="
             )
-        if calibrator is not None or reference is not None:
-            raise ValueError("rule has its own calibrator: leave out the other one")
-    found, _ = resolve_map(calibrator, reference, names)
+        if reference is not None:
+            raise ValueError("rule has a map of its own: leave out reference")
+    found, _ = resolve_map(reference, names)
     check_seed(random_state)
     added = files.decision_column or "decision"
     wanted = WantedColumns({}, features=columns, scores="classes", added=added)
@@ -146,7 +151,7 @@ def decide_classes(
             rng = np.random.default_rng(random_state)
             rows = np.sort(rng.choice(run.n, sampled, replace=False, shuffle=False))
             (p,) = run.picked("sample", rows, _values)
-            kept: dict[str, Any] = {"classes": names, "calibrator": found}
+            kept: dict[str, Any] = {"classes": names, "reference": found}
             rule = decide(p, metric, **words, **kept).rule
         if rule is None:
             raise ValueError(
@@ -250,8 +255,8 @@ def evaluate_classes(
     files: Files,
     metric: MetricLike = "f1",
     *,
-    classes: Any = None,
-    average: Any = None,
+    classes: ClassNames | None = None,
+    average: ClassAverage | None = None,
     zero_division: float | None = None,
 ) -> ActualClassScore:
     """Actual score of a column of classes.
@@ -272,7 +277,7 @@ def evaluate_classes(
     """
     known = None if classes is None else label_array(classes, "classes")
     names = None if known is None else tuple(map(plain_label, known.tolist()))
-    words = {"average": average, "zero_division": zero_division}
+    words: Any = {"average": average, "zero_division": zero_division}
     get_class_metric(metric, n_classes=len(names or (0, 1)), **words)
     wanted = WantedColumns(
         {"decision_column": files.decision_column, "label": files.label}

@@ -12,6 +12,7 @@ from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._ground.arguments import as_flags, check_choice, check_path
 from argmetric._ground.display import Result
+from argmetric._ground.types import Path, ReferenceLike
 from argmetric._ground.whole_files import unfinished
 from argmetric._verbs.decide import Limits, check_limits, refuse_never_defined
 from argmetric.metrics import Metric, MetricLike, get_metric
@@ -44,16 +45,15 @@ def decide(
     files: Files,
     metric: MetricLike = "f1",
     *,
-    output: Any,
+    output: Path,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
+    reference: ReferenceLike | None = None,
     resume: bool = False,
 ) -> ScaledDecision:
     """Choose the labels with the highest expected metric.
@@ -69,11 +69,11 @@ def decide(
     output : str or path
         The folder to write. One of an earlier run is replaced.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: each group is decided by itself, for the mean over
-        groups; or all rows as one vector.
+        With groups: their mean (default), or all rows pooled. Groups are a column, and
+        each is decided by itself.
     zero_division, min_positives, max_positives, min_precision, min_recall, logits
         See `argmetric.decide`.
-    calibrator, reference : optional
+    reference : pair (y, p) or Calibrator, optional
         See `argmetric.decide`.
     resume : bool, default=False
         Continue a run that was interrupted.
@@ -91,7 +91,7 @@ def decide(
         "max_positives": max_positives,
         "min_precision": min_precision,
         "min_recall": min_recall,
-        "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
+        "reference": resolve_calibrator(reference, logits=logits),
     }
     added = files.decision_column or "decision"
     wanted = WantedColumns(
@@ -118,7 +118,7 @@ def decide(
             run, metric, options, limits, *plan["division"]
         )
         positives = append_decisions(run, decided, added)
-        calibrated = options["calibrator"] is not None
+        calibrated = options["reference"] is not None
         return _answer(run, metric, results, positives, words, calibrated)
 
     return written(files, output, wanted, resume, prepare, work)
@@ -173,7 +173,7 @@ def _decided(
     most: int,
 ) -> tuple[list[Found], Mapping[int, Labelling], str]:
     """What was found in buckets or large vectors, where labels are, and the plan."""
-    reading = Reading(run.columns, options["calibrator"])
+    reading = Reading(run.columns, options["reference"])
     grouped = run.columns.group is not None
     if not grouped and not _fits(run.n, most):
         (pieces,) = run.partition(1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from argmetric._ground.arguments import check_choice, check_path, check_texts, shown
 from argmetric._ground.display import Shown
+from argmetric._ground.types import ArrayLike, Path
 from argmetric.scale._calibrate import calibrate, calibration_check
 from argmetric.scale._classes import decide_classes, evaluate_classes
 from argmetric.scale._columns import MissingGroups
@@ -66,7 +67,7 @@ class Files(Shown):
 
 
 def open(
-    files: Any,
+    files: Path | Sequence[Path] | tuple[ArrayLike, ArrayLike],
     *,
     score: str | None = None,
     label: str | None = None,
@@ -78,8 +79,8 @@ def open(
     missing_groups: MissingGroups = "error",
     on_error: OnError = "stop",
     memory: int | str | None = None,
-    work_dir: Any = None,
-    executor: Any = None,
+    work_dir: Path | None = None,
+    executor: object = None,
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Files:
@@ -154,9 +155,10 @@ def open(
     check_choice(on_error, "on_error", ("stop", "skip"))
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {shown(progress)}")
+    given: Any = files
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     return Files(
-        found=blocks_of(*files) if arrays else find_input(files),
+        found=blocks_of(*given) if arrays else find_input(given),
         **named,
         missing_groups=missing_groups,
         on_error=on_error,

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._ground.display import (
-    SCORE,
     Field,
+    Headline,
     Result,
     class_metric_fields,
+    counted,
     metric_fields,
     metric_title,
+    number,
     part_text,
 )
 from argmetric._ground.pictures import bars_size, draw_bars, draw_counts, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.classes import MultiClassRule
 from argmetric.metrics import ClassMetric, Metric
 
@@ -78,28 +80,41 @@ class ScaledDecision(Result):
     notes: tuple[str, ...] = ()
     scale: str = "score"
 
+    _told = ("positives", "expected")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline:
+        chosen = f"{part_text(self.n_positives, self.n)} positive"
+        return _expected(self, chosen)
+
     def fields(self) -> list[Field]:
         chosen = part_text(self.n_positives, self.n)
+
+        def half(score: float) -> str:
+            return f"{number(score)} ({counted(self.n_half, 'positive')})"
+
         return [
             *metric_fields(self.metric),
             *self._keys("score", "group"),
             *_sizes(self),
             self._field("n_groups", "average", "groups of {:,}"),
             Field("n_positives", self.n_positives, "positives", chosen),
-            self._field("threshold", "threshold", f"{self.scale} >= {{:.6g}}"),
+            self._field("threshold", "threshold", f"{self.scale} >= {{:.3g}}"),
             Field("scale", self.scale),
-            self._field("expected", "expected", SCORE),
+            self._field("expected", "expected", number),
             Field("error", self.error),
-            self._field(
-                "expected_half", "cut at 0.5", f"{{:.4f}} ({self.n_half:,} positives)"
-            ),
+            self._field("expected_half", "cut at 0.5", half),
             Field("n_half", self.n_half),
             self._field("plan", "plan"),
             self._field("output", "output"),
             *self._keys("skipped", "notes"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the decision and of a cut at one half.
 
         Parameters
@@ -114,7 +129,8 @@ class ScaledDecision(Result):
         bars = {"decision": self.expected}
         if self.expected_half is not None:
             bars["0.5 cut-off"] = self.expected_half
-        return _draw_expected(ax, bars, self.metric.name, self.n)
+        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -159,6 +175,16 @@ class ScaledClassDecision(Result):
     metric: ClassMetric
     skipped: tuple[str, ...] = ()
 
+    _told = ("expected",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ASSUMED
+
+    def _headline(self) -> Headline:
+        return _expected(self, f"{self.n:,} rows, {len(self.classes)} classes")
+
     def fields(self) -> list[Field]:
         found = f"a sample of {self.n_sampled:,} rows" if self.n_sampled else "given"
         return [
@@ -167,8 +193,8 @@ class ScaledClassDecision(Result):
             Field("classes", self.classes, "classes", f"{len(self.classes):,}"),
             Field(words="rule", text=found),
             *self._keys("counts", "expected_confusion"),
-            self._field("expected", "expected", SCORE),
-            self._field("most_probable", "most probable", SCORE),
+            self._field("expected", "expected", number),
+            self._field("most_probable", "most probable", number),
             Field("weights", self.rule.weights),
             Field("offsets", self.rule.offsets),
             Field("n_sampled", self.n_sampled),
@@ -176,7 +202,7 @@ class ScaledClassDecision(Result):
             Field("skipped", self.skipped),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the labels and of the most probable classes.
 
         Parameters
@@ -189,7 +215,8 @@ class ScaledClassDecision(Result):
         matplotlib Axes
         """
         bars = {"decision": self.expected, "most probable": self.most_probable}
-        return _draw_expected(ax, bars, self.metric.name, self.n)
+        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
+        return drawn
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,6 +253,12 @@ class ScaledScore(Result):
     counts: dict[str, int]
     skipped: tuple[str, ...] = ()
 
+    _told = ("score",)
+
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        return Headline(name, number(self.score), counted(self.n, "row"))
+
     def fields(self) -> list[Field]:
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         metric, zero = metric_fields(self.metric, self.metric.name)
@@ -237,12 +270,12 @@ class ScaledScore(Result):
             self._field("n_groups", "average", "groups of {:,}"),
             Field("n_groups_without_positives", self.n_groups_without_positives),
             Field("counts", self.counts, "counts", counts),
-            Field(words="score", text=f"{self.score:.4f}"),
+            Field(words="score", text=number(self.score)),
             Field("skipped", self.skipped),
             zero,
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix.
 
         Parameters
@@ -259,6 +292,14 @@ class ScaledScore(Result):
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)
         return ax
+
+
+ASSUMED = ("calibrated probabilities", "labels independent given the scores")
+
+
+def _expected(result: Any, more: str) -> Headline:
+    name = f"expected {metric_title(result.metric.name)}"
+    return Headline(name, number(result.expected), more)
 
 
 def _draw_expected(ax: Any, bars: dict[str, float], metric: str, n: int) -> Any:

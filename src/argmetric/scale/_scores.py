@@ -22,6 +22,7 @@ from argmetric._forecast.shares import (
 )
 from argmetric._ground.arguments import check_choice, check_share
 from argmetric._ground.groups import Segments
+from argmetric._ground.types import Label
 from argmetric._ground.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum
@@ -48,7 +49,7 @@ def evaluate(
     *,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> ScaledScore:
     """Actual score of a column of decisions, for files of any size.
 
@@ -59,7 +60,7 @@ def evaluate(
     metric : str, Metric or callable, default="f1"
         What to compute.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: the mean over groups, or all rows as one.
+        With groups: their mean (default), or all rows pooled.
     zero_division, pos_label
         See `argmetric.evaluate`.
 
@@ -146,7 +147,7 @@ def forecast(
     *,
     average: Literal["groups", "pooled"] = "groups",
     zero_division: float | None = None,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
 ) -> Forecast:
     """Forecast the score of a column of labels, for files of any size.
 
@@ -162,7 +163,7 @@ def forecast(
     coverage : float, default=0.9
         Probability that the interval contains the score.
     average : {"groups", "pooled"}, default="groups"
-        With a column of groups: the mean over groups, or all rows as one.
+        With groups: their mean (default), or all rows pooled.
     zero_division, pos_label
         See `argmetric.forecast`.
 
@@ -252,7 +253,8 @@ def forecast_bucket(bucket: Bucket, metric: Metric, coverage: float) -> Found:
     """All rows at once, in memory."""
     p, chosen = np.abs(bucket.values), np.signbit(bucket.values)
     known = Probabilities(p, scale_is_known=True)
-    found = forecast_rows(known, chosen, metric, coverage, groups=bucket.groups())
+    of_groups: Any = bucket.groups()
+    found = forecast_rows(known, chosen, metric, coverage, groups=of_groups)
     return {"forecast": found}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.types import Booleans, Floats, Hashes, Integers
+from argmetric._ground.types import Booleans, Floats, Hashes, Integers, Label
 from argmetric._verbs.tune import (
     Choice,
     Cost,
@@ -44,17 +44,18 @@ def tune(
     files: Files,
     metric: MetricLike | None = None,
     *,
+    zero_division: float | None = None,
+    min_positives: int | str | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    max_positives: float | None = None,
     cost: Cost | None = None,
-    zero_division: float | None = None,
-    pos_label: Any = None,
     choice: Choice = "best",
-    n_bootstrap: int = 200,
     coverage: float = 0.9,
+    n_bootstrap: int = 200,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
+    pos_label: Label | None = None,
 ) -> Rule:
     """Find the threshold with the best score on labelled rows.
 
@@ -67,9 +68,9 @@ def tune(
     ----------
     metric : str, Metric or callable, default="f1"
         What to optimise.
-    min_precision, min_recall, max_positives, cost, zero_division, pos_label
+    zero_division, min_positives, max_positives, min_precision, min_recall, cost
         See `argmetric.tune`.
-    choice, n_bootstrap, coverage, cv, random_state
+    choice, coverage, n_bootstrap, cv, random_state, pos_label
         See `argmetric.tune`. The bootstrap resamples rows in bins of
         neighbouring scores.
 
@@ -78,7 +79,9 @@ def tune(
     Rule
     """
     chosen = one_metric(metric, cost, zero_division)
-    limits = check_tune_limits(min_precision, min_recall, max_positives)
+    limits = check_tune_limits(
+        min_precision, min_recall, max_positives, min_positives=min_positives
+    )
     settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
     if files.group is not None:
         raise ValueError(

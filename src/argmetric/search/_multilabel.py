@@ -24,7 +24,14 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.features import explained
 from argmetric._ground.labels import clear_labels
-from argmetric._ground.types import BinaryLabels, Floats, Integers
+from argmetric._ground.types import (
+    ArrayLike,
+    BinaryLabels,
+    Features,
+    Floats,
+    Integers,
+    RandomState,
+)
 from argmetric._ground.validation import check_choice, to_numpy
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.search.learning import MOST_EPOCHS, RollIn, gold_share
@@ -244,7 +251,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 10,
         step: float = 0.05,
         order: Any = None,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -257,7 +264,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Features, y: ArrayLike) -> Self:
         """Learn from rows and their labels.
 
         Parameters
@@ -342,7 +349,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return _average(learned, clock), _average(histories, clock)
 
-    def predict(self, X: Any) -> Integers:
+    def predict(self, X: Features) -> Integers:
         """Predicted labels of each row.
 
         Parameters
@@ -369,8 +376,8 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels[:, order] = found
         return labels
 
-    def score(self, X: Any, y: Any) -> float:
-        """Mean of the metric over the rows.
+    def score(self, X: Features, y: ArrayLike) -> float:
+        """Mean of the metric over the rows, negated where smaller is better.
 
         Parameters
         ----------
@@ -382,8 +389,8 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = self.predict(X)
         truth = label_matrix(y, *labels.shape)
         tp, k, t = (part.sum(axis=1) for part in (labels & truth, labels, truth))
-        values = row_metric(self.metric).value(tp, k, t, labels.shape[1])
-        return float(np.mean(values))
+        metric = row_metric(self.metric)
+        return metric._gain(float(np.mean(metric.value(tp, k, t, labels.shape[1]))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

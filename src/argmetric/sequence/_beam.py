@@ -57,9 +57,8 @@ def decode_by_beam(
         else:
             found = expected(function, labels, chain, width)
         n_states += found.n_states
-        ends = (found.lower, found.upper) if sign > 0 else (found.upper, found.lower)
-        curve[k], hopes[k] = ends
-        kept[k] = found.partial if sign > 0 else -found.upper
+        curve[k], hopes[k] = found.bounds if sign > 0 else found.bounds[::-1]
+        kept[k] = found.partial if sign > 0 else -found.bounds.high
     best = 0
     if not np.isnan(kept).all():
         # of ties the fewest labels, whatever the last digit says
@@ -102,6 +101,11 @@ class CountLayers:
         return bounded(self._run(z), self.width)
 
     def _run(self, z: Integers) -> Outcome:
+        """Count hits and misses of z, layer by layer; equal first labels are kept.
+
+        Layers up to the first label that differs from the last call's stand. What the
+        beam dropped is bounded by the lowest and highest utility that it could reach.
+        """
         from argmetric.sequence.kernels.automata import count_layers, dropped_counts
 
         n, first = self.chain.n, 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_count
-from argmetric._ground.display import SCORE, Field, Result
+from argmetric._ground.display import Field, Headline, Result, number
 from argmetric._ground.pictures import Mark, draw_curve, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._beam import decode_by_beam
 from argmetric.sequence._exact import (
@@ -102,10 +102,10 @@ class _Judge:
         self.left -= 1
         if not sure and math.isfinite(self.gain):
             rough = expected(self.function, labels, self.chain, WIDTH)
-            hope = rough.upper if self.sign > 0 else -rough.lower
+            hope = rough.bounds.high if self.sign > 0 else -rough.bounds.low
             if hope <= self.gain:
                 return False
-        gain = self.sign * expected(self.function, labels, self.chain).value
+        gain = self.sign * expected(self.function, labels, self.chain).mean
         margin = 1e-12 * abs(self.gain) if math.isfinite(self.gain) else 0.0
         if math.isnan(gain) or gain <= self.gain + margin:
             return False
@@ -243,21 +243,35 @@ class SequenceDecision(Result):
         """Exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
+    _told = ("positives", "expected", "utility")
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ("labels follow the model",)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"position": np.arange(self.n), "label": self.labels}
+
+    def _headline(self) -> Headline:
+        more = f"{self.n_positives:,} of {self.n:,} positive"
+        return Headline(f"expected {self.utility.name}", number(self.expected), more)
+
     def fields(self) -> list[Field]:
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
-            known += f", none beats {self.bound:.4f}"
+            known += f", none beats {number(self.bound)}"
         return [
             Field("utility", self.utility.name, "utility", self.utility.name),
             Field("n", self.n),
             self._field("n_positives", "positives", f"{{:,}} of {self.n:,}"),
-            self._field("expected", "expected", SCORE),
+            self._field("expected", "expected", number),
             Field("proven", self.proven, "optimum", known),
             Field("bound", self.bound),
             self._field("method", "found by"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the best expectation for every number of positives.
 
         Parameters
@@ -325,12 +339,9 @@ def decode(
     >>> from argmetric.sequence import MarkovChain, decode
     >>> chain = MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 5)
     >>> decode("f1", chain)
-    SequenceDecision
-      utility    f1
-      positives  6 of 6
-      expected   0.3116
-      optimum    proven
-      found by   general F-maximiser
+    SequenceDecision: expected f1 0.312, 6 of 6 positive
+      optimum   proven
+      found by  general F-maximiser
 
     A beam is never needed for F, but shows what it costs:
 
@@ -380,9 +391,9 @@ def decode(
     if isinstance(function, CountUtility):
         counts: Metric = function.counts
         if ranked:
-            from argmetric._verbs.decide import decide
+            from argmetric._verbs.decide import decide_by
 
-            best = decide(model.p, counts, check=False)
+            best = decide_by(model.p, counts, check=False)
             value = best.expected
             return decision(best.labels, value, value, best.curve, "most probable k")
         if is_affine(counts, chain.n):
@@ -392,7 +403,7 @@ def decode(
     else:
         labels = decode_windows(function, chain)
         if labels is not None:
-            value = expected(function, labels, chain).value
+            value = expected(function, labels, chain).mean
             return decision(labels, value, value, None, "shortest path")
     found = search(function, chain, budget)
     how = "all hypotheses" if found.exhaustive else "search with bounds"

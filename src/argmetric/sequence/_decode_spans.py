@@ -10,10 +10,18 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_items, check_texts, shown
-from argmetric._ground.display import Field, Result, metric_fields
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    counted,
+    metric_fields,
+    metric_title,
+    number,
+)
 from argmetric._ground.groups import code_groups
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers
 from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.search.corpus.labels import SchemeName, Span, write_labels
@@ -47,10 +55,10 @@ class SpanDecision(Result):
     expected : float
         What was maximised: E[F] with method "exact", F of the expected counts with
         method "counts"; a mean over documents and types where there are several.
-    upper : float
-        Upper bound of the expected score of any choice.
+    bound : float
+        No choice has a higher expected score.
     proven : bool
-        Whether `expected` is the optimum: `upper` within rounding of it, or within
+        Whether `expected` is the optimum: `bound` within rounding of it, or within
         what spans below `min_probability` could add.
     method : {"exact", "counts"}
         What was maximised.
@@ -64,7 +72,7 @@ class SpanDecision(Result):
         The F-measure.
     n_cut : int
         Number of sentences with more candidates than can be looked at, so that long
-        ones were left out. `upper` allows for them.
+        ones were left out. `bound` allows for them.
     cut_length : int or None
         The length in tokens up to which all are candidates, the least of these
         sentences; None without one.
@@ -76,7 +84,7 @@ class SpanDecision(Result):
     spans: list[Any]
     labels: list[Any]
     expected: float
-    upper: float
+    bound: float
     proven: bool
     method: str
     n_spans: int
@@ -88,19 +96,39 @@ class SpanDecision(Result):
     cut_length: int | None = None
     offsets: list[Any] | None = None
 
+    _told = ("chosen",)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `expected` rests on."""
+        return ("spans follow the model",)
+
+    def _columns(self) -> dict[str, Any]:
+        one = bool(self.spans) and isinstance(self.spans[0], Span)
+        sentences = [self.spans] if one else self.spans
+        rows = [(i, *span) for i, spans in enumerate(sentences) for span in spans]
+        names = ("sentence", *Span._fields)
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+    def _headline(self) -> Headline:
+        name = f"expected {metric_title(self.metric.name)} of spans"
+        return Headline(name, number(self.expected), counted(self.n_spans, "span"))
+
     def fields(self) -> list[Field]:
         what = "E[F]" if self.method == "exact" else "F of expected counts"
-        known = "proven best" if self.proven else f"at most {self.upper:.4f}"
+        known = "proven best" if self.proven else f"at most {number(self.bound)}"
         metric = f"{self.metric.name} of spans ({self.scheme}, strict)"
         return [
             *metric_fields(self.metric, metric),
             self._field("n_spans", "chosen", "{:,} spans"),
             self._field("expected_spans", "true", "{:,.1f} spans expected"),
-            self._field("expected", "expected", f"{{:.4f}} ({what}, {known})"),
-            *self._keys("upper", "proven", "method", "n_cut", "cut_length"),
+            self._field(
+                "expected", "expected", lambda x: f"{number(x)} ({what}, {known})"
+            ),
+            *self._keys("bound", "proven", "method", "n_cut", "cut_length"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how probable the chosen spans are, type by type.
 
         Parameters
@@ -146,7 +174,7 @@ def decode_spans(
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
     per_type: bool = False,
-    recalibration: Recalibration | None = None,
+    reference: Recalibration | None = None,
     method: Method = "auto",
     min_probability: float = 1e-6,
 ) -> SpanDecision:
@@ -179,13 +207,13 @@ def decode_spans(
     per_type : bool, default=False
         The mean of the F-measures of types (macro) instead of one of all spans (micro).
         Exact, and `proven`, where the best spans of the types do not overlap; elsewhere
-        a local search, never below the best pooled spans, with `upper` as the bound.
-    recalibration : Recalibration, optional
-        Corrects probabilities first; see `recalibrate`.
+        a local search, never below the best pooled spans, with `bound` as the bound.
+    reference : Recalibration, optional
+        Corrects probabilities first: what `recalibrate` fitted on labelled sentences.
     method : {"auto", "exact", "counts"}, default="auto"
         "exact" maximises E[F]; "counts" maximises F of expected counts, which differs
         by O(1/n) and is quick for any size. "auto" is exact for short documents without
-        `per_type` and `recalibration`, unless that would take long.
+        `per_type` and `reference`, unless that would take long.
     min_probability : float, default=1e-6
         Less probable spans are not candidates. In a sentence of thousands of tokens
         very long ones may not be either: see `SpanDecision.n_cut`.
@@ -217,9 +245,9 @@ def decode_spans(
     check_choice(level, "level", ("corpus", "document"))
     check_choice(method, "method", ("auto", "exact", "counts"))
     per_type = check_flag(per_type, "per_type")
-    if not isinstance(recalibration, Recalibration | None):
+    if not isinstance(reference, Recalibration | None):
         raise TypeError(
-            f"recalibration must be what recalibrate gives, not {shown(recalibration)}"
+            f"reference must be what recalibrate gives, not {shown(reference)}"
         )
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
@@ -269,7 +297,7 @@ def decode_spans(
             min_probability=min_probability,
         )
         tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
-    found = _decide(model, tokens, chosen_metric, cuts, per_type, recalibration, method)
+    found = _decide(model, tokens, chosen_metric, cuts, per_type, reference, method)
     if single:
         return replace(found, spans=found.spans[0], labels=found.labels[0])
     back = np.argsort(order)
@@ -293,7 +321,7 @@ def _decide(
     plain = recalibration is None and not per_type
     if method == "exact" and not plain:
         raise ValueError(
-            "method='exact' needs the law of the model: without recalibration, and "
+            "method='exact' needs the law of the model: without reference, and "
             "with all types counted together"
         )
     square = metric.coefficients[1][3]  # β²
@@ -326,7 +354,7 @@ def _decide(
         spans=spans,
         labels=labels,
         expected=expected,
-        upper=max(choice.upper, expected),
+        bound=max(choice.upper, expected),
         proven=choice.upper <= expected + slack + _PROOF,
         method=method,
         n_spans=int(choice.chosen.sum()),

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
 from argmetric._ground.arguments import check_count, check_number, is_whole, shown
 from argmetric._ground.discrete import DiscreteLaw, distinct
-from argmetric._ground.display import INTERVAL, Field, Result, Shown, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    Shown,
+    law_columns,
+    number,
+    only_shown,
+    with_interval,
+)
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.svg import small_law
+from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
@@ -37,11 +47,11 @@ class Expectation(Shown):
 
     Attributes
     ----------
-    value : float
-        The expectation. With a beam, an estimate within the bounds: the lower one for a
-        utility that is never negative.
-    lower, upper : float
-        Bounds on the expectation, both equal to it when it is exact.
+    mean : float
+        What is forecast: the mean of the utility. With a beam, an estimate within the
+        bounds: the lower one for a utility that is never negative.
+    bounds : Interval
+        The mean lies between them; both equal it when it is exact.
     n_states : int
         Number of states of the composed automaton that were visited, the start
         included, with the histories of the model counted apart.
@@ -56,9 +66,8 @@ class Expectation(Shown):
         Width of the beam.
     """
 
-    value: float
-    lower: float
-    upper: float
+    mean: float
+    bounds: Interval
     n_states: int
     exact: bool
     dropped: float = 0.0
@@ -66,7 +75,7 @@ class Expectation(Shown):
     beam: int | None = None
 
     def __float__(self) -> float:
-        return self.value
+        return self.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +84,10 @@ class VectorExpectation(Shown):
 
     Attributes
     ----------
-    value : ndarray of shape (components,)
-        The expectation; with a beam, an estimate within the bounds.
-    lower, upper : ndarray of shape (components,)
-        Bounds on the expectation, both equal to it when it is exact.
+    mean : ndarray of shape (components,)
+        What is forecast: the mean of each; with a beam, an estimate within the bounds.
+    bounds : Interval of ndarrays of shape (components,)
+        The mean lies between them; both equal it when it is exact.
     n_states : int
         Number of states of the composed automaton that were visited.
     exact : bool
@@ -89,16 +98,15 @@ class VectorExpectation(Shown):
         Width of the beam.
     """
 
-    value: Floats
-    lower: Floats
-    upper: Floats
+    mean: Floats
+    bounds: Interval
     n_states: int
     exact: bool
     dropped: float = 0.0
     beam: int | None = None
 
 
-def evaluate(utility: Any, z: Any, y: Any) -> float:
+def evaluate(utility: Any, z: Any, y: ArrayLike) -> float:
     """Utility of a hypothesis for one outcome (Algorithm 3).
 
     Parameters
@@ -200,9 +208,9 @@ def expectation(
     --------
     >>> from argmetric.sequence import MarkovChain, Pk, expectation
     >>> chain = MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
-    >>> round(expectation("f1", [1, 1, 0, 0], chain).value, 4)
+    >>> round(expectation("f1", [1, 1, 0, 0], chain).mean, 4)
     0.2605
-    >>> round(expectation(Pk(2), [1, 1, 0, 0], chain).value, 4)
+    >>> round(expectation(Pk(2), [1, 1, 0, 0], chain).mean, 4)
     0.5358
     """
     function, chain = as_utility(utility), as_chain(model)
@@ -227,11 +235,10 @@ def _by_component(outcome: Outcome, width: int | None) -> VectorExpectation:
         )
         for column, low, high in zip(outcome.values.T, least, most, strict=True)
     ]
-    value, lower, upper = np.array([(p.value, p.lower, p.upper) for p in parts]).T
+    mean, lower, upper = np.array([(p.mean, *p.bounds) for p in parts]).T
     exact, dropped = outcome.dropped == 0.0, outcome.dropped
-    return VectorExpectation(
-        value, lower, upper, outcome.n_states, exact, dropped, width
-    )
+    bounds = Interval(lower, upper)
+    return VectorExpectation(mean, bounds, outcome.n_states, exact, dropped, width)
 
 
 def expected(
@@ -247,22 +254,23 @@ def expected(
         tables = function.tables(z)
         if tables is not None and tables.worth is not None:
             mean, total = run_mean(chain, tables)
-            return Expectation(mean, mean, mean, total, True, partial=mean)
+            return _exact(mean, total)
         if chain.n > LONG_SEQUENCE and isinstance(function, CountUtility):
             metric = function.counts
             if is_affine(metric, chain.n):
                 mean, total = affine_mean(metric, z, chain)
-                return Expectation(mean, mean, mean, total, True, partial=mean)
+                return _exact(mean, total)
         return bounded(run(function, z, chain, None, max_states), None)
     if isinstance(beam, str) and beam == "auto":
         width = FIRST_WIDTH
         while True:
             result = bounded(run(function, z, chain, width, max_states), width)
-            if result.exact or result.upper - result.lower <= tol:
+            low, high = result.bounds
+            if result.exact or high - low <= tol:
                 return result
-            if math.isnan(result.value) or width >= 1 << 24:
+            if math.isnan(result.mean) or width >= 1 << 24:
                 return result
-            if math.isinf(result.upper - result.lower):  # nothing bounds a drop
+            if math.isinf(high - low):  # nothing bounds a drop
                 return bounded(run(function, z, chain, None, max_states), None)
             width *= 2
     if not is_whole(beam) or beam < 1:
@@ -270,6 +278,10 @@ def expected(
             f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
     return bounded(run(function, z, chain, int(beam), max_states), int(beam))
+
+
+def _exact(mean: float, n_states: int) -> Expectation:
+    return Expectation(mean, Interval(mean, mean), n_states, True, partial=mean)
 
 
 def bounded(outcome: Outcome, width: int | None) -> Expectation:
@@ -293,9 +305,8 @@ def bounded(outcome: Outcome, width: int | None) -> Expectation:
     exact = dropped == 0.0
     if exact:
         low = high = value
-    return Expectation(
-        value, low, high, outcome.n_states, exact, dropped, partial, width
-    )
+    bounds = Interval(low, high)
+    return Expectation(value, bounds, outcome.n_states, exact, dropped, partial, width)
 
 
 COVERAGE = 0.9  # of the interval that is shown
@@ -329,33 +340,47 @@ class UtilityDistribution(Result, DiscreteLaw):
         return math.sqrt(float(deviation**2 @ self.probabilities))
 
     @property
-    def _interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
+        """Between the quantiles that leave out as much on either side."""
         tail = (1 - COVERAGE) / 2
-        return self.quantile(tail), self.quantile(1 - tail)
+        return Interval(self.quantile(tail), self.quantile(1 - tail))
+
+    coverage: ClassVar[float] = COVERAGE
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the distribution rests on."""
+        return ("labels follow the model",)
+
+    def _headline(self) -> Headline | None:
+        if not self.values.size:
+            return None
+        interval = with_interval(self.interval, COVERAGE)
+        return Headline("mean", number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
 
     def fields(self) -> list[Field]:
-        mean, median, interval = self.mean, self.quantile(0.5), self._interval
+        median = self.quantile(0.5)
         if not self.values.size:
             shown = [("never defined", "")]
         else:
             shown = [
-                ("mean", f"{mean:.4f}"),
-                ("median", f"{median:.4f}"),
-                (f"{COVERAGE:.0%}", f"from {INTERVAL.format(interval)}"),
-                (f"{self.values.size}", "values"),
+                ("median", number(median)),
+                ("values", f"{self.values.size:,}"),
             ]
         return [
             *only_shown(shown),
-            *self._keys("mean", "std", "p_undefined"),
+            *self._keys("mean", "std", "coverage", "p_undefined"),
             Field("median", median),
-            Field("interval", interval),
+            Field("interval", self.interval),
         ]
 
-    def __repr__(self) -> str:
-        parts = (" ".join(filter(None, line)) for line in self.lines())
-        return f"{self._title()}({', '.join(parts)})"
-
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution with its mean and an interval between quantiles.
 
         Parameters
@@ -368,7 +393,7 @@ class UtilityDistribution(Result, DiscreteLaw):
         matplotlib Axes
         """
         with drawing(ax, xlabel="utility", ylabel="probability") as ax:
-            draw_law(ax, self, self._interval, COVERAGE)
+            draw_law(ax, self, self.interval, COVERAGE)
         return ax
 
 

@@ -39,7 +39,6 @@ def decode_logits(
     probabilities: bool = False,
     scheme: SchemeName | None = None,
     reference: Any = None,
-    recalibration: Recalibration | None = None,
     level: Level = "corpus",
     documents: Sequence[Any] | None = None,
     method: Method = "auto",
@@ -73,13 +72,12 @@ def decode_logits(
         Whether `logits` and the reference hold probabilities instead.
     scheme : {"IOB2", "BIOES"}, optional
         How labels write spans; by default BIOES if a label begins with E- or S-.
-    reference : pair (gold, logits), optional
+    reference : pair (gold, logits) or Recalibration, optional
         Labelled sentences that the network was not trained on. `gold` holds the number
         of the label of every token; a negative one, such as -100, for tokens that do
         not count. Probabilities of spans are recalibrated on them. Networks are
-        overconfident: `expected` is too high without a reference.
-    recalibration : Recalibration, optional
-        In place of a reference: what `recalibrate` gave.
+        overconfident: `expected` is too high without a reference. In place of the
+        sentences: what `recalibrate` gave.
     level, documents, method
         As for `decode_spans`.
 
@@ -126,10 +124,8 @@ def decode_logits(
         raise ValueError(
             f"offsets has shape {places.shape}, but logits has {np.shape(logits)}"
         )
-    if reference is not None:
-        if recalibration is not None:
-            raise ValueError("pass reference or recalibration, not both")
-        recalibration = _recalibrated(reference, names, scheme, logits=is_logits)
+    if not isinstance(reference, Recalibration | None):
+        reference = _recalibrated(reference, names, scheme, logits=is_logits)
     models = models_of(words, names, scheme, well_formed_only=True)
     found = decode_spans(
         models,
@@ -137,7 +133,7 @@ def decode_logits(
         scheme=scheme,
         level=level,
         documents=documents,
-        recalibration=recalibration,
+        reference=reference,
         method=method,
     )
     return found if places is None else _with_characters(found, words, places, text)
@@ -148,7 +144,8 @@ def _recalibrated(
 ) -> Recalibration:
     if not isinstance(reference, tuple | list) or len(reference) != 2:
         raise TypeError(
-            f"reference must be a pair (gold, logits), not {shown(reference)}"
+            "reference must be a pair (gold, logits), or what recalibrate gives, not "
+            f"{shown(reference)}"
         )
     gold = to_floats(on_host(reference[0]), "gold")
     counts = gold >= 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from argmetric._ground.arguments import check_items, check_texts
 from argmetric._ground.display import Field, Result
 from argmetric._ground.odds import bounded_logit, expit
 from argmetric._ground.pictures import draw_map
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Axes, Floats
 from argmetric._ground.validation import check_fraction
 from argmetric.search.corpus.labels import SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
@@ -57,7 +56,7 @@ class Recalibration(Result):
             self._field("missed", "true spans for each above", "{:.4g}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the map over the diagonal.
 
         Parameters
@@ -69,7 +68,8 @@ class Recalibration(Result):
         -------
         matplotlib Axes
         """
-        return draw_map(ax, "recalibration", self)
+        drawn: Axes = draw_map(ax, "recalibration", self)
+        return drawn
 
 
 def true_spans(

@@ -33,7 +33,7 @@ class SimpleFunction:
     ...         return run, max(run, longest)
     ...     def value(self, state, z):
     ...         return state[1]
-    >>> expectation(LongestRun(), [1, 1, 0], Independent([0.9, 0.5, 0.5])).value
+    >>> expectation(LongestRun(), [1, 1, 0], Independent([0.9, 0.5, 0.5])).mean
     1.675
     """
 
@@ -92,7 +92,7 @@ class VectorFunction(SimpleFunction):
     ...     def value(self, state, z):
     ...         return state
     >>> model = Independent([0.9, 0.5, 0.2])
-    >>> expectation(Table(), [1, 1, 0], model).value
+    >>> expectation(Table(), [1, 1, 0], model).mean
     array([1.4, 0.2, 0.6])
     """
 

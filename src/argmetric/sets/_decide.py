@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from argmetric._ground.arguments import LARGEST_COUNT, check_count, check_share
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers, Interval
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric
 from argmetric.sets._result import SetDecision
 from argmetric.sets._samples import Samples, read_samples, read_truth
 
+# Sets of hashable items: of one question, of several, or 0/1 draws
+SamplesLike: TypeAlias = Collection[object] | Mapping[object, object]
 FOLDS = 5  # parts of the samples that are left out in turn
 DRAWS = 2000  # of the mean score, for its interval
 FEWEST_LABELLED = 10  # answers whose truth is known, for a recalibrated score
@@ -22,12 +25,12 @@ EDGE = 1e-3  # scores are kept so far from 0 and 1 before their log-odds
 
 
 def decide(
-    samples: Any,
+    samples: SamplesLike,
     metric: MetricLike = "f1",
     *,
-    weights: Any = None,
+    weights: ArrayLike | Sequence[ArrayLike] | None = None,
     max_items: int | None = None,
-    reference: tuple[Any, Any] | None = None,
+    reference: tuple[object, SamplesLike] | None = None,
     zero_division: float | None = None,
     coverage: float = 0.9,
 ) -> SetDecision:
@@ -206,7 +209,7 @@ def _forecast(
     scores: Floats,
     labelled: tuple[Floats, Floats] | None,
     coverage: float,
-) -> tuple[Floats, tuple[float, float], tuple[str, ...]]:
+) -> tuple[Floats, Interval, tuple[str, ...]]:
     """Score to expect of every question, the interval of their mean, and notes."""
     rng = np.random.default_rng(0)
     if labelled is None:
@@ -274,10 +277,10 @@ def _drawn_means(read: Samples, scores: Floats, rng: np.random.Generator) -> Flo
     return draws
 
 
-def _middle(draws: Floats, coverage: float) -> tuple[float, float]:
+def _middle(draws: Floats, coverage: float) -> Interval:
     tail = (1.0 - coverage) / 2.0
     low, high = np.quantile(draws, (tail, 1.0 - tail)).tolist()
-    return low, high
+    return Interval(low, high)
 
 
 def _as_given(read: Samples, chosen: Floats) -> Any:

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.display import (
-    INTERVAL,
-    SCORE,
     Field,
+    Headline,
     Result,
-    as_frame,
     metric_fields,
+    metric_title,
+    number,
+    with_interval,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import Axes, Floats, Integers, Interval
 from argmetric.metrics import Metric
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SetDecision(Result):
     """Sets that were chosen from samples, and the score to expect of them.
 
@@ -51,12 +52,12 @@ class SetDecision(Result):
     expected_each: Floats
     bound_each: Floats
     mean_each: Floats
-    interval: tuple[float, float]
+    interval: Interval
     coverage: float
     sizes: Integers
     n_samples: int
     n_labelled: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # type: ignore[misc]
 
     @property
     def n(self) -> int:
@@ -87,13 +88,12 @@ class SetDecision(Result):
 
     def fields(self) -> list[Field]:
         gap = self.bound - self.expected
-        exact = "the best of all sets" if gap < 1e-9 else f"at most {gap:.4f} below it"
+        exact = "the best of all sets" if gap < 1e-9 else f"at most {gap:.3f} below it"
         one = self.n == 1
         return [
-            self._field("mean", "score to expect", SCORE),
-            self._field("interval", f"{self.coverage:.0%} interval", INTERVAL),
-            self._field("expected", "mean over the samples", SCORE),
-            self._field("bound", "maximum", f"{{:.4f}} ({exact})"),
+            *self._keys("mean", "interval"),
+            self._field("expected", "mean over the samples", number),
+            self._field("bound", "maximum", f"{{:.3f}} ({exact})"),
             *metric_fields(self.metric),
             Field("n", self.n, None if one else "questions", f"{self.n:,}"),
             Field(
@@ -107,25 +107,21 @@ class SetDecision(Result):
             Field("notes", self.notes),
         ]
 
-    def _title(self) -> str:
-        low, high = self.interval
-        what = "a set" if self.n == 1 else f"{self.n:,} sets"
-        return (
-            f"{what}: {self.metric.name} {self.mean:.3f} to expect ({low:.3f} to "
-            f"{high:.3f})"
-        )
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        what = "" if self.n == 1 else f"{self.n:,} sets, "
+        name = f"{what}{metric_title(self.metric.name)}"
+        return Headline(name, number(self.mean), f"{interval} to expect")
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """A row for every question: size, mean over the samples, score to expect."""
-        columns = {
+    def _columns(self) -> dict[str, Any]:
+        return {
             "size": self.sizes,
             "expected": self.expected_each,
             "bound": self.bound_each,
             "mean": self.mean_each,
         }
-        return as_frame(columns, backend)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores to expect of all questions, sorted, and their mean.
 
         Parameters

@@ -76,10 +76,10 @@ def read_samples(samples: Any, weights: Any = None, name: str = "samples") -> Sa
     if not is_collection(samples):
         raise TypeError(f"{name}: {_FORM}, not {shown(samples)}")
     samples = list(samples)
+    if not samples:
+        raise ValueError(f"{name} is empty: there is no question to answer")
     single = keys is None and not _is_nested(samples)
     many = [list(one) for one in ([samples] if single else samples)]
-    if not many:
-        raise ValueError(f"{name} is empty: there is no question to answer")
     for q, one in enumerate(many):
         if not one:
             raise ValueError(f"question {q} of {name} has no samples: give one or more")

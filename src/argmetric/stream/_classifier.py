@@ -12,7 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._ground.arguments import check_flag, check_label
 from argmetric._ground.odds import expit, from_log_odds, logit_of
-from argmetric._ground.types import BinaryLabels, Floats
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    BinaryLabels,
+    ClassNames,
+    Features,
+    Floats,
+    Label,
+    RandomState,
+)
 from argmetric._ground.validation import to_numpy
 from argmetric.metrics import MetricLike
 from argmetric.stream._input import (
@@ -86,7 +95,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row that waited too long is forgotten, or learned as a negative.
     pos_label : optional
         The positive class; by default the larger one.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=0
         For the draws of "omcsl".
 
     Attributes
@@ -141,8 +150,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         detector: Detector | None = None,
         waiting: int = 10_000,
         expired: Literal["drop", "negative"] = "drop",
-        pos_label: Any = None,
-        random_state: Any = None,
+        pos_label: Label | None = None,
+        random_state: RandomState = 0,
     ) -> None:
         self.metric = metric
         self.rule = rule
@@ -169,7 +178,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- rows in blocks -----------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Start anew and learn from the rows in their order.
 
         Parameters
@@ -188,7 +199,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Features,
+        y: ArrayLike,
+        classes: ClassNames | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from a block.
 
@@ -210,13 +225,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def progressive(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        classes: Any = None,
+        classes: ClassNames | None = None,
         return_proba: bool = False,
-    ) -> Any:
+    ) -> AnyArray | tuple[AnyArray, Floats]:
         """Predict each row before its label is seen, and learn from it.
 
         Parameters
@@ -255,16 +270,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._model.decide(self._rows(X))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> npt.NDArray[Any]:
         """Return labels by the current model and threshold."""
         labels, _ = self._decided(X)
         return np.asarray(self.classes_.take(labels))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and of the positive class."""
         return np.column_stack(from_log_odds(self._decided(X)[1])[::-1])
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """Log-odds minus those of the threshold: > 0 where `predict` is positive."""
         labels, logits = self._decided(X)
         threshold = min(max(self.threshold_, 1e-300), 1.0 - 2.0**-53)
@@ -273,8 +288,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         margin = np.where(labels == 1, np.maximum(margin, 1e-300), margin)
         return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The metric of `predict(X)`."""
+    def score(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The metric of `predict(X)`, negated where smaller is better."""
         predicted = self._decided(X)[0]
         truth = self._truth(y, predicted.size)
         weight, pace = check_weight(sample_weight, predicted.size)
@@ -282,11 +299,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positive, chosen = truth == 1, predicted == 1
         tp, k = weight[positive & chosen].sum(), weight[chosen].sum()
         metric = self._model.metric
-        return float(metric.value(tp, k, weight[positive].sum(), weight.sum()))
+        t, n = weight[positive].sum(), weight.sum()
+        return metric._gain(float(metric.value(tp, k, t, n)))
 
     # -- labels that come later ---------------------------------------------------
 
-    def predict_id(self, X: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def predict_id(self, X: Features) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Predict, and keep the rows until `feedback` brings their labels.
 
         Returns
@@ -302,7 +320,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return ids, self.classes_[labels]
 
-    def feedback(self, ids: Any, y: Any) -> int:
+    def feedback(self, ids: ArrayLike, y: ArrayLike) -> int:
         """Learn from labels of earlier predictions, in the order given.
 
         Parameters
@@ -328,7 +346,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- one row at a time, as river has it ---------------------------------------
 
-    def learn_one(self, x: Mapping[Hashable, Any], y: Any) -> None:
+    def learn_one(self, x: Mapping[Label, object], y: ArrayLike) -> None:
         """Learn from one row of named features.
 
         Parameters
@@ -353,18 +371,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_features_in_ = max(self.n_features_in_, len(self._vocabulary))
         self._model.learn(rows, truth)
 
-    def predict_proba_one(self, x: Mapping[Hashable, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
         """Probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
         p, q = from_log_odds(self._decided_one(x)[1])
         return dict(zip(self.classes_.tolist(), (q.item(), p.item()), strict=True))
 
-    def predict_one(self, x: Mapping[Hashable, Any]) -> Any:
+    def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; the model does not change."""
         if not hasattr(self, "_model"):
             return undecided(self.rule, self.metric)
-        return self.classes_[self._decided_one(x)[0]].item()
+        label: Label = self.classes_[self._decided_one(x)[0]].item()
+        return label
 
     def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[BinaryLabels, Floats]:
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)

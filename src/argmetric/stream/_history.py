@@ -12,7 +12,7 @@ from argmetric._ground.arguments import check_count, check_number
 from argmetric._ground.display import Lines, Shown
 from argmetric._ground.labels import clear_labels, one_per_row
 from argmetric._ground.pictures import Display, thinned
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Axes, Estimator, Floats
 from argmetric._ground.validation import check_length, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._rule_base import LONGEST
@@ -142,7 +142,7 @@ class ProgressiveScore(Shown):
         self._ring = np.zeros((4, window or 0))  # a column of counts for each row
         self._place = 0
 
-    def update(self, y_true: Any, y_pred: Any) -> float:
+    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> float:
         """Count a block of labels, 0 and 1, and return the value.
 
         Parameters
@@ -248,12 +248,12 @@ class StreamDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_pred: Any,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
         metric: MetricLike = "f1",
         *,
-        thresholds: Any = None,
-        ax: Any = None,
+        thresholds: ArrayLike | None = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the score of predictions over the rows, in their order.
 
@@ -284,7 +284,7 @@ class StreamDisplay(Display):
         return cls._of(counts.astype(np.float64), found, threshold).plot(ax)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Estimator, *, ax: Axes | None = None) -> Self:
         """Draw score and threshold over the stream of a classifier.
 
         Parameters
@@ -299,9 +299,10 @@ class StreamDisplay(Display):
                 f"estimator must remember its stream (`history_`), which "
                 f"{type(estimator).__name__} does not: see from_predictions"
             )
-        history = estimator.history_
+        model: Any = estimator
+        history = model.history_
         counts = np.stack([history[name] for name in COUNTS])
-        metric = get_metric(estimator.metric)
+        metric = get_metric(model.metric)
         display = cls._of(counts, metric, history["threshold"])
         display.n_seen = history["n_seen"]
         return display.plot(ax)

@@ -18,7 +18,7 @@ from argmetric._ground.arguments import check_flag
 from argmetric._ground.display import Shown, table
 from argmetric._ground.labels import clear_labels
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Floats
+from argmetric._ground.types import ArrayLike, Axes, Floats
 from argmetric._ground.validation import check_length, check_scores, to_floats
 from argmetric.metrics import (
     MCC,
@@ -136,7 +136,7 @@ Weights = tuple[Floats, int]  # and the pace at which they are read
 UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
-def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
+def check_weight(weights: ArrayLike | None, n: int) -> Weights:
     """Weights and the pace at which they are read: 0 where all of them are 1."""
     if weights is None:
         return UNWEIGHTED
@@ -177,7 +177,7 @@ class RuleRun(NamedTuple):
             lines.append(("threshold", f"{first:.4g} at first, {last:.4g} at last"))
         return table("RuleRun", lines)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the threshold that was used for each row.
 
         Parameters
@@ -192,7 +192,8 @@ class RuleRun(NamedTuple):
         from argmetric.stream._history import StreamDisplay
 
         rows = np.arange(1.0, self.thresholds.size + 1)
-        return StreamDisplay(rows, self.thresholds).plot(ax).ax_
+        drawn: Axes = StreamDisplay(rows, self.thresholds).plot(ax).ax_
+        return drawn
 
 
 LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte

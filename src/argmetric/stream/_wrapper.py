@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from argmetric._ground.arguments import check_label, install
 from argmetric._ground.features import explained, is_second
 from argmetric._ground.odds import from_log_odds, logit
-from argmetric._ground.types import Floats
+from argmetric._ground.types import (
+    ArrayLike,
+    ClassNames,
+    Estimator,
+    Features,
+    Floats,
+    Label,
+)
 from argmetric._ground.validation import (
     is_sparse,
     to_floats,
@@ -74,11 +81,11 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: Any,
+        model: Estimator,
         metric: MetricLike = "f1",
         rule: RuleName | ThresholdRule = "histogram",
         *,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
     ) -> None:
         self.model = model
         self.metric = metric
@@ -87,12 +94,17 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- blocks -----------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Features,
+        y: ArrayLike,
+        classes: ClassNames | None = None,
+    ) -> Self:
         """Learn from a block, the rule before the model."""
         self.progressive(X, y, classes=classes)
         return self
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Features, y: ArrayLike) -> Self:
         """Start anew and learn from the rows in their order, in small blocks."""
         if hasattr(self, "model_"):
             del self.model_
@@ -100,7 +112,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = two_classes(values, None, self.pos_label, whole=True)
         if self.pos_label is None:
             warn_of_common_class(classes, 1, values)
-        rows = X.tocsr() if is_sparse(X) else X
+        rows: Any = X
+        rows = rows.tocsr() if is_sparse(X) else rows
         rows = rows if hasattr(X, "shape") or self._is_river else to_numpy(X, "X")
         rows = getattr(rows, "iloc", rows)
         for start in range(0, values.size, _BLOCK):
@@ -108,7 +121,13 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.progressive(rows[part], values[part], classes=classes)
         return self
 
-    def progressive(self, X: Any, y: Any, *, classes: Any = None) -> npt.NDArray[Any]:
+    def progressive(
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        classes: ClassNames | None = None,
+    ) -> npt.NDArray[Any]:
         """Predict a block before its labels are seen, and learn from it.
 
         The model learns from the whole block at once, as its `partial_fit` does: the
@@ -134,26 +153,27 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._count(labels, truth)
         return np.asarray(self.classes_[labels])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels by the current model and threshold."""
         check_is_fitted(self, "model_")
         logits = self._logits(X)
         labels = self._rule.decide(self._rule_state, logits, logits=True)
         return np.asarray(self.classes_[labels])
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Probabilities of the negative and of the positive class."""
         check_is_fitted(self, "model_")
         return np.column_stack(from_log_odds(self._logits(X))[::-1])
 
-    def score(self, X: Any, y: Any) -> float:
-        """The metric of `predict(X)`."""
+    def score(self, X: Features, y: ArrayLike) -> float:
+        """The metric of `predict(X)`, negated where smaller is better."""
         predicted = self.predict(X) == self.classes_[1]
-        return self._metric.score(self._truth(column_or_1d(y)), predicted)
+        value = self._metric.score(self._truth(column_or_1d(y)), predicted)
+        return self._metric._gain(value)
 
     # -- one row at a time ------------------------------------------------------
 
-    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+    def learn_one(self, x: Mapping[Label, object], y: Label) -> None:
         """Learn from one row, the rule before the model."""
         check_label(y, "y")
         if not hasattr(self, "model_"):
@@ -167,19 +187,21 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_.learn_one(x, self.classes_[truth].item())
         return self._rule.update(self._rule_state, p, truth)
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Mapping[Label, object]) -> dict[Label, float]:
         """Probabilities by class; nothing is learned."""
         if not hasattr(self, "model_"):
             return {False: 0.5, True: 0.5}
         p = self._probability_one(x)
         return dict(zip(self.classes_.tolist(), (1.0 - p, p), strict=True))
 
-    def predict_one(self, x: Mapping[Any, Any]) -> Any:
+    def predict_one(self, x: Mapping[Label, object]) -> Label:
         """Label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
             return undecided(self.rule, self.metric)
         p = self._probability_one(x)
-        return self.classes_[int(self._rule.decide(self._rule_state, [p])[0])].item()
+        place = int(self._rule.decide(self._rule_state, [p])[0])
+        label: Label = self.classes_[place].item()
+        return label
 
     # -- inside -----------------------------------------------------------------
 

@@ -12,19 +12,27 @@ from typing import Any
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import as_flags, check_count, check_fraction
+from argmetric._ground.arguments import (
+    as_flags,
+    check_count,
+    check_fraction,
+    count_or_share,
+)
 from argmetric._ground.display import metric_title
+from argmetric._ground.types import ArrayLike
 from argmetric.metrics import (
-    FBeta,
-    Jaccard,
+    MCC,
+    Kappa,
     Metric,
     MetricLike,
+    RatioForm,
     Recall,
     get_metric,
     require_defined,
 )
 from argmetric.tensors._arrays import (
     Tensor,
+    TorchNamespace,
     chances,
     descending,
     like,
@@ -36,7 +44,7 @@ from argmetric.tensors._arrays import (
 from argmetric.tensors._curves import Rows, expected_curves, running_sum, usable_form
 from argmetric.tensors._segments import Part, SegmentedTensor
 
-LONGEST_SORTED = 1024  # longer rows on a GPU are decided from a histogram
+LONGEST_SORTED = 1024  # longer rows are decided from a window of their items
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -71,7 +79,7 @@ class TensorDecision:
     average: str | None
 
     @property
-    def mean(self) -> Tensor:
+    def mean_expected(self) -> Tensor:
         """Mean of `expected` where it is defined, on the device."""
         return mean_defined(self.expected)
 
@@ -81,8 +89,8 @@ class TensorDecision:
         chosen = int(np.sum(to_host(self.n_positives)))
         return (
             f"TensorDecision(expected {metric_title(self.metric.name)} "
-            f"{float(self.mean):.4f}{by}: {chosen:,} positives among {shape} labels "
-            f"on {self.labels.device})"
+            f"{float(self.mean_expected):.3f}{by}: {chosen:,} positives among {shape} "
+            f"labels on {self.labels.device})"
         )
 
 
@@ -99,11 +107,11 @@ def decide(
     p: Tensor,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: str | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
@@ -124,12 +132,15 @@ def decide(
         accuracy, Fowlkes-Mallows, MCC, kappa, or another with a closed form.
     groups : tensor or array-like, optional
         Group of each row of a vector.
-    average : {"samples", "macro", "micro", "groups", "pooled"}, optional
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
         As for `argmetric.decide`.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
-    min_positives, max_positives : int, optional
-        Bounds on the number of predicted positives, in each segment.
+    min_positives : int, default=0
+        Fewest predicted positives, in each segment.
+    max_positives : int or str, optional
+        Most predicted positives, in each segment: a count, or a share of its rows such
+        as "5%", rounded down.
     min_precision, min_recall : float, optional
         Lower limits for the expected precision and recall, in each segment.
     logits : bool, default=False
@@ -162,14 +173,13 @@ def decide(
     limits.check_sizes(segments)
     labels, values = [], []
     fused = dtype == "float64" and can_use_kernel(p, metric, limits, segments)
-    long = dtype == "float64" and not logits
-    long = long and fits_masks(p, metric, limits, segments)
+    long = dtype == "float64" and fits_window(p, metric, limits, segments)
     for part in segments.parts(p.numel() if fused else None):
         given = segments.take(p, part, -math.inf if logits else 0.0)
         if long:
             from argmetric.tensors._pixels import decide_pixels
 
-            *some, found = decide_pixels(given.contiguous(), metric)
+            *some, found = decide_pixels(given.contiguous(), metric, logits)
             chosen = some[0], some[1], some[2]
         elif fused:
             chosen, found = choose_fused(given, part, metric, logits)
@@ -223,18 +233,19 @@ class TensorLimits:
     """What the number of predicted positives of a segment has to obey."""
 
     least: int
-    most: int | None
+    most: int | str | None
     min_precision: float
     min_recall: float
 
     @classmethod
     def of(
-        cls, least: int, most: int | None, precision: Any, recall: Any
+        cls, least: int, most: int | str | None, precision: Any, recall: Any
     ) -> TensorLimits:
         least = check_count(least, "min_positives")
         if most is not None:
-            most = check_count(most, "max_positives")
-            if most < least:
+            count = count_or_share(most, "max_positives", 0)  # refuses what is none
+            most = most if isinstance(most, str) else count
+            if isinstance(most, int) and most < least:
                 raise ValueError(f"max_positives={most} is below min_positives={least}")
         return cls(
             least,
@@ -258,7 +269,9 @@ class TensorLimits:
         """Smallest and largest allowed k of every row, as columns."""
         xp, p = rows.xp, rows.p
         low = xp.zeros_like(p[:, :1]) + float(self.least)
-        most = math.inf if self.most is None else float(self.most)
+        most = rows.distinct
+        if self.most is not None:
+            most = count_or_share(self.most, "max_positives", rows.distinct)
         high = xp.zeros_like(low) + rows.of_n(np.minimum(rows.distinct, most))
         if math.isnan(metric.zero_division):
             # Predicting a certain negative only to leave 0/0 is no decision.
@@ -342,18 +355,23 @@ def can_use_kernel(
     return bool(fits and limits.none and can_fuse(metric))
 
 
-def fits_masks(
+def fits_window(
     p: Tensor, metric: Metric, limits: TensorLimits, segments: SegmentedTensor
 ) -> bool:
-    """Whether long rows on a GPU are decided without a sort, as pixels of masks are."""
-    plain = getattr(p, "is_cuda", False) and str(p.dtype) == "torch.float32"
+    """Whether rows are so long that a window of their items is enough."""
     long = segments.group_ids is None and segments.length > LONGEST_SORTED
-    if not (plain and long and limits.none):
+    known = limits.none and not math.isnan(metric.zero_division)
+    if not (long and known and isinstance(namespace(p), TorchNamespace)):
         return False
-    known = metric == FBeta(zero_division=metric.zero_division)
-    known |= metric == Jaccard(zero_division=metric.zero_division)
-    known &= not math.isnan(metric.zero_division)
-    return bool(known)
+    return isinstance(metric, MCC | Kappa) or counts_hits(metric.form)
+
+
+def counts_hits(form: Any) -> bool:
+    """Whether a form is tp by a sum of counts, which is 0 for k = t = 0 alone."""
+    if not isinstance(form, RatioForm):
+        return False
+    d0, _, d2, d3 = form.d
+    return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
 
 
 def choose_fused(

@@ -12,7 +12,7 @@ from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._ground.arguments import as_flags, check_share
 from argmetric._ground.discrete import ROUNDING
 from argmetric._ground.display import metric_title
-from argmetric._ground.types import Floats, Integers
+from argmetric._ground.types import ArrayLike, Floats, Integers
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, require_defined
 from argmetric.tensors._arrays import (
     Tensor,
@@ -43,14 +43,14 @@ class TensorForecast:
 
     Attributes
     ----------
-    expected, std : tensor
-        Mean and standard deviation of the score of every row, label or group; one
-        number for a single batch. `std` is nan where it is not computed: rows of more
-        than 64 cells and a metric other than F-beta, Jaccard or Tversky.
+    means, std : tensor
+        What is forecast, mean and standard deviation of the score, of every row, label
+        or group; one number for a single batch. `std` is nan where it is not computed:
+        rows of more than 64 cells and a metric other than F-beta, Jaccard or Tversky.
     interval : tuple of two tensors, or None
         Lower and upper end for each of them; None if one has more than 64 cells.
     coverage : float
-        Probability that an interval contains the score.
+        Probability that the interval contains the score.
     group_ids : tensor or None
         The groups in the order of the other results.
     metric : Metric
@@ -59,7 +59,7 @@ class TensorForecast:
         How rows, labels or groups are combined.
     """
 
-    expected: Tensor
+    means: Tensor
     std: Tensor
     interval: tuple[Tensor, Tensor] | None
     coverage: float
@@ -69,8 +69,8 @@ class TensorForecast:
 
     @property
     def mean(self) -> Tensor:
-        """Mean of `expected` where it is defined, on the device."""
-        return mean_defined(self.expected)
+        """Mean of `means` where they are defined, on the device."""
+        return mean_defined(self.means)
 
     @property
     def std_of_mean(self) -> Tensor:
@@ -83,7 +83,7 @@ class TensorForecast:
         by = f", average={self.average!r}" if self.average else ""
         return (
             f"TensorForecast({metric_title(self.metric.name)} {float(self.mean):.4f} ± "
-            f"{float(self.std_of_mean):.4f}{by}, on {self.expected.device})"
+            f"{float(self.std_of_mean):.4f}{by}, on {self.means.device})"
         )
 
 
@@ -93,7 +93,7 @@ def forecast(
     metric: MetricLike = "f1",
     coverage: float = 0.9,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: str | None = None,
     zero_division: float | None = None,
     logits: bool = False,
@@ -112,11 +112,12 @@ def forecast(
     metric : str or Metric, default="f1"
         The metric that scores the labels.
     coverage : float, default=0.9
-        Probability that an interval contains the score.
+        Probability that the interval contains the score.
     groups, average
         As for `decide`; groups alone mean the mean over groups.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0; with nan the forecast is for outcomes in which it is defined.
+        Value of 0/0, by default the metric's own; with nan the forecast is for the
+        outcomes in which it is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
     dtype : {"float64", "float32"}, default="float64"
@@ -133,8 +134,6 @@ def forecast(
     xp = namespace(p)
     work = work_dtype(xp, dtype, p)
     chosen = read_labels(labels, "labels", p, "p")
-    if groups is not None and average is None:
-        average = "groups"
     segments = SegmentedTensor(p, average, groups, "p")
     longest = int(segments.distinct[-1])
     require_defined(metric, longest)
@@ -282,18 +281,18 @@ def second_moment(rows: Rows, chosen: Tensor, k: Tensor, form: RatioForm) -> Ten
 
 
 def count(
-    y_true: Tensor, y_pred: Tensor, groups: Any, average: str | None
+    y: Tensor, labels: Tensor, groups: Any, average: str | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Hits, predicted and actual positives, and the size, of every segment.
 
     The labels stay on their device; four numbers for each segment leave it.
     """
-    if math.prod(y_true.shape) == 0:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
-    true = read_labels(y_true, "y_true", y_true, "y_true")
-    pred = read_labels(y_pred, "y_pred", y_true, "y_true")
+    if math.prod(y.shape) == 0:
+        raise ValueError("y is empty: there is nothing to evaluate")
+    true = read_labels(y, "y", y, "y")
+    pred = read_labels(labels, "labels", y, "y")
     xp = namespace(true)
-    segments = SegmentedTensor(true, average, groups, "y_true")
+    segments = SegmentedTensor(true, average, groups, "y")
 
     def counted(flags: Tensor) -> Floats:
         found = [

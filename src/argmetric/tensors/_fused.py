@@ -19,8 +19,10 @@ from argmetric._expected.kernels.nodes import (
     two_sided_sum,
 )
 from argmetric._ground.types import Floats
-from argmetric.metrics import MCC, ItemForm, Metric, RatioForm
+from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
+from argmetric.tensors._decide import counts_hits
+from argmetric.tensors._fused_agreement import agree_rows
 from argmetric.tensors._fused_rows import (
     decide_rows,
     settle_sorted,
@@ -31,8 +33,7 @@ from argmetric.tensors._fused_rows import (
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
 LONG_ROWS = 256  # longer rows are decided from a window where one is enough
-LEAST_MEAN = 64.0  # from here on 12 powers are exact: 12!/mean^12 < 1e-13
-SMALL_BEHIND = 0.08  # or where p is this small behind the head: 0.08^13 < 1e-14
+MANY = 64.0  # expected positives from which 12!/mean^12 < 1e-13
 ROWS_OF = {16: 8, 32: 8, 64: 4, 128: 2}  # rows of a program by padded length; else 1
 
 Found = tuple[Tensor, Tensor, Tensor]  # best count, expected value, cut-off
@@ -40,13 +41,10 @@ Found = tuple[Tensor, Tensor, Tensor]  # best count, expected value, cut-off
 
 def can_fuse(metric: Metric) -> bool:
     """Whether a kernel knows the metric."""
-    form = metric.form
     if math.isnan(metric.zero_division):
         return False
-    if isinstance(form, RatioForm):  # only k = t = 0 may be 0/0
-        d0, _, d2, d3 = form.d
-        return form.counts_hits_only and form.c[1] > 0 and d0 == 0 and min(d2, d3) > 0
-    return isinstance(form, ItemForm) or isinstance(metric, MCC)
+    items = isinstance(metric.form, ItemForm) or isinstance(metric, MCC | Kappa)
+    return items or counts_hits(metric.form)
 
 
 def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor]:
@@ -57,8 +55,10 @@ def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor
     """
     form, m, zero = metric.form, x.shape[1], metric.zero_division
     keys = sorted_keys(x.contiguous(), logits)
-    if not isinstance(form, RatioForm):
+    if isinstance(form, ItemForm):
         found = weigh(keys, m, metric, logits)
+    elif not isinstance(form, RatioForm):
+        found = agree(keys, m, metric, logits)
     elif m <= LONG_ROWS or kind_of(form) == 2 or logits:
         found = decide_all(keys, m, form, zero, logits)
     else:
@@ -178,53 +178,44 @@ def window_table(form: RatioForm, n: int, device: Any) -> Tensor:
 def decide_long(keys: Tensor, m: int, form: RatioForm, zero_division: float) -> Found:
     """Best counts of F-beta or Jaccard from a window of each row, where one is enough.
 
-    Around the best ratio of expected counts; else at the head; else by all items. For
-    F1 of 10⁵ rows of 1,000 on an H200: 2.5, 4.0, and 5.8 to 10.7 ms.
+    Else by all items.
     """
-    found = settle_window(keys, m, form, zero_division, window=64, head=False)
-    for again in (
-        lambda some: settle_window(some, m, form, zero_division, window=128, head=True),
-        lambda some: decide_all(some, m, form, zero_division, False),
-    ):
-        left = torch.nonzero(found[0] < 0)[:, 0]
-        if not left.numel():
-            break
-        some = again(keys if left.numel() == keys.shape[0] else keys[left])
+    found = settle_window(keys, m, form, zero_division, num_warps=1)
+    left = torch.nonzero(found[0] < 0)[:, 0]
+    if left.numel():
+        some = decide_all(keys[left], m, form, zero_division, False)
         for target, values in zip(found, some, strict=True):
             target[left] = values
     return found
 
 
 def settle_window(
-    keys: Tensor, m: int, form: RatioForm, zero_division: float, window: int, head: bool
+    keys: Tensor, m: int, form: RatioForm, zero_division: float, num_warps: int
 ) -> Found:
-    """Best counts from a window of sorted rows; -1 where it is not enough."""
-    rows, stride = keys.shape
+    """As `_pixels.settle_sorted_rows`, from rows in order."""
     table = window_table(form, m, keys.device)
-    found = empty_found(keys)
-    n_nodes = table.shape[1]
-    settle_sorted[(rows,)](
+    found, n_nodes = empty_found(keys), table.shape[1]
+    settle_sorted[(keys.shape[0],)](
         keys,
         table,
         *(keys,) * 4,  # used for a bracket alone
         *found,
-        stride,
+        keys.stride(0),
         m,
         m,
         n_nodes,
         zero_division,
         *form.d[1:],
         *pruning(form, m),
-        LEAST_MEAN,
-        SMALL_BEHIND,
-        WINDOW=window,
-        SCAN=128,
+        MANY,
+        WINDOW=128 * num_warps,
+        AHEAD=96 * num_warps,
+        SCAN=128 * num_warps,
         POWERS=12,
         NODES=triton.next_power_of_2(n_nodes),
         JACCARD=kind_of(form) == 1,
         BRACKET=False,
-        HEAD=head,
-        num_warps=1,
+        num_warps=num_warps,
     )
     return found
 
@@ -236,61 +227,93 @@ def weight_tables(
     """Nodes (s, w, u), factors of k = 1…n, and values at the edges.
 
     Factors: of hits, of rejections, and what T = 0 and T = n add. Edges: the value of
-    k = 0 at T = 0, between, and T = n; of k = m the same; offset; and the tie floor.
+    k = 0 at T = 0, between, and T = n; offset; and the tie floor.
     """
     form = metric.form
+    assert isinstance(form, ItemForm)
     k = np.arange(1.0, m + 1)
     sizes = np.full(m, float(m))
-    if isinstance(form, ItemForm):
-        s, w = exponential_sum(form.exponent, 1.0, float(m))
-        nothing = np.zeros(m)
-        hits = form.hits(k, sizes) if form.hits else nothing
-        rejections = form.rejections(k, sizes) if form.rejections else nothing
-        offset = form.offset
-        regular = regular_at_edges(form, metric, k, sizes)
-        at_none = metric.value(0, k, 0, sizes) - regular[0]
-        at_every = metric.value(k, k, sizes, sizes) - regular[1]
-    else:  # MCC: E[(n·tp - k·t)·f(t)] = (n-k)·Σ_{i≤k} a_i - k·Σ_{i>k} a_i
-        s, w = two_sided_sum(m) if m > 1 else (np.ones(1), np.zeros(1))
-        root = np.sqrt(np.maximum(k * (m - k), 1.0))
-        hits, rejections, offset = (m - k) / root, -k / root, 0.0
-        at_none, at_every = metric.value(0, k, 0, sizes), metric.value(k, k, m, sizes)
+    s, w = exponential_sum(form.exponent, 1.0, float(m))
+    regular = regular_at_edges(form, metric, k, sizes)
     table = np.zeros((4, n))
-    table[:, :m] = hits, rejections, at_none, at_every
+    table[0, :m] = form.hits(k, sizes) if form.hits else 0.0
+    table[1, :m] = form.rejections(k, sizes) if form.rejections else 0.0
+    table[2, :m] = metric.value(0, k, 0, sizes) - regular[0]
+    table[3, :m] = metric.value(k, k, sizes, sizes) - regular[1]
     first = [metric.value(0, 0, t, m) for t in (0, min(1, m), m)]
-    last = [metric.value(t, m, t, m) for t in (0, min(1, m), m)]
-    edges = np.array([*first, *last, offset, metric.tie_floor(m)], dtype=np.float64)
-    nodes = np.stack([s, w, np.exp(-s)])
-    nodes, table, edges = (
-        torch.from_numpy(np.ascontiguousarray(x)).to(device)
-        for x in (nodes, table, edges)
+    edges = [*first, form.offset, metric.tie_floor(m)]
+    return on_device(device, np.stack([s, w, np.exp(-s)]), table, edges)
+
+
+def on_device(device: Any, *tables: Any) -> tuple[Tensor, ...]:
+    return tuple(
+        torch.from_numpy(np.array(x, dtype=np.float64)).to(device) for x in tables
     )
-    return nodes, table, edges
 
 
 def weigh(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
-    """Best counts of metrics whose items have weights of their own, and of MCC."""
+    """Best counts of metrics whose items have weights of their own."""
+    form = metric.form
+    assert isinstance(form, ItemForm)
     rows, n = keys.shape
     programs, shape = layout(keys)
-    nodes, table, edges = weight_tables(metric, m, n, keys.device)
-    form, found = metric.form, empty_found(keys)
-    hits = not isinstance(form, ItemForm) or form.hits is not None
-    rejections = not isinstance(form, ItemForm) or form.rejections is not None
-    n_nodes = nodes.shape[1]
+    tables, found = weight_tables(metric, m, n, keys.device), empty_found(keys)
+    n_nodes = tables[0].shape[1]
     weigh_rows[(programs,)](
         keys,
-        nodes,
-        table,
-        edges,
+        *tables,
         *found,
         rows,
         m,
         n_nodes,
         -math.log(TOLERANCE) + 2.0 * math.log(m) + 1.0,
         NODES=triton.next_power_of_2(n_nodes),
-        HITS=hits,
-        REJECTIONS=rejections,
-        BOTH=not isinstance(form, ItemForm),
+        HITS=form.hits is not None,
+        REJECTIONS=form.rejections is not None,
+        LOGITS=logits,
+        **shape,
+    )
+    return found
+
+
+@lru_cache(maxsize=64)
+def agreement_tables(
+    metric: Metric, m: int, n: int, device: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Nodes (s, u, w), factors of k = 1…n, and edges.
+
+    Edges: the value of k = t = 0, of k = t = m, and the tie floor.
+    """
+    k = np.arange(1.0, n + 1)
+    if isinstance(metric, MCC):
+        s, w = two_sided_sum(m) if m > 1 else (np.ones(1), np.zeros(1))
+        table = 1.0 / np.sqrt(np.maximum(k * (m - k), 1.0))
+    else:
+        smaller = np.clip(np.minimum(k, m - k), 0.0, (m - 1) // 2)
+        scale = np.maximum(m - 2.0 * smaller, 1.0)
+        s, w = exponential_sum(1.0, 2.0, float(m + m * m))
+        c = m * smaller / scale
+        table = 2.0 * w[:, None] * np.exp(-s[:, None] * c) / scale
+    edges = [*(metric.value(t, t, t, m) for t in (0, m)), metric.tie_floor(m)]
+    return on_device(device, np.stack([s, np.exp(-s), w]), table, edges)
+
+
+def agree(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
+    """Best counts of MCC and kappa."""
+    rows, n = keys.shape
+    programs, shape = layout(keys)
+    tables, found = agreement_tables(metric, m, n, keys.device), empty_found(keys)
+    n_nodes = tables[0].shape[1]
+    agree_rows[(programs,)](
+        keys,
+        *tables,
+        *found,
+        rows,
+        m,
+        n_nodes,
+        -math.log(TOLERANCE) + 3.0 * math.log(m) + 1.0,
+        NODES=triton.next_power_of_2(n_nodes),
+        KAPPA=not isinstance(metric, MCC),
         LOGITS=logits,
         **shape,
     )

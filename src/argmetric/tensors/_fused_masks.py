@@ -1,151 +1,231 @@
-"""Best masks on a GPU: a histogram of all pixels, a bracket, and a window in it.
+"""Best masks on a GPU: histograms of all pixels, a bracket, and a window in it.
 
-The twin of the kernels is the generic path of `_pixels`.
+The histogram of the bits of p brackets the best cut-off by ratios of expected counts.
+Where many pixels lie in the bracket, it gets a histogram of its own, and so on. The
+pixels of the last bracket are sorted. The twin of the kernels is `_pixels`.
 """
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-from typing import Any
-
 import triton
 import triton.language as tl
 
-from argmetric.metrics import RatioForm
+from argmetric.metrics import Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused import empty_found, kind_of, pruning, window_table
-from argmetric.tensors._fused_rows import settle_sorted
-from argmetric.tensors._pixels import (
-    AROUND,
-    FEW_BINS,
-    LOWEST,
-    MANY_PIXELS,
-    POWERS,
-    SHIFT,
+from argmetric.tensors._fused import (
+    empty_found,
+    kind_of,
+    pruning,
+    settle_window,
+    window_table,
 )
+from argmetric.tensors._fused_rows import rough_ratio, settle_sorted
+from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS, WINDOW
 
 torch = require_torch("the fused kernel")
-ROOM_SHARE = 64  # of its pixels a row may have one in so many in its bracket
-LEAST_ROOM = 1024
+SHORTEST = 1 << 14  # shorter rows are sorted
+ROOM = 4096  # pixels of a row in its last bracket
 BLOCK = 2048  # pixels of a step
 STEPS = 8  # steps of a program
-BINS = 1024  # of the kernel's histogram: a power of two
+BINS = 1024  # the last is for pixels that are not counted
+SHIFT = 18  # 32 bins an octave, from 2^-31 to 1
+LOWEST = (127 - 31) << 23
+FAINT = 1e-5  # the fourth power of such pixels is rounding
+TWICE = 1 << 18  # longer rows may need a third histogram
 
 
 @triton.jit
 def scan_rows(
     p_ptr,
+    state_ptr,
     count_ptr,
     sums_ptr,
     n,
-    lowest,
-    last,
+    LOWEST: tl.constexpr,
     SHIFT: tl.constexpr,
+    FAINT: tl.constexpr,
     POWERS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
     BINS: tl.constexpr,
+    FIRST: tl.constexpr,
 ):
-    """Pixels of every bin, and sums of powers, of every row."""
+    """Pixels of every bin of a bracket. Sums of powers of all pixels with FIRST, else
+    the number of those above the bracket, and their sum.
+    """
     row = tl.program_id(1).to(tl.int64)
-    begin = tl.program_id(0) * BLOCK * STEPS
-    count = tl.zeros((BINS,), dtype=tl.int32)
-    power = tl.arange(0, POWERS)
-    sums = tl.zeros((POWERS,), dtype=tl.float64)
-    for step in range(STEPS):
-        place = begin + step * BLOCK + tl.arange(0, BLOCK)
-        p = tl.load(p_ptr + row * n + place, mask=place < n, other=0.0)
-        found = (p.to(tl.int32, bitcast=True) >> SHIFT) - lowest
-        found = tl.minimum(tl.maximum(found, 0), last)
-        found = tl.where(place < n, found, BINS - 1)
-        count += tl.histogram(found, BINS)
-        x = p.to(tl.float64)
-        y = x
-        for j in tl.static_range(POWERS):
-            sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-            y = y * x
-    bins = tl.arange(0, BINS)
-    keep = (bins <= last) & (count > 0)
-    tl.atomic_add(count_ptr + row * (last + 1) + bins, count, mask=keep)
-    tl.atomic_add(sums_ptr + row * POWERS + power, sums)
+    low = LOWEST
+    high = 0
+    shift = SHIFT
+    if not FIRST:
+        low = tl.load(state_ptr + 3 * row)
+        high = tl.load(state_ptr + 3 * row + 1)
+        shift = tl.load(state_ptr + 3 * row + 2)
+    if shift >= 0:
+        begin = tl.program_id(0) * BLOCK * STEPS
+        count = tl.zeros((BINS,), dtype=tl.int32)
+        power = tl.arange(0, POWERS)
+        sums = tl.zeros((POWERS,), dtype=tl.float64)
+        for step in range(STEPS):
+            place = begin + step * BLOCK + tl.arange(0, BLOCK)
+            inside = place < n
+            p = tl.load(p_ptr + row * n + place, mask=inside, other=0.0)
+            bits = p.to(tl.int32, bitcast=True)
+            if FIRST:
+                at = tl.minimum(tl.maximum((bits - low) >> shift, 0), BINS - 2)
+                x = p.to(tl.float64)
+                y = x
+                for j in tl.static_range(3):
+                    sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+                    y = y * x
+                if tl.max(p, 0) > FAINT:
+                    for j in tl.static_range(3, POWERS):
+                        sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+                        y = y * x
+            else:
+                above = inside & (bits >= high)
+                inside &= (bits >= low) & (bits < high)
+                at = tl.minimum((bits - low) >> shift, BINS - 2)
+                size = tl.sum(above.to(tl.int32), 0)
+                if size > 0:
+                    mass = tl.sum(tl.where(above, p, 0.0).to(tl.float64), 0)
+                    sums += tl.where(power == 0, size.to(tl.float64), 0.0)
+                    sums += tl.where(power == 1, mass, 0.0)
+            count += tl.histogram(tl.where(inside, at, BINS - 1), BINS)
+        bins = tl.arange(0, BINS)
+        keep = (bins < BINS - 1) & (count > 0)
+        tl.atomic_add(count_ptr + row * BINS + bins, count, mask=keep)
+        tl.atomic_add(sums_ptr + row * POWERS + power, sums, mask=sums > 0.0)
 
 
 @triton.jit
 def choose_bracket(
+    state_ptr,
     count_ptr,
-    sums_ptr,
-    edge_ptr,
-    low_ptr,
-    high_ptr,
-    bins,
-    around,
+    above_ptr,
+    total_ptr,
+    d1,
+    d2,
+    d3,
+    AROUND: tl.constexpr,
+    AHEAD: tl.constexpr,
+    BEHIND: tl.constexpr,
+    ROOM: tl.constexpr,
+    LOWEST: tl.constexpr,
+    SHIFT: tl.constexpr,
     POWERS: tl.constexpr,
     BINS: tl.constexpr,
-    JACCARD: tl.constexpr,
+    FIRST: tl.constexpr,
 ):
-    """Edges of the bins around the best ratio of expected counts, of every row."""
-    row = tl.program_id(0)
-    bin = tl.arange(0, BINS)
-    inside = bin < bins
-    count = tl.load(count_ptr + row * bins + bin, mask=inside, other=0).to(tl.float64)
-    low = tl.load(edge_ptr + bin, mask=inside, other=0.0)
-    high = tl.load(edge_ptr + bin + 1, mask=inside, other=0.0)
-    middle = tl.where(bin < bins - 1, (low + high) / 2.0, low)
-    mean = tl.load(sums_ptr + row * POWERS)
-    k = tl.cumsum(count, 0, reverse=True)
-    mass = tl.cumsum(count * middle, 0, reverse=True)
-    below = k + mean - mass if JACCARD else (k + mean) / 2.0
-    rough = tl.where(inside & (below > 0.0), mass / below, -1.0)
-    top = tl.max(rough, 0)
-    best = tl.min(tl.where(rough == top, bin, BINS), 0)
-    first = tl.maximum(best - around, 0)
-    last = tl.minimum(best + around, bins - 1) + 1
-    tl.store(low_ptr + row, tl.load(edge_ptr + first).to(tl.float32))
-    tl.store(high_ptr + row, tl.load(edge_ptr + last).to(tl.float32))
+    """The bins around the best ratio of expected counts, with pixels on both sides.
+
+    A state is the bits of the lower and upper end, and how many of them a bin of the
+    next histogram has, as a shift: -1 where no other is needed.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    low = LOWEST
+    high = 0x7F800000
+    shift = SHIFT
+    ahead = tl.full((), 0.0, tl.float64)
+    hits = tl.full((), 0.0, tl.float64)
+    if not FIRST:
+        low = tl.load(state_ptr + 3 * row)
+        high = tl.load(state_ptr + 3 * row + 1)
+        shift = tl.load(state_ptr + 3 * row + 2)
+        ahead = tl.load(above_ptr + row * POWERS)
+        hits = tl.load(above_ptr + row * POWERS + 1)
+    if shift >= 0:
+        bin = tl.arange(0, BINS)
+        count = tl.load(count_ptr + row * BINS + bin).to(tl.float64)
+        edge = (low + (bin << shift)).to(tl.float32, bitcast=True)
+        next = (low + ((bin + 1) << shift)).to(tl.float32, bitcast=True)
+        if FIRST:
+            edge = tl.where(bin == 0, 0.0, edge)
+        middle = tl.minimum(edge.to(tl.float64) / 2.0 + next.to(tl.float64) / 2.0, 1.0)
+        middle = tl.where(count > 0.0, middle, 0.0)
+        mean = tl.load(total_ptr + row * POWERS)
+        second = tl.load(total_ptr + row * POWERS + 1)
+        k = ahead + tl.cumsum(count, 0, reverse=True)
+        mass = hits + tl.cumsum(count * middle, 0, reverse=True)
+        rough = rough_ratio(mass, k, mean, second, d1, d2, d3)
+        rough = tl.where(count > 0.0, rough, -1.0)
+        best = tl.min(tl.where(rough == tl.max(rough, 0), bin, BINS), 0)
+        of_best = tl.sum(tl.where(bin == best, k, 0.0), 0)
+        above = of_best - tl.sum(tl.where(bin == best, count, 0.0), 0)
+        # Pixels on both sides, unless they are many of nearly the same value
+        first = tl.max(tl.where(k >= of_best + BEHIND, bin, 0), 0)
+        few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
+        first = tl.maximum(tl.minimum(tl.maximum(first, few), best - AROUND), 0)
+        last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
+        few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
+        last = tl.maximum(tl.minimum(last, few), best + AROUND + 1)
+        size = tl.sum(tl.where((bin >= first) & (bin < last), count, 0.0), 0)
+        if last < BINS - 1:
+            high = tl.minimum(low + (last << shift), high)
+        low = low + (first << shift)
+        if FIRST:
+            low = tl.where(first == 0, 0, low)
+        span = tl.minimum(high, 0x3F800001) - low
+        finer = 0
+        for _ in tl.static_range(24):
+            finer += ((span >> finer) >= BINS - 1).to(tl.int32)
+        tl.store(state_ptr + 3 * row, low)
+        tl.store(state_ptr + 3 * row + 1, high)
+        tl.store(state_ptr + 3 * row + 2, tl.where(size > ROOM, finer, -1))
 
 
 @triton.jit
 def bracket_rows(
     p_ptr,
-    low_ptr,
-    high_ptr,
+    state_ptr,
     items_ptr,
     width_ptr,
     first_ptr,
     sums_ptr,
     n,
-    room,
+    ROOM: tl.constexpr,
     POWERS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
 ):
-    """Pixels in [low, high) of every row, and count and powers of those above."""
+    """Pixels in a bracket of every row, and count and powers of those above.
+
+    The last place is for the largest pixel below the bracket.
+    """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    low = tl.load(low_ptr + row)
-    high = tl.load(high_ptr + row)
+    low = tl.load(state_ptr + 3 * row).to(tl.float32, bitcast=True)
+    high = tl.load(state_ptr + 3 * row + 1).to(tl.float32, bitcast=True)
     power = tl.arange(0, POWERS)
     sums = tl.zeros((POWERS,), dtype=tl.float64)
     first = tl.full((), 0, tl.int32)
+    below = tl.zeros((BLOCK,), dtype=tl.float32)
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
         p = tl.load(p_ptr + row * n + place, mask=place < n, other=-1.0)
         above = p >= high
         inside = (p >= low) & (p < high)
-        first += tl.sum(above.to(tl.int32), 0)
+        below = tl.maximum(below, tl.where(p < low, p, 0.0))
+        size = tl.sum(above.to(tl.int32), 0)
         taken = tl.sum(inside.to(tl.int32), 0)
         if taken > 0:
             start = tl.atomic_add(width_ptr + row, taken)
             to = start + tl.cumsum(inside.to(tl.int32), 0) - 1
-            tl.store(items_ptr + row * room + to, p, mask=inside & (to < room))
-        x = tl.where(above, p, 0.0).to(tl.float64)
-        y = x
-        for j in tl.static_range(POWERS):
-            sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-            y = y * x
-    tl.atomic_add(first_ptr + row, first)
-    tl.atomic_add(sums_ptr + row * POWERS + power, sums)
+            tl.store(items_ptr + row * ROOM + to, p, mask=inside & (to < ROOM - 1))
+        if size > 0:
+            x = tl.where(above, p, 0.0).to(tl.float64)
+            y = x
+            for j in tl.static_range(POWERS):
+                sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+                y = y * x
+        first += size
+    near = tl.max(below, 0)
+    if near > 0.0:
+        last_ptr = items_ptr.to(tl.pointer_type(tl.int32)) + row * ROOM + ROOM - 1
+        tl.atomic_max(last_ptr, near.to(tl.int32, bitcast=True))
+    if first > 0:
+        tl.atomic_add(first_ptr + row, first)
+        tl.atomic_add(sums_ptr + row * POWERS + power, sums)
 
 
 @triton.jit
@@ -236,46 +316,59 @@ def sums_fused(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return count, sums[0], sums[1]
 
 
-@lru_cache(maxsize=8)
-def bin_edges(device: Any) -> Tensor:
-    """Lower edges of the bins of the bits of p, and infinity."""
-    bits = torch.arange(FEW_BINS, dtype=torch.int32) + LOWEST
-    edges = (bits << SHIFT).view(torch.float32).double()
-    edges[0] = 0.0
-    return torch.cat([edges, edges.new_full((1,), math.inf)]).to(device)
+def fits_kernel(p: Tensor, metric: Metric) -> bool:
+    """Whether `settle_fused` knows the metric and the type, and pays."""
+    form = metric.form
+    known = isinstance(form, RatioForm) and kind_of(form) < 2
+    return known and (p.dtype == torch.float32 or p.shape[1] <= SHORTEST)
 
 
-def settle_fused(p: Tensor, form: RatioForm) -> tuple[Tensor, Tensor, Tensor]:
-    """Best count, its value and the cut-off of rows; -1 where this way is not enough.
+def settle_fused(
+    p: Tensor, metric: Metric, logits: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `_pixels.settle_sorted_rows`.
 
     No number leaves the device, so the calls can be captured in a CUDA graph.
     """
+    form, p = metric.form, p.contiguous()
+    assert isinstance(form, RatioForm)
     rows, n = p.shape
-    room = min(max(n // ROOM_SHARE, LEAST_ROOM), n)
-    counts = torch.zeros(rows * (FEW_BINS + 2), dtype=torch.int32, device=p.device)
-    count, width, first = counts.split([rows * FEW_BINS, rows, rows])
-    sums = torch.zeros((2, rows, POWERS), dtype=torch.float64, device=p.device)
-    ends = torch.empty((2, rows), dtype=torch.float32, device=p.device)
-    items = torch.zeros((rows, room), dtype=torch.float32, device=p.device)
+    if n <= SHORTEST:
+        keys = torch.sort(p, 1, descending=True).values
+        return settle_window(keys, n, form, metric.zero_division, num_warps=2)
+    levels = 2 if n <= TWICE else 3
+    ints = torch.zeros(rows * (levels * BINS + 2), dtype=torch.int32, device=p.device)
+    *counts, width, first = ints.split([rows * BINS] * levels + [rows, rows])
+    sums = torch.zeros(
+        (levels + 1, rows * POWERS), dtype=torch.float64, device=p.device
+    )
+    state = torch.empty((rows, 3), dtype=torch.int32, device=p.device)
+    items = torch.zeros((rows, ROOM), dtype=torch.float32, device=p.device)
     found = empty_found(p)
     programs = triton.cdiv(n, BLOCK * STEPS), rows
-    blocks = {"POWERS": POWERS, "BLOCK": BLOCK, "STEPS": STEPS}
-    scan_rows[programs](
-        p, count, sums[0], n, LOWEST, FEW_BINS - 1, SHIFT=SHIFT, BINS=BINS, **blocks
+    bits = {"LOWEST": LOWEST, "SHIFT": SHIFT, "BINS": BINS, "POWERS": POWERS}
+    blocks = {"BLOCK": BLOCK, "STEPS": STEPS}
+    for level, count in enumerate(counts):
+        here = {**bits, "FIRST": level == 0}
+        scan_rows[programs](
+            p, state, count, sums[level], n, FAINT=FAINT, **here, **blocks
+        )
+        choose_bracket[(rows,)](
+            state,
+            count,
+            sums[level],
+            sums[0],
+            *form.d[1:],
+            AROUND=2 if level == 0 else 6,
+            AHEAD=AHEAD,
+            BEHIND=WINDOW - AHEAD,
+            ROOM=ROOM,
+            **here,
+        )
+    above = sums[levels]
+    bracket_rows[programs](
+        p, state, items, width, first, above, n, ROOM=ROOM, POWERS=POWERS, **blocks
     )
-    jaccard = kind_of(form) == 1
-    choose_bracket[(rows,)](
-        count,
-        sums[0],
-        bin_edges(p.device),
-        *ends,
-        FEW_BINS,
-        AROUND,
-        POWERS=POWERS,
-        BINS=BINS,
-        JACCARD=jaccard,
-    )
-    bracket_rows[programs](p, *ends, items, width, first, sums[1], n, room, **blocks)
     table = window_table(form, n, p.device)
     n_nodes = table.shape[1]
     settle_sorted[(rows,)](
@@ -283,24 +376,23 @@ def settle_fused(p: Tensor, form: RatioForm) -> tuple[Tensor, Tensor, Tensor]:
         table,
         width,
         first,
-        sums[1],
+        above,
         sums[0],
         *found,
-        room,
-        room,
+        ROOM,
+        ROOM,
         n,
         n_nodes,
-        0.0,
+        metric.zero_division,
         *form.d[1:],
         *pruning(form, n),
         MANY_PIXELS,
-        0.0,
-        WINDOW=128,
+        WINDOW=WINDOW,
+        AHEAD=AHEAD,
         SCAN=1024,
         POWERS=POWERS,
         NODES=triton.next_power_of_2(n_nodes),
-        JACCARD=jaccard,
+        JACCARD=kind_of(form) == 1,
         BRACKET=True,
-        HEAD=False,
     )
     return found

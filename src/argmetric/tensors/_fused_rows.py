@@ -61,7 +61,6 @@ def _settle(
     curve,
     nothing,
     slack,
-    refused,
     key,
     col,
     row,
@@ -72,10 +71,7 @@ def _settle(
     cut_ptr,
     N: tl.constexpr,
 ):
-    """Store the least count within the slack of the best value, and its cut-off.
-
-    A refused row gets the count -1.
-    """
+    """Store the least count within the slack of the best value, and its cut-off."""
     top = tl.maximum(tl.max(curve, 1), nothing)
     bar = top - tl.maximum(1e-12 * tl.abs(top), slack)
     tied = tl.where(curve >= bar[:, None], col + 1, N + 1)
@@ -87,7 +83,6 @@ def _settle(
     lower = tl.sum(tl.where(next, key, 0.0), 1)
     upper = tl.where(best == 0, float("inf"), upper)
     lower = tl.where(best == m, float("-inf"), lower)
-    best = tl.where(refused, -1, best)
     tl.store(best_ptr + row, best.to(tl.int64), mask=row < rows)
     tl.store(value_ptr + row, value, mask=row < rows)
     tl.store(cut_ptr + row, _cut_between(upper, lower), mask=row < rows)
@@ -170,7 +165,8 @@ def decide_rows(
             decay = tl.load(decay_ptr + j)
             phi = q * decay + p * (u1 * decay)
             before = tl.associative_scan(phi, 1, _product)
-            hits = tl.cumsum(p * (u1 * decay) / tl.maximum(phi, 1e-300), 1)
+            # Below 1e-30 the product is rounding, and 1/φ is no float32
+            hits = tl.cumsum(p * (u1 * decay) * _reciprocal(tl.maximum(phi, 1e-30)), 1)
             phi = q + p * u3
             after = tl.associative_scan(phi, 1, _product, reverse=True)
             curve += weight * before * (after / tl.maximum(phi, 1e-300)) * hits
@@ -183,7 +179,6 @@ def decide_rows(
         curve,
         nothing,
         slack,
-        nothing != nothing,
         key,
         col,
         row,
@@ -214,15 +209,13 @@ def weigh_rows(
     NODES: tl.constexpr,
     HITS: tl.constexpr,
     REJECTIONS: tl.constexpr,
-    BOTH: tl.constexpr,
     LOGITS: tl.constexpr,
 ):
     """Best counts of metrics in which every item has a weight of its own.
 
     Hits weigh a_i = p_i·E[f(1 + T without i)], rejections b_i the same of the misses.
     The value of k items is H(k)·Σ_{i≤k} a_i + R(k)·Σ_{i>k} b_i and what the table adds
-    at T = 0 and T = n. With BOTH (MCC) f is a sum over hits and over misses, and
-    b = a. A row of MCC that is probably all positive gets -1: its sums cancel.
+    at T = 0 and T = n.
     """
     row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     item = tl.arange(0, N)
@@ -254,19 +247,14 @@ def weigh_rows(
             u = tl.load(nodes_ptr + 2 * n_nodes + j)
             phi = other + miss * u
             whole = tl.reduce(phi, 1, _product)[:, None]
-            if BOTH:
-                a += whole * w * p * _reciprocal(phi)
-            else:
-                b += whole * (w * u) * miss * _reciprocal(phi)
-    if BOTH:
-        b = a
+            b += whole * (w * u) * miss * _reciprocal(phi)
     none = tl.reduce(q, 1, _product)
     every = tl.reduce(other, 1, _product)
     of_hits = tl.load(table_ptr + item)[None, :]
     of_rejections = tl.load(table_ptr + N + item)[None, :]
     at_none = tl.load(table_ptr + 2 * N + item)[None, :]
     at_every = tl.load(table_ptr + 3 * N + item)[None, :]
-    offset = tl.load(edge_ptr + 6)
+    offset = tl.load(edge_ptr + 3)
     curve = offset + of_hits * tl.cumsum(a, 1)
     curve += of_rejections * (tl.cumsum(b, 1, reverse=True) - b)
     curve += none[:, None] * at_none
@@ -274,18 +262,13 @@ def weigh_rows(
     within = 1.0 - none - every
     nothing = none * tl.load(edge_ptr) + within * tl.load(edge_ptr + 1)
     nothing += every * tl.load(edge_ptr + 2)
-    if BOTH:
-        last = none * tl.load(edge_ptr + 3) + within * tl.load(edge_ptr + 4)
-        last += every * tl.load(edge_ptr + 5)
-        curve = tl.where(col == m - 1, last[:, None], curve)
     curve = tl.where(col < m, curve, float("-inf"))
     certain = tl.minimum(tl.minimum(total, m - total), 1.0)
-    slack = tl.load(edge_ptr + 7) * tl.maximum(certain, 0.0)
+    slack = tl.load(edge_ptr + 4) * tl.maximum(certain, 0.0)
     _settle(
         curve,
         nothing,
         slack,
-        BOTH & (every > 0.5),
         key,
         col,
         row,
@@ -296,6 +279,13 @@ def weigh_rows(
         cut_ptr,
         N,
     )
+
+
+@triton.jit
+def rough_ratio(hits, k, mean, second, d1, d2, d3):
+    """As `_pixels.rough_value`, but for a factor."""
+    one = tl.where(mean > 0.0, 1.0 - second / tl.maximum(mean, 1e-300), 1.0)
+    return hits / (d1 * (hits + one) + d2 * k + d3 * (mean + one))
 
 
 @triton.jit
@@ -320,145 +310,161 @@ def settle_sorted(
     low,
     step,
     limit,
-    least,
-    most,
+    many,
     WINDOW: tl.constexpr,
+    AHEAD: tl.constexpr,
     SCAN: tl.constexpr,
     POWERS: tl.constexpr,
     NODES: tl.constexpr,
     JACCARD: tl.constexpr,
     BRACKET: tl.constexpr,
-    HEAD: tl.constexpr,
 ):
-    """Best count of a sorted row for F-beta or Jaccard, from a window of its items.
+    """As `_pixels.best_counts` for F-beta and Jaccard.
 
-    The others enter by sums of their powers: log(1 - a·p) = -Σ a^j·p^j/j and
-    p/(1 - a·p) = Σ a^j·p^(j+1) with a = 1 - u. The window lies around the best ratio of
-    expected counts, or at the head of the row (HEAD). Powers are enough from an
-    expected count of `least` on, or where items behind the head are at most `most`.
     With BRACKET the keys are those of a part of the row: `first` items with sums
-    `before` are above, and `total` has the sums of all n. A row gets -1 if its best
-    count may lie elsewhere, or if too few positives are expected.
+    `before` are above, and `total` has the sums of all n.
     """
     row = tl.program_id(0).to(tl.int64)
     power = tl.arange(0, 16)
     real = power < POWERS
     scan = tl.arange(0, SCAN)
     key_ptr += row * stride
+    mean = tl.full((), 0.0, tl.float64)
+    second = tl.full((), 0.0, tl.float64)
+    head = tl.full((), 0.0, tl.float64)
+    width = tl.full((), 0, tl.int32) + m
+    first = tl.full((), 0, tl.int32)
     if BRACKET:
         width = tl.load(width_ptr + row)
         first = tl.load(first_ptr + row)
         above = tl.load(before_ptr + row * POWERS + power, mask=real, other=0.0)
         total = tl.load(total_ptr + row * POWERS + power, mask=real, other=0.0)
-        mean = tl.sum(tl.where(power == 0, total, 0.0), 0)
-        head = tl.sum(tl.where(power == 0, above, 0.0), 0)
+        mean += tl.sum(tl.where(power == 0, total, 0.0), 0)
+        second += tl.sum(tl.where(power == 1, total, 0.0), 0)
+        head += tl.sum(tl.where(power == 0, above, 0.0), 0)
     else:
-        width = m
-        first = 0
-        head = tl.full((), 0.0, tl.float64)
-        mean = tl.full((), 0.0, tl.float64)
         for begin in range(0, m, SCAN):
             at = begin + scan
-            mean += tl.sum(
-                tl.load(key_ptr + at, mask=at < m, other=0.0).to(tl.float64), 0
-            )
-    if HEAD:
-        fine = tl.load(key_ptr + WINDOW, mask=m > WINDOW, other=0.0) <= most
-    else:
-        fine = (mean >= least) & (width <= m)
-    if fine == 0:
-        tl.store(best_ptr + row, tl.full((), -1, tl.int64))
-    else:
-        begin_window = 0
-        if not HEAD:
-            # Ratio of expected counts, block by block
-            top = tl.full((), -1.0, tl.float64)
-            near = 0
-            hits = head
-            for begin in range(0, width, SCAN):
-                at = begin + scan
-                p = tl.load(key_ptr + at, mask=at < width, other=0.0).to(tl.float64)
-                mass = hits + tl.cumsum(p, 0)
-                rough = mass / (d1 * mass + d2 * (first + at + 1) + d3 * mean)
-                rough = tl.where(at < width, rough, -1.0)
-                high = tl.max(rough, 0)
-                place = tl.min(tl.where(rough == high, at, m), 0)
-                near = tl.where(high > top, place, near)
-                top = tl.maximum(top, high)
-                hits += tl.sum(p, 0)
-            begin_window = tl.maximum(
-                tl.minimum(near + 1 - WINDOW // 2, width - WINDOW), 0
-            )
-        # Sums of powers before and behind the window
-        before = tl.zeros((16,), dtype=tl.float64)
-        after = tl.zeros((16,), dtype=tl.float64)
-        of_all = tl.zeros((16,), dtype=tl.float64)
+            p = tl.load(key_ptr + at, mask=at < m, other=0.0).to(tl.float64)
+            mean += tl.sum(p, 0)
+            second += tl.sum(p * p, 0)
+    order = (power + 1).to(tl.float64)
+    if BRACKET:
+        # Without a window where the class is probably absent
+        none = tl.exp(-tl.sum(total / order, 0))
+        faint = tl.sum(tl.where(power == POWERS - 1, total, 0.0), 0) <= 1e-13
+        absent = faint & (zero * none >= 1.0 - none)
+        tl.store(best_ptr + row, tl.where(absent, 0, -1).to(tl.int64))
+        tl.store(value_ptr + row, zero * none)
+        tl.store(cut_ptr + row, tl.full((), float("inf"), tl.float64))
+        # The largest item behind the bracket is there as well
+        width = tl.where(absent, m + 1, width + (first + width < n).to(tl.int32))
+    if width <= m:
+        # The best ratio of expected counts, block by block
+        top = tl.full((), -1.0, tl.float64)
+        near = 0
+        hits = head
         for begin in range(0, width, SCAN):
             at = begin + scan
             p = tl.load(key_ptr + at, mask=at < width, other=0.0).to(tl.float64)
-            x = tl.where(at < begin_window, p, 0.0)
-            z = tl.where(at >= begin_window + WINDOW, p, 0.0)
+            mass = hits + tl.cumsum(p, 0)
+            rough = rough_ratio(mass, first + at + 1, mean, second, d1, d2, d3)
+            rough = tl.where(at < width, rough, -1.0)
+            high = tl.max(rough, 0)
+            place = tl.min(tl.where(rough == high, at, m), 0)
+            near = tl.where(high > top, place, near)
+            top = tl.maximum(top, high)
+            hits += tl.sum(p, 0)
+        start = tl.maximum(tl.minimum(near + 1 - AHEAD, width - WINDOW), 0)
+        # Sums of powers before and behind the window
+        before = tl.zeros((16,), dtype=tl.float64)
+        after = tl.zeros((16,), dtype=tl.float64)
+        inside = tl.zeros((16,), dtype=tl.float64)
+        for begin in range(0, width, SCAN):
+            at = begin + scan
+            p = tl.load(key_ptr + at, mask=at < width, other=0.0).to(tl.float64)
+            x = tl.where(at < start, p, 0.0)
+            z = tl.where(at >= start + WINDOW, p, 0.0)
             y = p
             for j in tl.static_range(POWERS):
-                if not HEAD:
-                    before += tl.where(power == j, tl.sum(x, 0), 0.0)
+                before += tl.where(power == j, tl.sum(x, 0), 0.0)
                 after += tl.where(power == j, tl.sum(z, 0), 0.0)
                 if BRACKET:
-                    of_all += tl.where(power == j, tl.sum(y, 0), 0.0)
+                    inside += tl.where(power == j, tl.sum(y, 0), 0.0)
                     y = y * p
                 x = x * p
                 z = z * p
         if BRACKET:
-            after += total - above - of_all
+            after = tl.maximum(after + total - above - inside, 0.0)
             before += above
-        at = begin_window + tl.arange(0, WINDOW)
+        at = start + tl.arange(0, WINDOW)
         key = tl.load(key_ptr + at, mask=at < width, other=0.0).to(tl.float64)
         q = 1.0 - key
         node = tl.arange(0, NODES)
         s = tl.load(table_ptr + node, mask=node < n_nodes, other=float("inf"))
         curve = tl.zeros((WINDOW,), dtype=tl.float64)
-        order = (power + 1).to(tl.float64)
+        slip = tl.zeros((WINDOW,), dtype=tl.float64)
+        outside = after if JACCARD else before + after
+        last = tl.sum(tl.where(power == POWERS - 1, outside, 0.0), 0) / POWERS
         for j in range(_nodes_needed(s, low, step, mean, limit)):
             decay = tl.load(table_ptr + n_nodes + j)
             w = tl.load(table_ptr + 2 * n_nodes + j)
             u = tl.load(table_ptr + 3 * n_nodes + j)
             a = tl.load(table_ptr + 4 * n_nodes + j)
             powers = tl.exp(order * tl.log(a))
+            left = last * tl.sum(tl.where(power == POWERS - 1, powers, 0.0), 0)
             phi = q + key * u
             weight = w * tl.exp(-decay * (first + at + 1))
+            logs = -tl.sum(powers * outside / order, 0)
             if JACCARD:
-                logs = -tl.sum(powers * after / order, 0)
                 behind = tl.associative_scan(phi, 0, _product, reverse=True)
-                curve += weight * tl.exp(logs) * behind * _reciprocal(phi)
+                term = weight * tl.exp(logs) * behind * _reciprocal(phi)
             else:
-                logs = -tl.sum(powers * (before + after) / order, 0)
                 whole = tl.exp(logs) * tl.reduce(phi, 0, _product) * u
                 share = tl.sum(powers * before, 0) / a
-                curve += weight * whole * (share + tl.cumsum(key * _reciprocal(phi), 0))
+                term = weight * whole * (share + tl.cumsum(key * _reciprocal(phi), 0))
+            curve += term
+            slip += term * left
+        hits = tl.sum(tl.where(power == 0, before, 0.0), 0) + tl.cumsum(key, 0)
         if JACCARD:
-            ahead = tl.sum(tl.where(power == 0, before, 0.0), 0)
-            curve = curve * (ahead + tl.cumsum(key, 0))
+            curve = curve * hits
+            slip = slip * hits
         curve = tl.where(at < width, curve, -1.0)
-        nothing = tl.full((), 0.0, tl.float64)
-        if HEAD:
-            logs = -tl.sum(after / order, 0)
-            nothing = zero * tl.reduce(q, 0, _product) * tl.exp(logs)
+        # The series is an upper bound of the chance of no positives
+        outside = before + after
+        unsure = tl.sum(tl.where(power == POWERS - 1, outside, 0.0), 0) > 1e-13
+        none = tl.reduce(q, 0, _product) * tl.exp(-tl.sum(outside / order, 0))
+        nothing = zero * none
         top = tl.maximum(tl.max(curve, 0), nothing)
         bar = top - 1e-12 * top
         place = tl.arange(0, WINDOW)
-        found = tl.min(tl.where(curve >= bar, place, WINDOW), 0)
-        found = tl.where(nothing >= bar, -1, found)
-        start = begin_window + found
-        inner = (found > 0) | (first + begin_window == 0)
-        inner &= (found < WINDOW - 1) | (first + begin_window + WINDOW >= n)
-        inner &= (start < width - 1) | (first + width == n)
+        most = tl.max(curve, 0)
+        found = tl.min(tl.where(curve >= most - 1e-12 * most, place, WINDOW), 0)
+        here = tl.where(nothing >= bar, -1, found)
+        end = tl.minimum(start + WINDOW, width)
+        whole = first + end == n
+        inner = ((found > 0) | (first + start == 0)) & (
+            (start + found < end - 1) | whole
+        )
+        slipped = tl.sum(tl.where(place == found, slip, 0.0), 0)
+        inner &= slipped <= 1e-12 * top
+        # As `_pixels.ends`
+        k = (first + end).to(tl.float64)
+        mass = tl.max(hits, 0)
+        spread = tl.maximum(d3, tl.abs(d1 + d3))
+        excess = spread * spread * mean / (d2 * k * (d2 * k + d3 * mean + d1 * mass))
+        rough = rough_ratio(mass, k, mean, second, d1, d2, d3) * (1.0 + excess)
+        inner &= (mean >= many) | whole | (rough * (d1 + d2 + d3) <= top)
+        inner |= nothing >= 1.0 - none
+        inner &= (here >= 0) | (unsure == 0)
         value = tl.sum(tl.where(place == found, curve, 0.0), 0)
         upper = tl.sum(tl.where(place == found, key, 0.0), 0)
-        lower = tl.load(key_ptr + start + 1, mask=start + 1 < width, other=0.0)
-        lower = lower.to(tl.float64)
-        upper = tl.where(found < 0, float("inf"), upper)
-        lower = tl.where(start + 1 < width, lower, float("-inf"))
-        best = tl.where(inner, first + start + 1, -1)
-        tl.store(best_ptr + row, best.to(tl.int64))
-        tl.store(value_ptr + row, tl.where(found < 0, nothing, value))
+        lower = tl.load(
+            key_ptr + start + here + 1, mask=start + here + 1 < width, other=0.0
+        ).to(tl.float64)
+        upper = tl.where(here < 0, float("inf"), upper)
+        lower = tl.where(start + here + 1 < width, lower, float("-inf"))
+        best = tl.where(here < 0, 0, first + start + found + 1)
+        tl.store(best_ptr + row, tl.where(inner, best, -1).to(tl.int64))
+        tl.store(value_ptr + row, tl.where(here < 0, nothing, value))
         tl.store(cut_ptr + row, _cut_between(upper, lower))

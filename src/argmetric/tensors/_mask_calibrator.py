@@ -29,7 +29,7 @@ class MaskCalibrator:
     """Makes the probabilities of masks honest, and knows how pixels depend.
 
     `calibrate_masks` fits it. `decide_masks` and `forecast_masks` take it as
-    `calibrator`. It holds plain numbers: ``dataclasses.asdict`` gives JSON, and
+    `reference`. It holds plain numbers: ``dataclasses.asdict`` gives JSON, and
     ``MaskCalibrator(**values)`` reads it.
 
     Attributes

@@ -35,7 +35,7 @@ class MaskDecision:
         claims it.
     expected : tensor
         Expected score of the masks, for each image and class.
-    upper_bound : tensor
+    bound : tensor
         Expected score of the best masks that may overlap. No masks can do better, so
         the difference to `expected` bounds what the single label per pixel costs.
     n_pixels : tensor of int
@@ -47,12 +47,12 @@ class MaskDecision:
     masks: Tensor
     labels: Tensor | None
     expected: Tensor
-    upper_bound: Tensor
+    bound: Tensor
     n_pixels: Tensor
     metric: Metric
 
     @property
-    def mean(self) -> Tensor:
+    def mean_expected(self) -> Tensor:
         """Mean of `expected` over images and classes."""
         return mean_defined(self.expected)
 
@@ -61,8 +61,9 @@ class MaskDecision:
         empty = int((self.n_pixels == 0).sum())
         name = {"f1": "Dice", "jaccard": "IoU"}[self.metric.name]
         return (
-            f"MaskDecision(expected {metric_title(name)} {float(self.mean):.4f}: "
-            f"{images} images, {classes} classes, {empty} empty masks, "
+            f"MaskDecision(expected {metric_title(name)} "
+            f"{float(self.mean_expected):.3f}: {images} images, {classes} classes, "
+            f"{empty} empty masks, "
             f"on {self.masks.device})"
         )
 
@@ -84,12 +85,12 @@ def decide_masks(
     mode: str = "multilabel",
     zero_division: float = 1.0,
     logits: bool = False,
-    calibrator: MaskCalibrator | None = None,
+    reference: MaskCalibrator | None = None,
 ) -> MaskDecision:
     """Choose the mask of every image and class with the highest expected score.
 
     Pixels are assumed to be independent with the given probabilities, unless a
-    calibrator knows better. Each class of each image gets its own best mask, an empty
+    reference knows better. Each class of each image gets its own best mask, an empty
     one where that scores more. Calls may be captured in a CUDA graph; a class that
     would need a sort has `expected` nan there.
 
@@ -108,7 +109,7 @@ def decide_masks(
     logits : bool, default=False
         Whether these are logits: of a softmax over classes with "multiclass", else of
         one sigmoid each.
-    calibrator : MaskCalibrator, optional
+    reference : MaskCalibrator, optional
         What `calibrate_masks` fitted for this network. The masks are then best for
         calibrated probabilities, and for pixels that depend on each other.
 
@@ -120,10 +121,10 @@ def decide_masks(
     (logits,) = as_flags(logits=logits)
     shape = tuple(probabilities.shape)
     later: list[Callable[[], Tensor | None]] = []
-    p = read_masks(probabilities, mode, logits, calibrator, later)
+    p = read_masks(probabilities, mode, logits, reference, later)
     images, classes, n = p.shape
     rows = p.reshape(-1, n)
-    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    sd = None if reference is None else reference.row_sd(images, p)
     if sd is None:
         best, value, cut, labels = decide_pixels(rows, found)
     else:
@@ -156,7 +157,7 @@ def forecast_masks(
     *,
     zero_division: float = 1.0,
     logits: bool = False,
-    calibrator: MaskCalibrator | None = None,
+    reference: MaskCalibrator | None = None,
 ) -> Tensor:
     """Expected Dice or IoU of given masks, for each image and class.
 
@@ -170,8 +171,8 @@ def forecast_masks(
         Score of an empty mask where the class is absent.
     logits : bool, default=False
         Whether `probabilities` holds logits, of one sigmoid each, or of a softmax where
-        the calibrator has ``mode="multiclass"``.
-    calibrator : MaskCalibrator, optional
+        the reference has ``mode="multiclass"``.
+    reference : MaskCalibrator, optional
         What `calibrate_masks` fitted for this network.
 
     Returns
@@ -179,8 +180,8 @@ def forecast_masks(
     tensor of shape (images, classes)
     """
     found, form = mask_metric(metric, zero_division)
-    mode = "multilabel" if calibrator is None else calibrator.mode
-    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], calibrator)
+    mode = "multilabel" if reference is None else reference.mode
+    p = read_masks(probabilities, mode, as_flags(logits=logits)[0], reference)
     if tuple(masks.shape) != tuple(probabilities.shape):
         raise ValueError(
             f"masks has shape {tuple(masks.shape)} but probabilities has shape "
@@ -188,7 +189,7 @@ def forecast_masks(
         )
     images, classes, n = p.shape
     chosen = (masks > 0).reshape(-1, n)
-    sd = None if calibrator is None else calibrator.row_sd(images, p)
+    sd = None if reference is None else reference.row_sd(images, p)
     value = expected_of(p.reshape(-1, n), chosen, found, form, sd)
     return value.reshape(images, classes)
 

@@ -1,30 +1,33 @@
-"""The best Dice or IoU of rows of many pixels, without a sort of all.
+"""Rows of many items, such as the pixels of masks: exact from a window of the items.
 
-A histogram of the bits of p brackets the cut-off. Pixels above and below the bracket
-enter by the sums of their powers: log(1 - a·p) = -Σ a^j·p^j/j and p/(1 - a·p) =
-Σ a^j·p^(j+1) with a = 1 - e^(-s). Nodes with a·mean > 42 add less than rounding, so
-eight powers err by about 8!/mean^8: 1e-13 from a mean of 150 on. A class with fewer
-expected pixels takes its largest ones one by one. The pixels of a bracket are sorted,
-and the exponential sums are exact at each.
+Ratios of expected counts say where the best count lies. The WINDOW items around it are
+taken one by one; the others enter by the sums of their powers, log(1 - a·p) =
+-Σ a^j·p^j/j and p/(1 - a·p) = Σ a^(j-1)·p^j with a = 1 - e^(-s), at every node s of the
+exponential sums. The last term of the logarithm bounds what is left out. A row where
+that is too much, or whose best count may lie elsewhere, is taken whole.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from argmetric._expected.kernels.nodes import TOLERANCE, exponential_sum
-from argmetric.metrics import Metric, RatioForm
+from argmetric._expected import TIE
+from argmetric._expected.kernels.nodes import exponential_sum, two_sided_sum
+from argmetric.metrics import MCC, Metric, RatioForm
 from argmetric.tensors._arrays import (
     Tensor,
     as_single,
     capturing,
+    chances,
     namespace,
     require_torch,
 )
-from argmetric.tensors._curves import Rows, log_phi, share
 from argmetric.tensors._decide import (
     TensorLimits,
     choose,
@@ -36,13 +39,13 @@ from argmetric.tensors._segments import CELLS_AT_ONCE, Part
 from argmetric.tensors._shared_effect import expected_shared
 
 POWERS = 8
-MANY_PIXELS = 150.0  # expected pixels from which sums of powers are exact
-FEW_BINS, SHIFT = 641, 18  # 32 bins an octave from 2^-20 to 1
-LOWEST = (127 - 20) << 5  # bits of 2^-20, shifted
-AROUND = 2  # bins on each side of the best one
-LARGEST_BRACKET = 1 << 16  # pixels of a row; with more the row is sorted
-MOST_FEW = 1 << 14  # largest pixels of a class with a small mean
-CELLS = 1 << 24  # of (rows, pixels of a bracket, nodes) at a time
+WINDOW = 256  # items that are taken one by one,
+AHEAD = 192  # so many of them before the best ratio of expected counts
+MANY_PIXELS = 150.0  # expected positives from which 8!/mean^8 is below rounding
+CELLS = 1 << 24  # of (rows, items of a window, nodes), or of (rows, items), at a time
+BLOCK = 1024  # items that are added up together
+FARTHEST = 90.0  # e^(-s·t) with s·n above it is rounding where t is n/2 or more
+MOST_ROWS = 1 << 15  # of one call of a kernel
 
 
 def masked_sums(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,6 +62,8 @@ def power_sums(x: Tensor) -> Tensor:
     """Sums of the powers 1…POWERS of every row, in float64."""
     torch = require_torch("masks")
     x = x.double()
+    if x.shape[1] <= WINDOW:
+        return (x[:, :, None] ** torch.arange(1, POWERS + 1).to(x)).sum(1)
     power, sums = x, [x.sum(1)]
     for _ in range(POWERS - 1):
         power = power * x
@@ -66,233 +71,376 @@ def power_sums(x: Tensor) -> Tensor:
     return torch.stack(sums, 1)
 
 
-class PixelNodes:
-    """Nodes of 1/D that matter for a mean, and the two series of powers at them."""
-
-    def __init__(self, form: RatioForm, n: int, mean: float, device: Any) -> None:
-        torch = require_torch("masks")
-        low, high = form.denominator_range(n, n)
-        s, w = exponential_sum(1.0, float(low), float(high))
-        self.dice = form.d[1] == 0
-        bound = s * float(low) + max(mean - 1.0, 0.0) * -np.expm1(-s)
-        kept = bound < -math.log(TOLERANCE) + math.log(high / low) + 1.0
-        self.s, self.w = (torch.from_numpy(x[kept]).to(device) for x in (s, w))
-        self.u, self.a = torch.exp(-self.s), -torch.expm1(-self.s)
-        j = torch.arange(1, POWERS + 1, device=device, dtype=torch.float64)[:, None]
-        self.of_shares = self.a[None, :] ** (j - 1.0)
-        self.of_logs = -(self.a[None, :] ** j) / j
-
-    def values(
-        self, before: Tensor, after: Tensor, items: Tensor, first: Tensor
-    ) -> Tensor:
-        """E[score] of the first k0…k0+w pixels of rows, 0/0 as 0.
-
-        `before` and `after` are sums of powers of the pixels on both sides.
-        """
-        torch = require_torch("masks")
-        rows, w = items.shape
-        k = first[:, None].double() + torch.arange(w + 1, device=items.device)
-        hits = before[:, :1] + _running(items)
-        out = torch.zeros_like(k)
-        step = max(CELLS // (rows * (w + 1)), 1)
-        logs, shares = after @ self.of_logs, before @ self.of_shares
-        whole = before @ self.of_logs
-        for first_node in range(0, self.s.shape[0], step):
-            part = slice(first_node, first_node + step)
-            u, s = self.u[part], self.s[part]
-            phi = (1.0 - items)[:, None, :] + items[:, None, :] * u[:, None]
-            log = torch.log(phi)
-            scale = self.w[part, None] * torch.exp(-s[:, None] * k[:, None, :])
-            rest = logs[:, part, None]
-            if self.dice:
-                tilted = shares[:, part, None] + _running(items[:, None, :] / phi)
-                rest = rest + whole[:, part, None] + log.sum(2, keepdim=True)
-                out += 2.0 * (scale * torch.exp(rest) * u[:, None] * tilted).sum(1)
-            else:
-                behind = _running(log.flip(2)).flip(2)
-                out += hits * (scale * torch.exp(rest + behind)).sum(1)
-        return out
-
-
-def _running(x: Tensor) -> Tensor:
+def running(x: Tensor) -> Tensor:
     """Cumulative sums from 0 along the last axis."""
     torch = require_torch("masks")
     return torch.nn.functional.pad(torch.cumsum(x, -1), (1, 0))
 
 
-def decide_pixels(p: Tensor, metric: Metric) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Best count, its expected score, the cut-off and the labels of rows of pixels."""
-    torch = require_torch("masks")
-    form = metric.form
+@dataclass(frozen=True)
+class Window:
+    """Items of rows, and sums of powers of those before and behind them."""
+
+    before: Tensor
+    after: Tensor
+    items: Tensor
+    first: Tensor  # how many come before
+    n: int
+
+    @property
+    def k(self) -> Tensor:
+        """Counts that end in the window."""
+        torch = require_torch("masks")
+        steps = torch.arange(self.items.shape[1] + 1, device=self.items.device)
+        return (self.first[:, None] + steps).double()
+
+    def curve(self, metric: Metric) -> tuple[Tensor, Tensor]:
+        """Expected values of the counts, 0/0 as 0, and what the series leave out."""
+        torch = require_torch("masks")
+        k = self.k[:, None, :]
+        out, slip = torch.zeros((2, *self.k.shape), dtype=k.dtype, device=k.device)
+        step = max(CELLS // out.numel(), 1)
+        for nodes, terms in sides_of(metric, self.n, k.device):
+            for first in range(0, nodes.w.numel(), step):
+                part = nodes[first : first + step]
+                values, left = terms(self, part, k)
+                out += values.sum(1)
+                slip += (values.abs() * left[:, :, None]).sum(1)
+        if isinstance(metric, MCC):
+            scale = (self.k * (self.n - self.k)).clamp(min=1.0).rsqrt()
+            out, slip = out * scale, slip * scale
+        elif not isinstance(metric.form, RatioForm):
+            out = torch.where(2 * self.k == self.n, self.half(), out)
+        return out, slip
+
+    def half(self) -> Tensor:
+        """Kappa of k = n/2, where its denominator is n²/2."""
+        hits = self.before[:, :1] + running(self.items)
+        mean = hits[:, -1:] + self.after[:, :1]
+        return 4.0 / self.n * (hits - mean * self.k / self.n)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes s and weights of an exponential sum; factors of powers for hits, misses.
+
+    The factors of an item are u of a hit and u of a miss.
+    """
+
+    metric: Metric
+    s: Tensor
+    w: Tensor
+    rates: tuple[float, float]
+
+    def __getitem__(self, part: slice) -> Nodes:
+        return Nodes(self.metric, self.s[part], self.w[part], self.rates)
+
+    def phi(self, items: Tensor, of_hits: bool) -> Tensor:
+        rate = self.rates[0 if of_hits else 1]
+        u = (self.s * -rate).exp()[:, None]
+        return (1.0 - items)[:, None, :] + items[:, None, :] * u
+
+    def series(self, sums: Tensor, of_hits: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Σ log φ, Σ p/φ, and the last term of the first, from sums of powers."""
+        torch = require_torch("masks")
+        rate = self.rates[0 if of_hits else 1]
+        # a below -1e30 has no weight; its eighth power is finite
+        a = (-torch.expm1(-self.s * rate)).clamp(min=-1e30)
+        j = torch.arange(1, POWERS + 1, device=a.device, dtype=a.dtype)[:, None]
+        of_logs = -(a**j) / j
+        last = sums[:, -1:] * of_logs[-1].abs()
+        return sums @ of_logs, sums @ a ** (j - 1.0), last
+
+
+def ratio_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
+    """E[c1·tp·e^(-s·D)] for every node and count."""
+    form = nodes.metric.form
     assert isinstance(form, RatioForm)
+    _, d1, d2, d3 = form.d
+    logs, tilted, last = nodes.series(window.before, True)
+    if d1 + d3 < 0.0:  # u of a hit is above 1: bounds where the series diverge
+        most = k[:, :, 0] * (nodes.s * -(d1 + d3))
+        logs, tilted = logs.minimum(most), tilted.clamp(min=0.0)
+        tilted = tilted.minimum(window.before[:, :1])
+    behind, _, left = nodes.series(window.after, False)
+    phi, items = nodes.phi(window.items, True), window.items[:, None, :]
+    other = phi if d1 == 0 else nodes.phi(window.items, False)
+    power = (logs + behind)[:, :, None] + running(phi.log())
+    power = power + running(other.log().flip(2)).flip(2)
+    power = power - nodes.s[:, None] * (d2 * k + (d1 + d3))
+    tilted = tilted[:, :, None] + running(items / phi)
+    return form.c[1] * nodes.w[:, None] * power.exp() * tilted, last + left
+
+
+def rare_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
+    """E[(n·tp - k·t)·f(k, t)] of the part of f that is a sum of e^(-s·t)."""
+    logs, total, last = nodes.series(window.before + window.after, True)
+    _, ahead, _ = nodes.series(window.before, True)
+    phi = nodes.phi(window.items, True)
+    y = running(window.items[:, None, :] / phi)
+    gain = window.n * (ahead[:, :, None] + y) - k * (total + y[:, :, -1])[:, :, None]
+    power = (logs + phi.log().sum(2) - nodes.s)[:, :, None]
+    return weighted(nodes, window.n, k, power, gain), last
+
+
+def common_terms(window: Window, nodes: Nodes, k: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of the part that is a sum of e^(-s(n-t)); n - t is n/2 or more.
+
+    Sums of powers of q = 1 - p, and of p·q^j, are those of p with binomial factors:
+    only small a have a weight, so that nothing cancels.
+    """
+    torch = require_torch("masks")
+    n, items = window.n, window.items
+    size = range(POWERS + 1)
+    signed = [[math.comb(j, i) * (-1.0) ** i for j in size] for i in size]
+    signs = torch.tensor(signed, device=items.device, dtype=torch.float64)
+    both = window.before + window.after
+    count = torch.full_like(both[:, :1], float(n - items.shape[1]))
+    logs, _, last = nodes.series(torch.cat([count, both], 1) @ signs[:, 1:], True)
+    ahead, total = (
+        nodes.series(x @ signs[:-1, :-1], True)[1] for x in (window.before, both)
+    )
+    phi = nodes.phi(1.0 - items, True)
+    y = running(items[:, None, :] / phi)
+    gain = n * (ahead[:, :, None] + y) - k * (total + y[:, :, -1])[:, :, None]
+    power = (logs + phi.log().sum(2))[:, :, None]
+    return weighted(nodes, n, n - k, power, gain), last
+
+
+def weighted(nodes: Nodes, n: int, k: Tensor, power: Tensor, gain: Tensor) -> Tensor:
+    """Terms of MCC, but for its factor of k; terms of kappa.
+
+    Below k = n/2 the denominator of kappa is n - 2k times c + t with c = n·k/(n - 2k).
+    Above that the classes are exchanged, and at n/2 it is constant.
+    """
+    if isinstance(nodes.metric, MCC):
+        return nodes.w[:, None] * power.exp() * gain
+    torch = require_torch("masks")
+    below = torch.where(2.0 * k < n, n - 2.0 * k, math.inf)
+    c = torch.where(2.0 * k < n, n * k / below, 0.0)
+    scale = 2.0 * nodes.w[:, None] / below
+    return scale * (power - nodes.s[:, None] * c).exp() * gain
+
+
+@lru_cache(maxsize=32)
+def sides_of(metric: Metric, n: int, device: Any) -> tuple[tuple[Nodes, Any], ...]:
+    """Nodes of a metric for rows of n items, and the terms that they add."""
+    torch = require_torch("masks")
+
+    def nodes(s: Any, w: Any, *rates: float) -> Nodes:
+        s, w = (torch.from_numpy(x).to(device) for x in (s, w))
+        return Nodes(metric, s, w, (rates[0], rates[-1]))
+
+    form = metric.form
+    if isinstance(form, RatioForm):
+        _, d1, _, d3 = form.d
+        s, w = exponential_sum(1.0, *map(float, form.denominator_range(n, n)))
+        return ((nodes(s, w, d1 + d3, d3), ratio_terms),)
+    rule = isinstance(metric, MCC)
+    s, w = two_sided_sum(n) if rule else exponential_sum(1.0, 2.0, float(n) * n + n)
+    near = s * n < FARTHEST
+    few = nodes(s, w, 1.0)
+    return (few, rare_terms), (nodes(s[near], w[near], 1.0), common_terms)
+
+
+def decide_pixels(
+    p: Tensor, metric: Metric, logits: bool = False
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Best count, its expected score, the cut-off and the labels of rows.
+
+    No number is read before the labels are queued.
+    """
+    torch = require_torch("masks")
     rows, n = p.shape
-    step = max(CELLS // min(n, MOST_FEW), 1)
-    if rows > step:
-        parts = [decide_pixels(one, metric) for one in torch.split(p, step)]
+    if rows > MOST_ROWS:
+        parts = [decide_pixels(one, metric, logits) for one in p.split(MOST_ROWS)]
         best, value, cut, labels = map(torch.cat, zip(*parts, strict=True))
         return best, value, cut, labels
-    if p.is_cuda and has_triton():
-        from argmetric.tensors._fused_masks import settle_fused
+    ways = [settle_sorted_rows, settle_whole]
+    if p.is_cuda and has_triton() and not logits:
+        from argmetric.tensors._fused_masks import fits_kernel, settle_fused
 
-        best, value, cut = settle_fused(p.contiguous(), form)
-        left = best < 0
-        if capturing(p):
-            value = torch.where(left, math.nan, value)
-        elif bool(left.any()):
-            some = settle_pixels(p[left], metric, form)
-            for target, values in zip((best, value, cut), some, strict=True):
+        if fits_kernel(p, metric):
+            ways.insert(0, settle_fused)
+    best, value, cut = ways[0](p, metric, logits)
+    single = p.dtype == torch.float32
+    labels = p >= (as_single(cut) if single else cut)[:, None]
+    if capturing(p):
+        return best, torch.where(best < 0, math.nan, value), cut, labels
+    again = (best < 0) | torch.isnan(cut)
+    for way in ways[1:]:
+        left = torch.nonzero(best < 0)[:, 0]
+        if left.numel():
+            for target, values in zip(
+                (best, value, cut), way(p[left], metric, logits), strict=True
+            ):
                 target[left] = values
-    else:
-        best, value, cut = settle_pixels(p, metric, form)
-    labels = p >= as_single(cut)[:, None]
-    split = torch.isnan(cut)
-    # Of pixels with equal p the first ones are taken
-    if not capturing(p) and bool(split.any()):
+    if bool(again.any()):  # of items with equal p the first ones are taken
         part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
-        some = best[split], value[split], cut[split]
-        labels[split] = mark(namespace(p), p[split], some, part)
+        some = best[again], value[again], cut[again]
+        labels[again] = mark(namespace(p), p[again], some, part)
     return best, value, cut, labels
 
 
-def settle_pixels(
-    p: Tensor, metric: Metric, form: RatioForm
+def in_parts(p: Tensor, cells: int) -> Iterator[Tensor]:
+    yield from p.split(max(cells // p.shape[1], 1))
+
+
+def settle_whole(
+    p: Tensor, metric: Metric, logits: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Best count, its expected score and the cut-off of rows; nan: a tie is split."""
+    """As `settle_sorted_rows`, from all items of a row."""
     torch = require_torch("masks")
-    rows, n = p.shape
-    count, sums = histogram_and_sums(p)
-    mean = sums[:, 0]
-    best = torch.zeros(rows, dtype=torch.int64, device=p.device)
-    value = torch.zeros(rows, dtype=torch.float64, device=p.device)
-    cut = torch.full_like(value, math.nan)
-    done = torch.zeros(rows, dtype=torch.bool, device=p.device)
-    many = mean >= MANY_PIXELS
-    for chosen, settle in ((many, settle_many), (~many, settle_few)):
-        places = torch.nonzero(chosen)[:, 0]
-        if places.numel() and n > POWERS:
-            whole = places.numel() == rows
-            some = p if whole else p[places]
-            nodes = PixelNodes(form, n, float(mean[places].min()), p.device)
-            given = some, count[places], sums[places], nodes
-            found = settle(*given, metric.zero_division)
-            for target, values in zip((best, value, cut, done), found, strict=True):
-                target[places] = values
-    left = torch.nonzero(~done)[:, 0]
+    n, found = p.shape[1], []
     limits = TensorLimits(0, None, 0.0, 0.0)
-    step = max(CELLS_AT_ONCE // n, 1)
-    for begin in range(0, left.numel(), step):  # their pixels are sorted
-        places = left[begin : begin + step]
-        part = Part(slice(0), np.broadcast_to(n, places.numel()), None, n)
-        some = choose(p[places], part, metric, limits, False, torch.float64)
-        for target, values in zip((best, value, cut), some, strict=True):
-            target[places] = values
+    for one in in_parts(p, CELLS_AT_ONCE):
+        part = Part(slice(0), np.broadcast_to(n, one.shape[0]), None, n)
+        found.append(choose(one, part, metric, limits, logits, torch.float64))
+    best, value, cut = map(torch.cat, zip(*found, strict=True))
     return best, value, cut
 
 
-def histogram_and_sums(p: Tensor) -> tuple[Tensor, Tensor]:
-    """Pixels of every bin of the bits of p, ascending, and sums of powers."""
-    torch = require_torch("masks")
-    rows = p.shape[0]
-    bits = p.contiguous().view(torch.int32) >> SHIFT
-    bins = (bits - LOWEST).clamp(0, FEW_BINS - 1)
-    offset = torch.arange(rows, device=p.device, dtype=torch.int32)[:, None] * FEW_BINS
-    count = torch.bincount((bins + offset).view(-1), minlength=rows * FEW_BINS)
-    return count.reshape(rows, FEW_BINS), power_sums(p)
+def settle_sorted_rows(
+    p: Tensor, metric: Metric, logits: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Best count, its expected score and the cut-off of rows.
 
-
-def bracket_of(
-    p: Tensor, low: Tensor, high: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Pixels in [low, high) of every row, their number, and count and powers above.
-
-    A row with more than LARGEST_BRACKET of them has no pixels here.
+    The count is -1 where a window is not enough; the cut-off is nan where a tie is
+    split. MCC and kappa exchange the classes where most items are positive.
     """
     torch = require_torch("masks")
-    rows = p.shape[0]
-    low, high = low[:, None], high[:, None]
-    inside = (p >= low) & (p < high)
-    width = inside.sum(1)
-    kept = torch.where(width <= LARGEST_BRACKET, width, 0)
-    inside &= (width <= LARGEST_BRACKET)[:, None]
-    row, _ = places = torch.nonzero(inside, as_tuple=True)
-    start = kept.cumsum(0) - kept
-    items = p.new_zeros((rows, max(int(kept.max()), 1)))
-    items[row, torch.arange(row.numel(), device=p.device) - start[row]] = p[places]
-    above = p >= high
-    return items, width, above.sum(1), power_sums(torch.where(above, p, 0.0))
+    xp, n, found = namespace(p), p.shape[1], []
+    for one in in_parts(p, CELLS):
+        scores = torch.sort(one, 1, descending=True).values
+        keys, rest = chances(xp, scores.double(), logits)
+        flip = torch.zeros(len(one), dtype=torch.bool, device=p.device)
+        if not isinstance(metric.form, RatioForm):
+            flip = keys.sum(1) > 0.5 * n
+            keys = torch.where(flip[:, None], rest.flip(1), keys)
+        best, value = best_counts(keys, metric, flip)
+        scores = torch.nn.functional.pad(scores.double(), (1, 1), value=-math.inf)
+        scores[:, 0] = math.inf
+        at = best.clamp(min=0)[:, None]
+        upper, lower = scores.gather(1, at), scores.gather(1, at + 1)
+        found.append((best, value, cut_between(xp, upper, lower)[:, 0]))
+    best, value, cut = map(torch.cat, zip(*found, strict=True))
+    return best, value, cut
 
 
-def settle_many(
-    p: Tensor, count: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Best counts of rows with many expected pixels; the last says which are found."""
+def given_one(sums: Tensor) -> Tensor:
+    """Expected positives where one is there, from the first two sums of powers."""
     torch = require_torch("masks")
-    n = p.shape[1]
-    bits = torch.arange(FEW_BINS, device=p.device, dtype=torch.int32)
-    edges = ((bits + LOWEST) << SHIFT).view(torch.float32).double()
-    edges[0] = 0.0
-    upper = torch.cat([edges[1:], edges.new_full((1,), math.inf)])
-    middle = torch.cat([(edges + upper)[:-1] / 2.0, edges[-1:]])
-    k = count.double().flip(1).cumsum(1).flip(1)
-    mass = (count * middle).flip(1).cumsum(1).flip(1)
     mean = sums[:, :1]
-    rough = 2.0 * mass / (k + mean) if nodes.dice else mass / (k + mean - mass)
-    top = rough.argmax(1)
-    low = edges[(top - AROUND).clamp(min=0)].float()
-    high = upper[(top + AROUND).clamp(max=FEW_BINS - 1)].float()
-    items, width, first, before = bracket_of(p, low, high)
-    items = torch.sort(items, 1, descending=True).values.double()
-    after = sums - before - power_sums(items)
-    curve = nodes.values(before, after, items, first)
-    valid = torch.arange(items.shape[1] + 1, device=p.device)[None, :] <= width[:, None]
-    place, value = _best(curve, valid)
-    cut = _cut(items, place, width, high)
-    # At an end of the bracket the best may lie outside of it
-    inner = (place > 0) & ((place < width) | (first + width == n))
-    return first + place, value, cut, inner & (width <= LARGEST_BRACKET)
+    return mean + torch.where(mean > 0.0, 1.0 - sums[:, 1:2] / mean, 1.0)
 
 
-def settle_few(
-    p: Tensor, count: Tensor, sums: Tensor, nodes: PixelNodes, zero_division: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Best counts of rows with few expected pixels, from their largest pixels."""
-    torch = require_torch("masks")
-    rows, n = p.shape
-    most = min(n, MOST_FEW)
-    items = torch.topk(p, most, 1).values.double()
-    nothing = torch.zeros(rows, dtype=torch.int64, device=p.device)
-    after = sums - power_sums(items)
-    curve = nodes.values(torch.zeros_like(sums), after, items, nothing)
-    tail = -(after / torch.arange(1, POWERS + 1, device=p.device)).sum(1)
-    none = torch.exp(torch.log1p(-items).sum(1) + tail)
-    curve[:, 0] = zero_division * none
-    place, value = _best(curve, torch.ones_like(curve, dtype=torch.bool))
-    last = torch.full_like(place, most)
-    cut = _cut(items, place, last, items.new_full((rows,), math.inf))
-    return place, value, cut, (place < most) | (most == n)
+def still_rises(
+    metric: Metric, n: int, p: Tensor, hits: Tensor, k: Tensor, sums: Tensor
+) -> Tensor:
+    """Whether the value at expected counts rises with the last of k items.
 
-
-def _best(curve: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-    """The first of the best places of every row, and its value."""
-    torch = require_torch("masks")
-    curve = torch.where(valid, curve, -1.0)
-    top = curve.max(1, keepdim=True).values
-    place = (curve >= top - 1e-12 * top.abs()).to(torch.int8).argmax(1)
-    return place, curve.gather(1, place[:, None])[:, 0]
-
-
-def _cut(items: Tensor, place: Tensor, width: Tensor, above: Tensor) -> Tensor:
-    """A cut-off between two pixels in order; nan where they are equal.
-
-    Before the first pixel it is `above`, and behind the last one that pixel itself.
+    One true item is there, and the others are expected.
     """
+    mean, true = sums[:, :1], given_one(sums)
+    if isinstance(metric.form, RatioForm):
+        _, d1, d2, d3 = metric.form.d
+        below = d1 * (hits + true - mean) + d2 * k + d3 * true
+        return p * below > hits * (d1 * p + d2)
+    gain, slope = n * hits - k * mean, n * p - mean
+    if isinstance(metric, MCC):
+        return slope * 2.0 * k * (n - k) > gain * (n - 2.0 * k)
+    return slope * (n * (k + true) - 2.0 * k * true) > gain * (n - 2.0 * true)
+
+
+def best_counts(keys: Tensor, metric: Metric, flip: Tensor) -> tuple[Tensor, Tensor]:
+    """Best counts of sorted rows and their values; -1 where a window is not enough."""
     torch = require_torch("masks")
-    last = (place - 1).clamp(min=0)[:, None]
-    upper = items.gather(1, last)[:, 0]
-    upper = torch.where(place > 0, upper, above.double())
-    lower = items.gather(1, place.clamp(max=items.shape[1] - 1)[:, None])[:, 0]
-    lower = torch.where(place < width, lower, -math.inf)
-    return cut_between(namespace(items), upper, lower)
+    n, ratio = keys.shape[1], isinstance(metric.form, RatioForm)
+    place = torch.arange(n, device=keys.device)
+    first_two = torch.stack([keys.sum(1), (keys * keys).sum(1)], 1)
+    hits, k = running_blocks(keys), (place + 1).double()
+    rises = still_rises(metric, n, keys, hits, k, first_two)
+    near = rises.sum(1, keepdim=True)
+    if isinstance(metric, MCC):  # it may have several best places
+        falls = ~torch.nn.functional.pad(rises, (0, 1))[:, 1:]
+        gain = (n * hits - k * first_two[:, :1]) * (k * (n - k)).clamp(min=1.0).rsqrt()
+        gain = torch.where(rises & falls, gain, 0.0)
+        near = gain.argmax(1, keepdim=True) + 1
+    start = (near - AHEAD).clamp(min=0, max=max(n - WINDOW, 0))
+    items = keys.gather(1, start + place[:WINDOW])
+    _, sums, before = masked_sums(keys, place < start)
+    after = (sums - before - power_sums(items)).clamp(min=0.0)
+    window = Window(before, after, items, start[:, 0], n)
+    curve, slip = window.curve(metric)
+    none = torch.log1p(-keys).sum(1, keepdim=True).exp()
+    of_none, of_every = (float(metric.value(t, t, t, n)) for t in (0, n))
+    nothing = of_none * none
+    curve = torch.where(window.k == 0, nothing, curve)
+    most = curve.amax(1, keepdim=True)
+    top = most.maximum(nothing)
+    every = torch.full_like(none, -math.inf)
+    if not ratio:
+        every = of_every * keys.log().sum(1, keepdim=True).exp()
+        curve = torch.where(window.k == n, every, curve)
+        most = curve.amax(1, keepdim=True)
+        top = most.maximum(nothing).maximum(every)
+    mean = sums[:, :1]
+    certain = mean.minimum(n - mean).clamp(0.0, 1.0)
+    slack = (TIE * top.abs()).maximum(float(metric.tie_floor(n)) * certain)
+    bar, width = top - slack, items.shape[1]
+    tied = (curve >= most - slack).to(torch.int8)
+    least = tied.argmax(1, keepdim=True)
+    last = width - tied.flip(1).argmax(1, keepdim=True)
+    at = torch.where(flip[:, None], last, least)
+    # The end of a window is no best place, unless it is an end of the row
+    inner = (least > 0) | (start == 0)
+    inner &= (last < width) | (start + width == n)
+    inner &= slip.gather(1, at) <= slack
+    if ratio:
+        inner &= (
+            (mean >= MANY_PIXELS)
+            | (start + width == n)
+            | ends(window, metric, top, sums)
+        )
+    else:  # of equal items every number is worth the same
+        inner |= keys[:, :1] == keys[:, -1:]
+    found = most >= bar
+    best, value = start + at, curve.gather(1, at)
+    for k, edge in ((0, nothing), (n, every)):
+        # Fewest positives: after an exchange of classes these are the most
+        other = torch.where(flip[:, None], n - k, k) == 0
+        chosen = (edge >= bar) & (other | ~found)
+        best, value = torch.where(chosen, k, best), torch.where(chosen, edge, value)
+    absent = nothing >= 1.0 - none
+    best = torch.where(inner | absent, best, -1)
+    best = torch.where(flip[:, None] & (best >= 0), n - best, best)
+    return best[:, 0], value[:, 0]
+
+
+def ends(window: Window, metric: Metric, top: Tensor, sums: Tensor) -> Tensor:
+    """Whether no count behind the window is better.
+
+    E[1/D] is at most 1 + Var(D)/(min(D)·E[D]) times 1/E[D], and the value at expected
+    counts falls behind the window, as it has its best place there.
+    """
+    form, k = metric.form, window.k[:, -1:]
+    assert isinstance(form, RatioForm)
+    _, d1, d2, d3 = form.d
+    hits = window.before[:, :1] + window.items.sum(1, keepdim=True)
+    mean, true = sums[:, :1], given_one(sums)
+    below = d1 * (hits + true - mean) + d2 * k + d3 * true
+    excess = max(d3, abs(d1 + d3)) ** 2 * mean / (d2 * k * below)
+    return form.c[1] * hits / below * (1.0 + excess) <= top
+
+
+def running_blocks(x: Tensor) -> Tensor:
+    """Cumulative sums of rows, as torch would take each row by one program."""
+    torch = require_torch("masks")
+    rows, n = x.shape
+    blocks = torch.nn.functional.pad(x, (0, -n % BLOCK)).reshape(rows, -1, BLOCK)
+    sums = blocks.cumsum(2)
+    sums = sums + running(sums[:, :, -1])[:, :-1, None]
+    return sums.reshape(rows, -1)[:, :n]
 
 
 def expected_of(
@@ -304,36 +452,23 @@ def expected_of(
     torch = require_torch("masks")
     rows, n = p.shape
     k, sums, before = masked_sums(p, chosen)
-    mean = sums[:, 0]
-    value = torch.zeros(rows, dtype=torch.float64, device=p.device)
-    many = torch.nonzero(mean >= MANY_PIXELS)[:, 0]
-    if many.numel():
-        nodes = PixelNodes(form, n, float(mean[many].min()), p.device)
-        nothing = p.new_zeros((many.numel(), 0), dtype=torch.float64)
-        after = (sums - before)[many]
-        value[many] = nodes.values(before[many], after, nothing, k[many])[:, 0]
-    few = torch.nonzero(mean < MANY_PIXELS)[:, 0]
-    if few.numel():
-        some = p[few].double()
-        value[few] = _direct(some, chosen[few], k[few].double(), form)
-        none = torch.exp(torch.log1p(-some).sum(1))
+    nothing = p.new_zeros((rows, 0), dtype=torch.float64)
+    window = Window(before, sums - before, nothing, k, n)
+    value = window.curve(metric)[0][:, 0]
+    few = torch.nonzero(sums[:, 0] < MANY_PIXELS)[:, 0]
+    if few.numel():  # the largest pixels of both kinds are taken one by one
+        some, inside = p[few].double(), chosen[few]
+        most = min(n, WINDOW // 2)
+        parts = [
+            torch.topk(torch.where(one, some, 0.0), most, 1).values
+            for one in (inside, ~inside)
+        ]
+        before, after = (
+            (x[few] - power_sums(part)).clamp(min=0.0)
+            for x, part in zip((before, sums - before), parts, strict=True)
+        )
+        window = Window(before, after, torch.cat(parts, 1), k[few] - most, n)
+        value[few] = window.curve(metric)[0][:, most]
+        none = torch.log1p(-some).sum(1).exp()
         value[few] += torch.where(k[few] == 0, metric.zero_division * none, 0.0)
-    return value
-
-
-def _direct(p: Tensor, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
-    """E[score] of given masks, node by node over all pixels, 0/0 as 0."""
-    torch = require_torch("masks")
-    xp, n = namespace(p), p.shape[1]
-    rows = Rows(xp, p, 1.0 - p, np.full(p.shape[0], n))
-    _, d1, d2, d3 = form.d
-    low, high = form.denominator_range(n, n)
-    value = torch.zeros_like(k)
-    nodes = exponential_sum(1.0, float(low), float(high))
-    for s, w in zip(*(x.tolist() for x in nodes), strict=True):
-        phi, log1 = log_phi(xp, p, rows.q, s * (d1 + d3))
-        log3 = log1 if d1 == 0 else log_phi(xp, p, rows.q, s * d3)[1]
-        tilted = torch.where(chosen, share(xp, p, phi, s * (d1 + d3)), 0.0).sum(1)
-        logs = torch.where(chosen, log1, log3).sum(1)
-        value += w * form.c[1] * torch.exp(logs - s * d2 * k) * tilted
     return value

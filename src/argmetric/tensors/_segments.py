@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, shown
-from argmetric._ground.layout import WHICH_AVERAGE, check_matrix_average
+from argmetric._ground.layout import check_matrix_average
 from argmetric._ground.types import Integers
 from argmetric.tensors._arrays import Tensor, like, namespace, to_host
 
@@ -59,8 +59,7 @@ class SegmentedTensor:
                 )
             self.count, self.length = 1, self.shape[0]
         else:
-            if average is None:
-                raise ValueError(WHICH_AVERAGE)
+            self.average = average = "groups" if average is None else average
             check_choice(average, "average", ("groups", "pooled"))
             self.count, self.length = 1, self.shape[0]
             self._read_groups(groups, x, name)

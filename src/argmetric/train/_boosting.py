@@ -51,7 +51,7 @@ class MetricObjective:
         return -slope * by_row, np.maximum(second_derivative, 1e-12)
 
     def eval(
-        self, first: Any, second: Any, sample_weight: Any = None
+        self, first: Any, second: Any, sample_weight: npt.ArrayLike | None = None
     ) -> tuple[str, float, bool] | tuple[str, float]:
         """The metric of the margins cut at 0, in the form the library asks for.
 

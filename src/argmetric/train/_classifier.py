@@ -14,10 +14,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
 from argmetric._ground.arguments import check_jobs, check_label, check_seed, shown
-from argmetric._ground.features import check_features, response_method, scores_of
-from argmetric._ground.types import AnyArray, Floats
-from argmetric._ground.validation import warn_of_common_class
-from argmetric.metrics import MetricLike
+from argmetric._ground.features import (
+    check_features,
+    estimator_labels,
+    is_second,
+    response_method,
+    scores_of,
+)
+from argmetric._ground.labels import one_per_row
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    Features,
+    Floats,
+    Folds,
+    Label,
+    RandomState,
+)
+from argmetric._ground.validation import to_numpy, warn_of_common_class
+from argmetric._verbs.decide import evaluate
+from argmetric.classes import evaluate as evaluate_classes
+from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._estimator_rows import BatchDecisions
 from argmetric.train._fitting import (
     base_estimator,
@@ -44,51 +62,42 @@ class MetricClassifier(
 ):
     """Wrap a classifier and tune its threshold for a metric.
 
-    `fit` computes out-of-fold scores, finds the threshold with the best metric on them,
-    fits a calibration map, and fits the classifier on all rows. `predict` applies the
-    threshold row by row; `decide` chooses the best labels for a whole batch, and
-    `forecast` forecasts their score, both with calibrated probabilities.
+    `fit` tunes a threshold and fits a calibration map on out-of-fold scores, then fits
+    the classifier on all rows. `predict` applies the threshold; `decide` chooses the
+    best labels for a whole batch, and `forecast` forecasts their score. More on the
+    page :doc:`/with_pipelines`.
 
     Parameters
     ----------
     estimator : classifier, optional
-        Any scikit-learn classifier with `predict_proba` or `decision_function`; by
-        default ``LogisticRegression(max_iter=1000)``. Wrapped in scikit-learn's
-        `FrozenEstimator` it is neither refitted nor cross-validated: the rows given to
-        `fit` are then the reference that it is calibrated and tuned on.
+        With `predict_proba` or `decision_function`; by default
+        ``LogisticRegression(max_iter=1000)``. A `FrozenEstimator` is not refitted: the
+        rows given to `fit` are the reference that it is calibrated and tuned on.
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
         its mean over the classes, or the multi-class "mcc".
     calibration : str or None, default="spline"
-        How scores become probabilities: a method of `calibrate`. With more than two
-        classes it is "temperature"; `decide` and `forecast` then use the matrix of
-        `classes.calibrate`, unless you ask for "temperature". None leaves the scores of
-        the estimator as they are.
+        A method of `calibrate`; with more than two classes "temperature", and for
+        `decide` and `forecast` the matrix of `classes.calibrate`. None leaves the
+        scores as they are.
     route : {"tune", "decide", "half", "auto"}, default="tune"
-        Where the threshold comes from. "tune": the best on the labels. "decide": the
-        best in expectation by the calibrated probabilities. "half": 0.5, like the
-        estimator itself. "auto": the route that `calibration_check` advises on the
-        out-of-fold scores; see `route_`.
+        Where the threshold comes from: the best on the labels, the best in expectation,
+        0.5, or what `calibration_check` advises on the out-of-fold scores.
     cv : int, splitter or iterable of splits, default=5
-        Folds of the out-of-fold scores. A number means stratified folds. They keep
-        groups whole if `fit` gets groups, and are fewer if the rarest class has fewer
-        rows.
+        Folds of the out-of-fold scores. A number means stratified folds that keep
+        groups whole.
     choice : {"best", "one_se"}, default="best"
-        The best threshold, or the one with the fewest positives within one standard
-        error of it, which costs 0.4 to 1.6 points on unseen rows: see `tune`.
+        As for `tune`.
     min_precision, min_recall : float, optional
         Minimum precision and recall on the out-of-fold scores.
-    max_positives : int or float, optional
-        Largest number or share of rows predicted positive on the out-of-fold scores.
+    max_positives : int or str, optional
+        Most rows predicted positive on the out-of-fold scores: a count, or "5%".
     confidence : float, optional
-        The minimums and the budget hold for new rows with this probability: see `tune`;
-        `rule_.guarantee` has the promise. Its proof is for the scores of one model
-        that these rows did not train: it is exact for a fitted (frozen) estimator, and
-        an approximation for out-of-fold scores, whose models are fitted on fewer rows.
+        The limits hold for new rows with this probability: see `tune`. Exact for a
+        frozen estimator, an approximation for out-of-fold scores.
     average : {"groups", "pooled", "macro"}, optional
-        Tune for the mean of the metric over the groups given to `fit`, or for all rows
-        pooled, which is the default. Either way rows of a group stay in one fold.
-        "macro", the mean over the classes, is the only one for more than two classes.
+        Tune for the mean over the groups given to `fit`, or for all rows pooled, which
+        is the default; "macro" is for more than two classes.
     pos_label : int, float, bool or str, optional
         The positive one of two classes; by default the last in sorted order, as in
         scikit-learn: 1 of {0, 1}, True, "spam" of {"ham", "spam"}.
@@ -96,9 +105,8 @@ class MetricClassifier(
         Value of 0/0, by default the metric's own.
     n_jobs : int, optional
         Folds fitted at a time.
-    random_state : int, RandomState or None, default=None
-        Seed of the bootstrap behind the intervals of `rule_`, and of the restarts with
-        more than two classes. With two classes the threshold does not depend on it.
+    random_state : int, RandomState or None, default=0
+        Seed of the intervals of `rule_`, and of the search with several classes.
 
     Attributes
     ----------
@@ -107,17 +115,13 @@ class MetricClassifier(
     calibrator_ : Calibrator or None
         The map from its scores to probabilities.
     rule_ : Rule or MultiClassRule
-        The frozen rule on the estimator's own scores (with more than two classes, on
-        the calibrated probabilities), with the score to expect, its interval and the
-        optimism of tuning.
+        The rule on the estimator's own scores; of several classes, on calibrated ones.
     route_ : str
         Where its threshold came from: "tune", "decide" or "half".
     check_ : CalibrationCheck or None
         With ``route="auto"``, how all routes did out of fold.
-    best_threshold_ : float
-        Threshold of `rule_`; two classes only.
-    best_score_ : float
-        The metric reached on the out-of-fold scores.
+    best_threshold_, best_score_ : float
+        Threshold of `rule_` (two classes), and the metric on the out-of-fold scores.
     classes_ : ndarray
         The classes, sorted.
     n_features_in_, feature_names_in_
@@ -126,16 +130,13 @@ class MetricClassifier(
     See Also
     --------
     argmetric.tune : The same rule from scores alone.
-    argmetric.classes.tune : The same with more than two classes.
     argmetric.optimal_scorer : Choose a model by the best score over thresholds.
 
     Notes
     -----
-    `decision_function` is the log-odds of the estimator's probability minus those of
-    the threshold, so its sign is the decision and meta-estimators that look at the
-    sign, such as OneVsRestClassifier, keep the rule. `predict_proba` is calibrated: a
+    The sign of `decision_function` is the decision. `predict_proba` is calibrated: a
     row may be predicted positive at a probability below one half. `score` is the
-    accuracy, as in every scikit-learn classifier; pass ``scoring=`` for another score.
+    metric, not the accuracy; pass ``scoring=`` for another score.
 
     Examples
     --------
@@ -151,25 +152,26 @@ class MetricClassifier(
 
     # Splitters ask for groups by default, and so does what hands groups to one.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator | None = None,
         metric: MetricLike = "f1",
         *,
         calibration: Method | None = "spline",
         route: Literal["tune", "decide", "half", "auto"] = "tune",
-        cv: Any = 5,
+        cv: Folds = 5,
         choice: Literal["best", "one_se"] = "best",
         min_precision: float | None = None,
         min_recall: float | None = None,
-        max_positives: int | float | None = None,
+        max_positives: int | str | None = None,
         confidence: float | None = None,
         average: Literal["groups", "pooled", "macro"] | None = None,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         zero_division: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = 0,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
@@ -189,10 +191,10 @@ class MetricClassifier(
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
         """Tune and calibrate on out-of-fold scores, then fit on all rows.
@@ -251,7 +253,7 @@ class MetricClassifier(
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Features) -> AnyArray:
         """Predict the class of each row with the tuned rule.
 
         Parameters
@@ -290,7 +292,7 @@ class MetricClassifier(
             return p
         return np.column_stack((1.0 - p, p) if self._positive == 1 else (p, 1.0 - p))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """Return the signed distance of each row from the threshold.
 
         Parameters
@@ -316,7 +318,48 @@ class MetricClassifier(
             positive=self._positive,
         )
 
-    def get_metadata_routing(self) -> Any:
+    def score(
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> float:
+        """The metric that the rule was tuned for, of `predict(X)`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+        groups : array-like of shape (n_samples,), optional
+            Their groups; needed with ``average="groups"``.
+
+        Returns
+        -------
+        float
+            Larger is better: a metric that is minimised is negated.
+        """
+        labels = self.predict(X)
+        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        how: Any = {"zero_division": self.zero_division, "sample_weight": sample_weight}
+        if self.average == "groups":
+            if groups is None:
+                raise ValueError("average='groups' needs score(X, y, groups=...)")
+            how["groups"] = groups
+        if self._positive is None:
+            how |= {"classes": self.classes_.tolist(), "average": self.average}
+            value: float = evaluate_classes(truth, labels, self.metric, **how)
+        else:
+            positive = self.classes_[self._positive]
+            known = is_second(truth, self.classes_, "y") == (self._positive == 1)
+            value = evaluate(known, labels == positive, self.metric, **how)
+        return get_metric(self.metric)._gain(value)
+
+    def get_metadata_routing(self) -> object:
         """Say where parameters of `fit` go: to the estimator, the splitter, or here."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")

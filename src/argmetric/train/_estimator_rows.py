@@ -10,14 +10,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._ground.features import check_features, estimator_labels, is_second
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.layout import Average
-from argmetric._ground.types import AnyArray, Floats, Integers
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Features,
+    Floats,
+    Integers,
+    LabelsLike,
+)
 from argmetric._ground.validation import check_weight, is_frame_like
 from argmetric._verbs.decide import Decision, decide
-from argmetric.classes import ClassDecision
+from argmetric.classes import ClassDecision, ClassForecast
 from argmetric.classes import decide as decide_classes
 from argmetric.classes import forecast as forecast_classes
 from argmetric.metrics import CustomMetric, Metric
@@ -135,8 +143,12 @@ class BatchDecisions:
         raise NotImplementedError
 
     def decide(
-        self, X: Any, groups: Any = None, average: Average | None = None, **options: Any
-    ) -> Any:
+        self,
+        X: Features,
+        groups: ArrayLike | None = None,
+        average: Average | None = None,
+        **options: Any,
+    ) -> Decision | ClassDecision:
         """Choose the labels of a batch with the best expected metric.
 
         Parameters
@@ -174,8 +186,12 @@ class BatchDecisions:
         return decide(scores, self.metric, **given | options)
 
     def forecast(
-        self, X: Any, labels: Any = None, groups: Any = None, **options: Any
-    ) -> Any:
+        self,
+        X: Features,
+        labels: LabelsLike | None = None,
+        groups: ArrayLike | None = None,
+        **options: Any,
+    ) -> Forecast | ClassForecast:
         """Forecast the score of a batch before its labels are known.
 
         Parameters
@@ -222,7 +238,7 @@ class BatchDecisions:
                 "a calibration"
             )
         scores, logits = self._scores(X)
-        return scores, {"calibrator": self.calibrator_, "logits": logits}
+        return scores, {"reference": self.calibrator_, "logits": logits}
 
     def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Scores of several classes, and the map that calibrates them."""
@@ -237,7 +253,7 @@ class BatchDecisions:
         return scores, {
             "classes": self.classes_.tolist(),
             "zero_division": self.zero_division,
-            "calibrator": self._batch_map,
+            "reference": self._batch_map,
             "logits": logits,
         }
 

@@ -265,7 +265,7 @@ def _decided_rule(
         metric,
         groups=rows["groups"],
         average=rows.get("average"),
-        calibrator=calibrator,
+        reference=calibrator,
         logits=held_out.margins,
     )
     mapped = held_out.scores
@@ -291,11 +291,11 @@ def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
         threshold=threshold,
         score=float(rule.scores[max(cut, 0)]),
         positive_rate=float((scores >= threshold).mean()),
-        score_interval=None,
+        interval=None,
         threshold_interval=None,
         plateau=None,
         optimism=math.nan,
-        out_of_fold_score=math.nan,
+        mean=math.nan,
         notes=(why,),
     )
 

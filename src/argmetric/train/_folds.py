@@ -117,7 +117,7 @@ def split_rows(
         if folds < 2:
             raise ValueError(f"cv must be at least 2 folds, not {folds}")
         return stratified(problem.codes, problem.classes, problem.groups, folds)
-    if hasattr(cv, "split") and not isinstance(cv, str | bytes):
+    if hasattr(cv, "split") and not isinstance(cv, str | bytes | bytearray):
         return list(cv.split(problem.X, problem.y, **split_parameters))
     rows = np.arange(problem.y.size)
     try:

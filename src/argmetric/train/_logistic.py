@@ -24,10 +24,17 @@ from argmetric._ground.arguments import (
     check_seed,
     shown,
 )
-from argmetric._ground.features import estimator_labels, explained
+from argmetric._ground.features import (
+    class_number,
+    estimator_labels,
+    explained,
+    is_second,
+)
+from argmetric._ground.labels import one_per_row
 from argmetric._ground.odds import from_log_odds
-from argmetric._ground.types import Floats
-from argmetric._ground.validation import warn_of_common_class
+from argmetric._ground.types import ArrayLike, Features, Floats, Label
+from argmetric._ground.validation import to_numpy, warn_of_common_class
+from argmetric._verbs.decide import evaluate
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import FitSettings, Optimum, fit
 from argmetric.train._objectives import (
@@ -61,54 +68,43 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     instead of the likelihood, with the intercept unpenalised. U is the metric of smooth
     counts ("soft", Jansche 2005), or the exact expectation of the metric when each
     row is labelled at random with its probability ("expected", Jansche 2007). The
-    function is not concave, so the search starts several times and keeps the best.
+    search starts several times and keeps the best. More on the page :doc:`/training`.
 
     Parameters
     ----------
     metric : str, Metric, callable or a list of these, default="f1"
-        A name, a `Metric` or a function of (tp, k, t, n). With a list, one model has
-        several operating points: the coefficients maximise the mean of the metrics, and
-        each metric has its own intercept (see `at`); `predict` uses the first.
+        A list gives several operating points: the coefficients maximise the mean of the
+        metrics, and each has its own intercept (see `at`); `predict` uses the first.
     objective : {"soft", "expected"}, default="soft"
         "soft" takes any metric; "expected" takes F-measures.
     C : float, default=10.0
         Inverse strength of the penalty, on the scale of scikit-learn's
-        `LogisticRegression`. The default penalty is ten times weaker than there,
-        because a metric between 0 and 1 has smaller slopes than the log-loss. May be
-        infinite.
+        `LogisticRegression`; may be infinite.
     gamma : float, default=1.0
-        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C,
-        and with the size of random starts.
+        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)).
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     n_restarts : int, default=5
-        Number of starts: the maximum-likelihood fit, the same with its intercept at the
-        best threshold, and random directions. With more than 50,000 rows all starts run
-        on a stratified sample of 20,000, and the two best distinct optima go on to
-        all rows.
+        Number of starts. With more than 50,000 rows all run on a stratified sample of
+        20,000, and the two best distinct optima go on to all rows.
     init : {"likelihood", "random"}, default="likelihood"
-        Where the search starts. "random" draws all initial values at random, from a
-        standard normal distribution in standardised columns, and uses all rows;
-        with ``solver="bfgs"`` and ``C=inf`` this is the training that Jansche (2005)
-        published. "likelihood" finds better optima, see the user guide.
+        Where the search starts: at the maximum-likelihood fit, or at normal values.
+        "random" with ``solver="bfgs"`` and ``C=inf`` is the training of Jansche (2005).
     solver : {"lbfgs", "bfgs"}, default="lbfgs"
         The optimiser. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional
         Weights of the classes, multiplied with `sample_weight`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of the random starts and of the sample.
     n_jobs : int, optional
-        Threads, as in scikit-learn (None is 1, -1 all cores). The result does not
-        depend on it.
+        Threads, as in scikit-learn. The result does not depend on it.
     warm_start : bool, default=False
         Whether the first start is the solution of the last call of `fit`.
     max_iter : int, default=1000
         Maximum number of iterations from each start. A `ConvergenceWarning` says that
-        the best start needed more. Rare binary columns take a few hundred iterations,
-        others a few dozen.
+        the best start needed more.
     tol : float, default=1e-4
-        A search ends when no slope, in standardised columns, exceeds it, or when an
-        iteration gains less than a thousandth of it.
+        A search ends when no slope, in standardised columns, exceeds it.
     pos_label : label, optional
         The label the metric calls positive; by default the greater one.
     verbose : int, default=0
@@ -120,34 +116,22 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         The labels, sorted.
     coef_ : ndarray of shape (1, n_features)
         Coefficients; a positive `decision_function` means `classes_[1]`.
-    intercept_ : ndarray of shape (1,)
-        Intercept.
-    intercepts_ : ndarray of shape (n_metrics,)
-        Intercept of each operating point; the first is `intercept_`.
+    intercept_, intercepts_ : ndarray of shape (1,) and (n_metrics,)
+        Intercept, and that of each operating point.
     objective_ : float
         The penalised objective at the solution, in units of the metric.
     restarts_ : ndarray of shape (n_restarts,)
         The objective on all rows for each start; the best is `objective_`.
     n_iter_ : ndarray of shape (1,)
         Iterations of the best start.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Names of the features, where X had names.
-
-    See Also
-    --------
-    argmetric.MetricClassifier : calibrates and tunes any classifier for the metric.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
 
     Notes
     -----
     `predict_proba` is the smooth label 1/(1+exp(-gamma·x·θ)) that the objective
     counted. It ranks rows but is not calibrated: use :func:`argmetric.calibrate` if you
-    need probabilities.
-
-    The search runs on standardised columns, so features of different scales do no
-    harm; the penalty stays on the coefficients of the columns as they are. Sparse rows
-    stay sparse.
+    need probabilities. The search runs on standardised columns. `score` is the metric.
 
     References
     ----------
@@ -160,17 +144,10 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     --------
     >>> import argmetric as am
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1, 0, 1, 1]
-    >>> f_half = am.FBeta((0.25 / 0.75) ** 0.5)  # precision counts three times
-    >>> model = am.MetricLogisticRegression(f_half, C=100, random_state=0).fit(X, y)
-    >>> model.predict(X)
-    array([0, 0, 1, 1])
-    >>> am.MetricLogisticRegression("f1", random_state=0).fit(X, y).predict(X)
+    >>> am.MetricLogisticRegression("f1").fit(X, y).predict(X)
     array([1, 1, 1, 1])
-
-    Two operating points from one training:
-
     >>> points = [am.FBeta(0.5), am.FBeta(2)]
-    >>> model = am.MetricLogisticRegression(points, C=100, random_state=0).fit(X, y)
+    >>> model = am.MetricLogisticRegression(points, C=100).fit(X, y)
     >>> [model.at(point).predict(X).tolist() for point in points]
     [[0, 0, 1, 1], [1, 1, 1, 1]]
     """
@@ -186,13 +163,13 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         n_restarts: int = 5,
         init: Literal["likelihood", "random"] = "likelihood",
         solver: Literal["lbfgs", "bfgs"] = "lbfgs",
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        class_weight: dict[Label, float] | Literal["balanced"] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         warm_start: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        pos_label: Any = None,
+        pos_label: Label | None = None,
         verbose: int = 0,
     ) -> None:
         self.metric = metric
@@ -212,7 +189,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -233,17 +212,19 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         previous = None
         if self.warm_start and hasattr(self, "coef_"):
             previous = np.append(self.coef_[0], self.intercepts_)
-        y = estimator_labels(y)
-        with explained(X, y):
-            X, y = validate_data(self, X, y, order="C", **FORMS)
-        if not isinstance(X, np.ndarray) and not X.has_canonical_format:
-            X = X.copy()  # the caller's stays as it is
-            X.sum_duplicates()
-        labels = read_labels(y, self.pos_label)
+        matrix: Any = X
+        truth: Any = estimator_labels(y)
+        with explained(matrix, truth):
+            matrix, truth = validate_data(self, matrix, truth, order="C", **FORMS)
+        if not isinstance(matrix, np.ndarray) and not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's stays as it is
+            matrix.sum_duplicates()
+        labels = read_labels(truth, self.pos_label)
         if self.pos_label is None:
-            warn_of_common_class(labels.classes, 1, y)
-        weight = read_weights(y, labels, sample_weight, self.class_weight)
-        rows = TrainingRows(X, y == labels.positive, weight, check_jobs(self.n_jobs))
+            warn_of_common_class(labels.classes, 1, truth)
+        weight = read_weights(truth, labels, sample_weight, self.class_weight)
+        positive, threads = truth == labels.positive, check_jobs(self.n_jobs)
+        rows = TrainingRows(matrix, positive, weight, threads)
         if not weight.all():  # rows of weight 0 are not there
             there = np.flatnonzero(weight)
             rows = rows.take(there, weight[there])
@@ -299,7 +280,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         point.intercept_ = self.intercepts_[place : place + 1]
         return point
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Features) -> Floats:
         """x·θ + θ₀; positive where `classes_[1]` is predicted.
 
         Parameters
@@ -317,7 +298,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             X = validate_data(self, X, reset=False, **FORMS)
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Smooth labels of both classes, not calibrated probabilities; see the notes.
 
         Parameters
@@ -333,7 +314,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         margin = self.gamma * self.decision_function(X)
         return np.column_stack(from_log_odds(margin)[::-1])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Features) -> npt.NDArray[Any]:
         """Labels: `classes_[1]` where the decision function is positive.
 
         Parameters
@@ -374,6 +355,35 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_label(self.pos_label)
         if not isinstance(self.verbose, bool):
             check_number(self.verbose, "verbose")
+
+    def score(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The metric that the model was fitted for (the first of several), on `X`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        float
+            Larger is better: a metric that is minimised is negated.
+        """
+        labels, metric = self.predict(X), self._metrics()[0]
+        truth = one_per_row(to_numpy(estimator_labels(y), "y"), "y")
+        second = is_second(truth, self.classes_, "y")
+        chosen = labels == self.classes_[1]
+        if class_number(self.classes_, self.pos_label) == 0:
+            second, chosen = ~second, ~chosen
+        return metric._gain(
+            evaluate(second, chosen, metric, sample_weight=sample_weight)
+        )
 
     def _metrics(self) -> list[Metric]:
         """The metric, or those of all operating points."""

@@ -17,7 +17,7 @@ from argmetric._ground.arguments import check_number
 from argmetric._ground.labels import clear_labels, one_per_row
 from argmetric._ground.odds import expit
 from argmetric._ground.pictures import new_axes
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Axes, Floats
 from argmetric._ground.validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import Metric, MetricLike, RatioForm, get_metric, slopes
 from argmetric.train._rows import SummedRows, TrainingRows, in_blocks
@@ -157,7 +157,7 @@ def expected_f(
     about 20 to 70 nodes. The result does not depend on the number of threads.
     """
     from argmetric._expected.kernels.nodes import exponential_sum
-    from argmetric.train.kernels import expected as kernels
+    from argmetric.train.kernels import logistic as kernels
 
     if gold.total == 0:  # 0/0 when nothing is predicted, 0 otherwise
         certain, slopes = np.flatnonzero(q == 0), np.zeros(p.size)
@@ -385,7 +385,7 @@ class MetricSurfaceDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         kind: Literal["contour", "surface"] = "contour",
         **options: Any,
@@ -421,7 +421,8 @@ class MetricSurfaceDisplay:
             pairs = np.meshgrid(self.theta0, self.theta1)
             style = {"cmap": "viridis", "rcount": 101, "ccount": 101}
             style |= {"linewidth": 0, "antialiased": False}  # no seams between cells
-            self.surface_ = ax.plot_surface(*pairs, self.values, **style | options)
+            solid: Any = ax
+            self.surface_ = solid.plot_surface(*pairs, self.values, **style | options)
         ax.set(xlabel="θ₀", ylabel="θ₁", title=self.name)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -16,6 +16,7 @@ from argmetric._ground.features import (
     scores_of,
 )
 from argmetric._ground.labels import one_per_row
+from argmetric._ground.types import Label
 from argmetric._ground.validation import (
     Probabilities,
     check_length,
@@ -40,7 +41,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         pos_label: Any = None,
         min_precision: float | None = None,
         min_recall: float | None = None,
-        max_positives: int | float | None = None,
+        max_positives: int | str | None = None,
         zero_division: float | None = None,
         one_label: bool = False,
         average: Any = None,
@@ -141,10 +142,10 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
 def optimal_scorer(
     metric: MetricLike = "f1",
     *,
-    pos_label: Any = None,
+    pos_label: Label | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    max_positives: int | float | None = None,
+    max_positives: int | str | None = None,
     zero_division: float | None = None,
     one_label: bool = False,
     average: ClassAverage | None = None,
@@ -165,8 +166,8 @@ def optimal_scorer(
         The positive one of two classes; not needed for 0/1, -1/1 and booleans.
     min_precision, min_recall : float, optional
         Minimum precision and recall.
-    max_positives : int or float, optional
-        Largest number or share of rows predicted positive.
+    max_positives : int or str, optional
+        Most rows predicted positive: a count, or a share such as "5%".
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     one_label : bool, default=False

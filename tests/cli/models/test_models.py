@@ -59,9 +59,9 @@ def test_train_and_predict(run, kind):
     assert found["classes"] == [0, 1]
     assert found["output"] == "m.skops"
     rule = found["rule"]
-    low, high = rule["score_interval"]
+    low, high = rule["interval"]
     assert 0.6 < rule["score"] <= 1
-    assert low <= rule["out_of_fold_score"] <= high
+    assert low <= rule["mean"] <= high
     assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
     p = np.array(column("out.csv", "score"), dtype=float)
     decided = np.array(column("out.csv", "decision"), dtype=int)
@@ -97,13 +97,13 @@ def test_train_summary(run):
     shown = words(ended.out)
     for line in (
         "rows 160 rows of data.csv (target 'y')",
-        "metric f1; an empty answer that is right counts 0",
+        "metric f1; 0/0 counts as 0",
         "features 2 columns of numbers, 1 column of words",
         "model logistic",
         f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",
         "rule model score >= ",
         "on held-out rows",
-        "new rows ",
+        "new rows) ",
         "note: left out 'id': every word in it is different",
         "note: the model is not kept: pass -o FILE",
     ):

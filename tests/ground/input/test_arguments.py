@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
+from argmetric._ground.arguments import count_or_share
 
 P = [0.9, 0.8, 0.7, 0.6, 0.2]
 RULE = am.Rule("f1", 0.5)
@@ -40,8 +41,8 @@ def test_a_number_of_any_kind_is_taken(three):
     ],
 )
 def test_what_is_no_number_is_refused_by_name(value):
-    with pytest.raises(TypeError, match=r"^max_positives must be .* number.*, not "):
-        am.decide(P, max_positives=value)
+    with pytest.raises(TypeError, match=r"^min_positives must be .* number.*, not "):
+        am.decide(P, min_positives=value)
     with pytest.raises(TypeError, match=r"^beta must be a number, not "):
         am.FBeta(value)
 
@@ -49,7 +50,7 @@ def test_what_is_no_number_is_refused_by_name(value):
 @pytest.mark.parametrize(
     "value",
     [
-        *(-1, 0.5, math.nan, math.inf, 2**63, Decimal("sNaN")),
+        *(-1, 1.5, math.nan, math.inf, 2**63, Decimal("sNaN")),
         pytest.param(10**5000, id="5,000 digits"),
     ],
 )
@@ -85,6 +86,25 @@ def test_a_range_holds_its_ends_unless_strict(value):
             am.forecast(P, [1, 1, 0, 0, 0], coverage=value)
 
 
+def test_a_count_of_rows_is_a_whole_number_or_a_share_in_per_cent():
+    assert count_or_share(7, "most", 100) == 7
+    assert count_or_share(np.int64(7), "most", 5) == 7
+    assert count_or_share("29%", "most", 100) == 29  # 0.29 * 100 is a little less
+    assert count_or_share(" 2.5 %", "most", 119) == 2
+    assert count_or_share(".5%", "most", 1000) == 5
+    assert count_or_share("0%", "most", 9) == 0
+    assert count_or_share("100%", "most", 9) == 9
+    for wrong in ("5", "101%", "-5%", "five%", "%", "1e1%", ""):
+        with pytest.raises(
+            ValueError, match="most must be a whole number ≥ 0, or a sha"
+        ):
+            count_or_share(wrong, "most", 100)
+    with pytest.raises(ValueError, match=r"0\.05 is none: .* is a text, .5%"):
+        count_or_share(0.05, "most", 100)
+    with pytest.raises(TypeError, match="most must be a whole number"):
+        count_or_share(True, "most", 100)
+
+
 def test_flags_and_words():
     wanted = am.decide(P, logits=True).expected
     for flag in (np.True_, 1, np.array(True)):
@@ -94,8 +114,8 @@ def test_flags_and_words():
         with pytest.raises(TypeError, match="logits must be True or False, not"):
             am.decide(P, logits=wrong)
     for wrong in ("c", None, 1, np.array(["auto"]), ["auto"], {"auto": 1}):
-        with pytest.raises(ValueError, match="method must be one of 'auto', 'windows'"):
-            am.decide(P, method=wrong)
+        with pytest.raises(ValueError, match="choice must be one of 'best', 'one_se'"):
+            am.tune([0, 1, 1, 0, 0], P, choice=wrong)
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, iter])

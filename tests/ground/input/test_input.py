@@ -395,7 +395,7 @@ def test_a_broken_sparse_matrix_is_refused(form, part, value, message, average):
     with pytest.raises(ValueError, match=message.replace("p has", "labels has")):
         am.forecast(zeros, broken(form, part, value), average=average)
     for truth in (sp.csr_array(zeros), zeros):
-        with pytest.raises(ValueError, match=message.replace("p has", "y_pred has")):
+        with pytest.raises(ValueError, match=message.replace("p has", "labels has")):
             am.evaluate(truth, broken(form, part, value), average=average)
 
 
@@ -421,17 +421,17 @@ def test_a_sparse_vector_is_refused():
 
 
 def test_messages_of_evaluate_speak_of_the_truth():
-    with pytest.raises(ValueError, match="y_true is empty: there is nothing to eval"):
+    with pytest.raises(ValueError, match="y is empty: there is nothing to eval"):
         am.evaluate([], [])
-    with pytest.raises(ValueError, match="y_true holds 0, 2, not 0 and 1; pass pos_l"):
+    with pytest.raises(ValueError, match="y holds 0, 2, not 0 and 1; pass pos_l"):
         am.evaluate([0, 2], [0, 1])
-    with pytest.raises(ValueError, match="y_true has no label at row 1"):
+    with pytest.raises(ValueError, match="y has no label at row 1"):
         am.evaluate([0, None], [0, 1])
-    with pytest.raises(ValueError, match=r"y_pred has shape \(3,\) but y_true has sh"):
+    with pytest.raises(ValueError, match=r"labels has shape \(3,\) but y has sh"):
         am.evaluate([0, 1], [0, 1, 1])
-    with pytest.raises(ValueError, match="groups has 3 rows but y_true has 2"):
+    with pytest.raises(ValueError, match="groups has 3 rows but y has 2"):
         am.evaluate([0, 1], [0, 1], groups=[1, 2, 3])
-    with pytest.raises(ValueError, match="y_true must have one or two dimensions"):
+    with pytest.raises(ValueError, match="y must have one or two dimensions"):
         am.evaluate(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match=r"0\.5, 1 \(0\.5 at row 1, column 1\)"):
         am.evaluate(sp.eye_array(2), sp.csr_array(np.diag([1, 0.5])), average="micro")

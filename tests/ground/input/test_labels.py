@@ -72,7 +72,7 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
         (
             lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"]),
             ValueError,
-            "y_true holds 'fraud', 'ok', not 0 and 1; pass pos_label='ok' or",
+            "y holds 'fraud', 'ok', not 0 and 1; pass pos_label='ok' or",
         ),
         (
             lambda: am.forecast(P, list("abbbbb")),
@@ -82,7 +82,7 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
         (
             lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"], pos_label="frad"),
             ValueError,
-            "y_true and y_pred never hold 'frad', which pos_label names; they hold '",
+            "y and labels never hold 'frad', which pos_label names; they hold '",
         ),
         (
             lambda: am.evaluate([0, 1], [0, 1], pos_label=[1]),
@@ -92,12 +92,12 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
         (
             lambda: am.evaluate(["a", None], ["a", "a"], pos_label="a"),
             ValueError,
-            "y_true has no label at row 1; every row needs a label",
+            "y has no label at row 1; every row needs a label",
         ),
         (
             lambda: am.evaluate([0, -1, 1], [0, 0, 1]),
             ValueError,
-            r"y_true holds -1, 0, 1 \(-1 at row 1\); labels have two values; pass",
+            r"y holds -1, 0, 1 \(-1 at row 1\); labels have two values; pass",
         ),
         (
             lambda: am.forecast([0.5, 0.5], [0, 1], known=[2, None]),
@@ -107,12 +107,12 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
         (
             lambda: am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0),
             ValueError,
-            "pos_label=0 goes with dense labels: those of a sparse matrix such as y_t",
+            "pos_label=0 goes with dense labels: those of a sparse matrix such as y",
         ),
         (
             lambda: am.evaluate([0, 1], [0.2, 0.7]),
             ValueError,
-            r"y_pred holds 0\.2, 0\.7, not .*, if these are labels and no scores",
+            r"labels holds 0\.2, 0\.7, not .*, if these are labels, not scores",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_the_place_of_a_label_that_ends_with_a_zero_byte_is_found():
 
 
 def test_a_dict_is_no_label_and_its_row_is_named():
-    with pytest.raises(TypeError, match=r"y_true has no label at row 1: \{\}"):
+    with pytest.raises(TypeError, match=r"y has no label at row 1: \{\}"):
         am.evaluate([1, {}, 0], [1, 1, 0])
 
 
@@ -135,8 +135,8 @@ COLUMN = np.array([0, 1, 2, 1])[:, None]
 P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.4, 0.5, 0.1]])
 TWO = np.array([[0], [1], [1], [0]])
 ONE_COLUMN = {
-    "y_true": lambda: am.classes.evaluate(COLUMN, [0, 1, 1, 2]),
-    "y_pred": lambda: am.classes.evaluate([0, 1, 1, 2], COLUMN),
+    "y, evaluated": lambda: am.classes.evaluate(COLUMN, [0, 1, 1, 2]),
+    "labels, evaluated": lambda: am.classes.evaluate([0, 1, 1, 2], COLUMN),
     "classes": lambda: am.classes.evaluate([0, 1], [0, 1], classes=[[0, 1]]),
     "known": lambda: am.classes.decide(P3).forecast(known=COLUMN),
     "labels": lambda: am.classes.forecast(P3, COLUMN, classes=[0, 1, 2]),
@@ -170,7 +170,7 @@ MASKED = np.ma.masked
     [
         (lambda: am.decide([0.5, MASKED]), "p has NaN at row 1"),
         (lambda: am.decide(np.ma.array([0.5, 0.4], mask=[0, 1])), "p has NaN at row 1"),
-        (lambda: am.evaluate([1, MASKED], [1, 0]), "y_true has no label at row 1"),
+        (lambda: am.evaluate([1, MASKED], [1, 0]), "y has no label at row 1"),
         (lambda: am.decide([[0.5, MASKED], [0.2, 0.1]], average="samples"), "column 1"),
         (
             lambda: am.decide(

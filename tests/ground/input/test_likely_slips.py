@@ -137,7 +137,7 @@ def test_predicted_labels_to_calibrate():
         am.adjust_prior(hard, prevalence=0.2, reference_prevalence=0.5)
     with pytest.warns(UserWarning, match=HARD):
         calibrator = am.calibrate(Y, hard)
-    assert am.decide(hard, calibrator=calibrator).n == 40  # no longer certain
+    assert am.decide(hard, reference=calibrator).n == 40  # no longer certain
 
 
 def test_a_sparse_matrix_of_predicted_labels():
@@ -292,8 +292,8 @@ def test_nothing_is_said_of_real_models_of_any_kind(name, data_folder):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             calibrator = am.calibrate(truth, p)
-            labels = am.decide(p, calibrator=calibrator).labels
-            f = am.forecast(p, labels, calibrator=calibrator)
+            labels = am.decide(p, reference=calibrator).labels
+            f = am.forecast(p, labels, reference=calibrator)
             assert 0.0 < am.evaluate(truth, labels) <= 1.0
             assert f.interval[0] <= f.mean <= f.interval[1]
             assert am.decide(p).n == truth.size

@@ -155,10 +155,10 @@ def test_the_interval_is_that_of_the_mean():
 
 def test_scores_as_text_and_as_plain_values():
     lines = repr(scores_of_three()).splitlines()
-    assert lines[0] == "SummaryScores of 3 clusters"
+    told = "95% interval 0.000 to 0.750"
+    assert lines[0] == f"SummaryScores: ROUGE-2 recall 0.250, {told}, 3 clusters"
     assert lines[1] == (
-        "  ROUGE-2 recall  0.2500, 95 % interval 0.0000 to 0.7500; with the best "
-        "reference 0.3333"
+        f"  ROUGE-2 recall  0.250, {told}; with the best reference 0.333"
     )
     assert lines[3] == "  words           2.0 on average, 1 to 3"
     assert "averaged over the references of a cluster" in lines[4]

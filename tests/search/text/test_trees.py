@@ -136,15 +136,14 @@ def test_scores_by_hand():
     assert all(one[1:] == ((0, 0), (0, 0)) for one in found.by_length[1:])
     assert found.worst == (1,)
     assert repr(found).splitlines() == [
-        "TreeScores",
-        "  UAS                      66.67% (4 of 6)",
+        "TreeScores: right heads (UAS) 66.67% (4 of 6)",
         "  UAS without punctuation  80.00% (4 of 5)",
         "  LAS                      50.00% (3 of 6)",
         "  exact match              50.00% (1 of 2)",
         "  roots                    100.00% (2 of 2)",
         "  UAS of 1-10 words        66.67% (4 of 6)",
     ]
-    assert found._repr_html_().count("<tr>") == 6
+    assert found._repr_html_().count("<tr>") == 5
     assert score_trees([second, first], iter([second, guess])) == found
     alone = score_trees([second, first], [[0], guess.heads])
     assert (alone.labelled, alone.las) == (None, None)

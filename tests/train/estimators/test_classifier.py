@@ -122,7 +122,7 @@ def test_rows_that_the_model_learns_from_too_count_half():
     assert frozen.calibrator_.counts[1].sum() == 300.0
 
     raw, chosen = fitted.estimator_.predict_proba(X)[:, 1], fitted.predict(X)
-    whole = am.forecast(raw, chosen, calibrator=am.calibrate(Y, scores)).interval
+    whole = am.forecast(raw, chosen, reference=am.calibrate(Y, scores)).interval
     low, high = fitted.forecast(X).interval
     assert low < whole[0]
     assert high > whole[1]
@@ -157,7 +157,7 @@ def test_the_route_is_measured():
     assert fitted.route_ == taken
     assert fitted.predict(X).shape == Y.shape
     with pytest.raises(ValueError, match="max_positives goes with route='tune'"):
-        model(route="auto", max_positives=0.2).fit(X, Y)
+        model(route="auto", max_positives="20%").fit(X, Y)
     with pytest.raises(ValueError, match="route must be one of"):
         model(route="guess").fit(X, Y)
     with pytest.raises(ValueError, match="group by group, which predict does not"):
@@ -401,13 +401,13 @@ def test_skops_gives_the_same_model_back(classes):
 
 
 def test_copies():
-    fitted = model(max_positives=0.3).fit(X, Y)
+    fitted = model(max_positives="30%").fit(X, Y)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(
         again.decision_function(X), fitted.decision_function(X)
     )
     assert again.rule_ == fitted.rule_
-    assert clone(fitted).get_params()["max_positives"] == 0.3
+    assert clone(fitted).get_params()["max_positives"] == "30%"
     with pytest.raises(NotFittedError):
         clone(fitted).predict(X)
     assert "LogisticRegression" in fitted._repr_html_()

@@ -294,7 +294,7 @@ def test_floors_and_budgets_hold_out_of_fold():
     strict = chosen(min_precision=0.8)
     assert Y[strict].mean() >= 0.8
     assert chosen(max_positives=10).sum() <= 10
-    assert chosen(max_positives=0.05).sum() <= 20
+    assert chosen(max_positives="5%").sum() <= 20
     assert chosen(choice="one_se").sum() <= chosen().sum()
 
 
@@ -308,8 +308,8 @@ def test_a_batch_is_decided_jointly():
     grouped = fitted.decide(X, groups=groups, average="groups", min_recall=None)
     by_group = am.decide(p, groups=groups, average="groups", zero_division=1.0)
     np.testing.assert_array_equal(grouped.labels, by_group.labels)
-    with pytest.raises(ValueError, match="average='groups' or average='pooled'"):
-        fitted.decide(X, groups=groups)
+    alone = fitted.decide(X, groups=groups, min_recall=None)
+    np.testing.assert_array_equal(alone.labels, by_group.labels)
     assert fitted.decide(X, min_recall=None, max_positives=3).n_positives == 3
 
 
@@ -317,7 +317,7 @@ def test_the_score_of_a_batch_is_forecast():
     fitted = model(pos_label="ham").fit(X, WORDS)
     p = fitted.estimator_.predict_proba(X)[:, 0]
     predicted = fitted.predict(X)
-    by_hand = am.forecast(p, predicted == "ham", calibrator=fitted.calibrator_)
+    by_hand = am.forecast(p, predicted == "ham", reference=fitted.calibrator_)
     mean = by_hand.mean
     assert fitted.forecast(X).mean == mean
     assert fitted.forecast(X).interval == by_hand.interval
@@ -416,3 +416,53 @@ def test_few_rows_make_fewer_folds():
         LogisticRegression(), X[rows], Y[rows], cv=3, method="predict_proba"
     )[:, 1]
     assert fitted.best_score_ == pytest.approx(best_cut(Y[rows], scores, f1))
+
+
+def test_score_is_the_metric_as_it_was_built():
+    weight = 0.5 + np.arange(400) % 3
+    groups = np.arange(400) % 20
+    fitted = model(metric="f1").fit(X, Y)
+    said = fitted.predict(X)
+    assert fitted.score(X, Y) == pytest.approx(f1_score(Y, said), rel=1e-12)
+    wanted = f1_score(Y, said, sample_weight=weight)
+    assert fitted.score(X, Y, weight) == pytest.approx(wanted, rel=1e-12)
+    turned = model(metric="recall", pos_label=0).fit(X, Y)
+    wanted = ((Y == 0) & (turned.predict(X) == 0)).sum() / (Y == 0).sum()
+    assert turned.score(X, Y) == pytest.approx(wanted, rel=1e-12)
+    by_group = model(average="groups", zero_division=1.0).fit(X, Y, groups=groups)
+    said = by_group.predict(X)
+    each = [
+        f1_score(Y[rows], said[rows], zero_division=1.0)
+        for rows in (groups == g for g in range(20))
+    ]
+    found = by_group.score(X, Y, groups=groups)
+    assert found == pytest.approx(np.mean(each), rel=1e-12)
+    with pytest.raises(ValueError, match=r"needs score\(X, y, groups=\.\.\.\)"):
+        by_group.score(X, Y)
+    error = am.SquaredCountError()
+    counted = model(metric=error).fit(X, Y)
+    assert counted.score(X, Y) == -am.evaluate(Y, counted.predict(X), error)
+
+
+def test_score_of_several_classes_is_their_mean():
+    rows, y = make_classification(300, n_informative=4, n_classes=3, random_state=0)
+    names = np.array(["a", "b", "c"])[y]
+    fitted = am.MetricClassifier(metric="f1").fit(rows, names)
+    said, weight = fitted.predict(rows), 1.0 + (y == 1)
+    wanted = f1_score(names, said, average="macro")
+    assert fitted.score(rows, names) == pytest.approx(wanted, rel=1e-12)
+    wanted = f1_score(names, said, average="macro", sample_weight=weight)
+    assert fitted.score(rows, names, weight) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("pos_label", [None, 0])
+def test_score_of_a_model_fitted_for_a_metric_is_that_metric(pos_label):
+    metrics = [am.FBeta(2), "precision"]
+    fitted = am.MetricLogisticRegression(metrics, pos_label=pos_label).fit(X, Y)
+    chosen, positive = (
+        a == (1 if pos_label is None else 0) for a in (fitted.predict(X), Y)
+    )
+    assert fitted.score(X, Y) == am.FBeta(2).score(positive, chosen)
+    weight = 0.5 + np.arange(400) % 3
+    wanted = am.evaluate(positive, chosen, am.FBeta(2), sample_weight=weight)
+    assert fitted.score(X, Y, weight) == wanted

@@ -35,7 +35,7 @@ def test_odds_off_by_ten_lose_more_than_decoding_gains_and_a_map_restores_it():
     assert check.loss == check.score_recalibrated - check.score_as_is
     assert check.loss > 0.05
     assert check.loss > 10 * check.loss_standard_error
-    assert check.gap == check.expected - check.realised
+    assert check.gap == check.expected - check.score_as_is
     assert check.gap > 0.2  # it promises far too much
     assert check.intercept == pytest.approx(-math.log(10), abs=0.2)
     assert check.slope == pytest.approx(1, abs=4 * check.slope_standard_error)
@@ -96,7 +96,7 @@ def test_verdicts():
         assert abs(wrong.expected_recalibrated - wrong.score_recalibrated) < 0.01
         assert wrong.route == "recalibrate"
         assert wrong.advice[0].endswith(
-            "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)"
+            "pass reference=(y, p) to decide, or reference=calibrate(y, p)"
         )
         best = wrong.score_recalibrated
         assert best == pytest.approx(fit.score_as_is, abs=0.003)
@@ -151,15 +151,15 @@ def made_up(route="recalibrate", **changes):
 @pytest.mark.parametrize(
     ("route", "how"),
     [
-        ("recalibrate", "calibrator=calibrate(y, p)"),
+        ("recalibrate", "reference=calibrate(y, p)"),
         ("tune", "take the cut of tune(y, p)"),
         ("half", "cut at 0.5"),
     ],
 )
 def test_advice_names_the_route(route, how):
     for gain, verdict, words in (
-        (0.1, "no", "p as it stands loses 0.1000 ± 0.0010 of f1: "),
-        (0.001, "yes", "another way would gain 0.0010 ± 0.0010 of f1: "),
+        (0.1, "no", "p as it stands loses 0.100 ± 0.001 of f1: "),
+        (0.001, "yes", "another way would gain 0.001 ± 0.001 of f1: "),
     ):
         check = made_up(route, gain=gain)
         assert check.fit_to_decide == verdict
@@ -410,10 +410,8 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
     lines = dict(replace(check, routes=better).lines())
     assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
     assert lines["decide, as it stands"].endswith(", advised")
-    assert lines["one tuned cut"].endswith(
-        "not advised: on new rows a cut does no better"
-    )
-    assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
+    assert lines["one tuned cut"].endswith("not advised: no advantage on new rows")
+    assert lines["cut at 0.5"].endswith("(-0.100 ± 0.020)")
 
 
 def test_p_that_will_do_is_not_advised_against():
@@ -429,7 +427,7 @@ def test_p_that_will_do_is_not_advised_against():
     )
     assert check.fit_to_decide == "yes"
     assert check.advice[0] == (
-        "decide, recalibrated, gains nothing here (-0.0020 ± 0.0020 of f1) and is "
+        "decide, recalibrated, gains nothing here (-0.002 ± 0.002 of f1) and is "
         "advised for its lower log-loss only"
     )
     lines = dict(check.lines())
@@ -438,8 +436,8 @@ def test_p_that_will_do_is_not_advised_against():
         "as good here; the log-loss is higher"
     )
     page = am.report(check).render("md")
-    assert f"Reliable for decisions?: **yes** ({check.advice[0]})" in page
-    assert "0.600 |  | as good here; the log-loss is higher |" in page
+    assert f"Decide with p?: **yes** ({check.advice[0]})" in page
+    assert "as good here; the log-loss is higher |" in page
     assert "no other way" not in page
 
 
@@ -507,13 +505,13 @@ def test_the_expected_error_is_that_of_the_law():
         c * abs(v - law.mean)
         for v, c in zip(law.values, law.probabilities, strict=True)
     )
-    assert check.expected_error == pytest.approx(slow)
-    assert check.error_interval == pytest.approx(
+    assert check.forecast_error == pytest.approx(slow)
+    assert check.forecast_error_interval == pytest.approx(
         (law.interval[0] - law.mean, law.interval[1] - law.mean)
     )
     plain = check.to_dict()
-    assert plain["expected_error"] == pytest.approx(slow)
+    assert plain["forecast_error"] == pytest.approx(slow)
     weighted = am.calibration_check(y, p, sample_weight=1.0 + (np.arange(y.size) % 2))
     assert weighted.forecast is None
-    assert math.isnan(weighted.expected_error)
-    assert weighted.to_dict()["expected_error"] is None
+    assert math.isnan(weighted.forecast_error)
+    assert weighted.to_dict()["forecast_error"] is None

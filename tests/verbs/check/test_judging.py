@@ -205,12 +205,13 @@ def test_printed_forms_and_plot():
     y, p, groups = queries(n_groups=60)
     check = am.calibration_check(y, times(p, 30), groups=groups)
     text = repr(check)
-    assert text.startswith("CalibrationCheck\n  decide with p?        no: deciding ")
+    assert text.startswith("CalibrationCheck: decide with p? no, forecast with p? ")
+    assert "\n  decide with p?        no: deciding " in text
     assert "  forecast with p?      recalibrated: as p stands, " in text
     assert "pass reference=(y, p) to decide" in text
     assert text.count(", advised") == 1
     assert "undo_weights(p, ratio=...)" in text.splitlines()[-1]
-    assert len(text.splitlines()) == 18
+    assert len(text.splitlines()) == 10
     assert "<table" in check._repr_html_()
     plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert plain["loss"] == check.loss
@@ -225,7 +226,7 @@ def test_printed_forms_and_plot():
     ax = check.plot()
     cost, fit = ax.get_title().splitlines()
     assert cost.startswith(f"Actual F1: {check.score_as_is:.3f} with p as given, ")
-    assert fit == "reliable for decisions: no; for forecasts: after recalibration"
+    assert fit == "reliable for decisions: no; for forecasts: recalibrated"
     assert ax.get_ylabel() == "Actual share of positives"
     assert check.plot(ax) is ax
     plt.close("all")

@@ -67,7 +67,7 @@ def test_short_segments_get_the_best_labels(metric):
         p, cost = rng.random(n), rng.integers(0, 9, n).astype(float)
         p[rng.random(n) < 0.1] = rng.integers(0, 2)
         budget = float(rng.integers(0, 20))
-        d = am.decide(p, metric, cost=cost, max_cost=budget)
+        d = am.decide(p, metric, budget=(cost, budget))
         assert cost @ d.labels <= budget
         assert d.gap == 0.0
         wanted = best_by_enumeration(p, cost, budget, metric)
@@ -80,7 +80,7 @@ def test_twelve_rows_get_the_best_labels(metric):
     rng = np.random.default_rng(9)
     p, cost = rng.beta(1, 2, 12), rng.integers(1, 30, 12).astype(float)
     budget = np.sort(cost)[:6].sum()
-    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    d = am.decide(p, metric, budget=(cost, budget))
     assert d.gap == 0.0
     wanted = best_of_all_sets(p, cost, budget, metric)
     assert d.expected == pytest.approx(wanted, abs=1e-10)
@@ -96,7 +96,7 @@ def test_no_labels_exceed_the_bound(data, metric):
     costs = st.one_of(st.integers(0, 20), st.floats(0, 20))
     cost = np.array(data.draw(st.lists(costs, min_size=n, max_size=n)), dtype=float)
     budget = data.draw(st.floats(0, 1)) * cost.sum()
-    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    d = am.decide(p, metric, budget=(cost, budget))
     assert cost @ d.labels <= budget * (1 + 1e-12)
     assert d.expected == pytest.approx(expected_of(p, d.labels, metric), abs=1e-9)
     best = best_of_all_sets(p, cost, budget, metric)
@@ -109,12 +109,12 @@ def test_the_gap_bounds_what_longer_segments_miss(metric, seed):
     rng = np.random.default_rng(seed)
     p, cost = rng.beta(2, 2, 13), rng.integers(1, 30, 13).astype(float)
     budget = np.sort(cost)[:8].sum()  # thousands of sets of up to 8 rows
-    d = am.decide(p, metric, cost=cost, max_cost=budget)
+    d = am.decide(p, metric, budget=(cost, budget))
     assert cost @ d.labels <= budget
     best = best_by_enumeration(p, cost, budget, metric)
     assert d.expected == pytest.approx(expected_of(p, d.labels, metric), abs=1e-10)
     assert d.expected - 1e-10 <= best <= d.expected + d.gap + 1e-10
-    few = am.decide(p, metric, cost=cost, max_cost=budget, max_positives=3)
+    few = am.decide(p, metric, budget=(cost, budget), max_positives=3)
     assert few.gap == 0.0
     best = best_by_enumeration(p, cost, budget, metric, most=3)
     assert few.expected == pytest.approx(best, abs=1e-10)
@@ -124,7 +124,7 @@ def test_groups_are_decided_alone_and_keep_their_order():
     rng = np.random.default_rng(3)
     groups = rng.permutation(np.repeat(np.arange(40), 20)[:790])
     p, cost = rng.beta(1, 4, 790), rng.integers(20, 400, 790).astype(float)
-    settings = {"average": "groups", "cost": cost, "max_cost": 500.0}
+    settings = {"average": "groups", "budget": (cost, 500.0)}
     d = am.decide(p, groups=groups, **settings)
     spent = np.bincount(groups, cost * d.labels)
     assert (spent <= 500).all()
@@ -132,7 +132,7 @@ def test_groups_are_decided_alone_and_keep_their_order():
     assert np.array_equal(counts[d.group_ids], d.group_n_positives)
     in_group = dict(zip(d.group_ids.tolist(), d.group_expected.tolist(), strict=True))
     for g in (0, 7, 39):
-        one = am.decide(p[groups == g], cost=cost[groups == g], max_cost=500.0)
+        one = am.decide(p[groups == g], budget=(cost[groups == g], 500.0))
         assert np.array_equal(one.labels, d.labels[groups == g])
         assert one.expected == pytest.approx(in_group[g], abs=1e-12)
         plain = am.forecast(p[groups == g], one.labels).mean
@@ -145,7 +145,7 @@ def test_groups_are_decided_alone_and_keep_their_order():
 
 def test_a_budget_that_all_meet_changes_nothing():
     p, cost = np.linspace(0.05, 0.9, 30), np.ones(30)
-    free, d = am.decide(p), am.decide(p, cost=cost, max_cost=30)
+    free, d = am.decide(p), am.decide(p, budget=(cost, 30))
     assert np.array_equal(free.labels, d.labels)
     assert (d.threshold, d.gap, d.notes) == (free.threshold, 0.0, free.notes)
 
@@ -154,7 +154,7 @@ def test_equal_costs_are_a_limit_on_the_number():
     rng = np.random.default_rng(5)
     for n in (9, 40, 200):
         p = rng.random(n)
-        d = am.decide(p, cost=np.full(n, 3.0), max_cost=14.0)
+        d = am.decide(p, budget=(np.full(n, 3.0), 14.0))
         wanted = am.decide(p, max_positives=4)
         assert np.array_equal(d.labels, wanted.labels)
         assert d.expected == pytest.approx(wanted.expected, abs=1e-10)
@@ -164,12 +164,11 @@ def test_equal_costs_are_a_limit_on_the_number():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_cost": 3}, "max_cost needs cost, a number for each row"),
-        ({"cost": [1, 2], "max_cost": 3}, "cost must have one number per row"),
-        ({"cost": [1, 2, -1], "max_cost": 3}, "cost must hold finite numbers of 0"),
-        ({"cost": [1, 2, 1], "max_cost": -3}, "max_cost must be"),
-        ({"cost": [1, 2, 1], "max_cost": 3, "min_recall": 0.1}, "does not go with min"),
-        ({"cost": [1, 2, 1], "max_cost": 3, "zero_division": np.nan}, "not nan"),
+        ({"budget": ([1, 2], 3)}, r"the cost of .* must have one number per row"),
+        ({"budget": ([1, 2, -1], 3)}, r"the cost of .* must hold finite numbers of 0"),
+        ({"budget": ([1, 2, 1], -3)}, r"the most of budget=\(cost, most\) must be"),
+        ({"budget": ([1, 2, 1], 3), "min_recall": 0.1}, "does not go with min"),
+        ({"budget": ([1, 2, 1], 3), "zero_division": np.nan}, "not nan"),
     ],
 )
 def test_bad_budgets_are_refused(settings, message):
@@ -182,13 +181,13 @@ def test_long_segments_over_the_budget_are_refused():
         n = most + 1
         message = f"up to {most:,} rows with {metric}, not {n:,}: leave out the rows"
         with pytest.raises(ValueError, match=message):
-            am.decide(np.full(n, 0.5), metric, cost=np.ones(n), max_cost=3)
+            am.decide(np.full(n, 0.5), metric, budget=(np.ones(n), 3))
 
 
 def test_two_thousand_rows_are_decided():
     rng = np.random.default_rng(0)
     p, cost = rng.beta(1, 4, 2000), rng.lognormal(4, 1, 2000)
-    d = am.decide(p, cost=cost, max_cost=2000.0)
+    d = am.decide(p, budget=(cost, 2000.0))
     assert cost @ d.labels <= 2000.0
     assert d.expected == pytest.approx(am.forecast(p, d.labels).mean, abs=1e-9)
     assert d.gap < 0.01

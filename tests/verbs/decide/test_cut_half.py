@@ -27,7 +27,7 @@ def test_it_is_worth_what_enumeration_says(name, metric):
     rng = np.random.default_rng(4)
     for size in (1, 2, 5, 8):
         p = rng.random(size).round(1)
-        half = am.decide(p, metric, calibrator=MAPS[name]).cut_half
+        half = am.decide(p, metric, reference=MAPS[name]).cut_half
         wanted = enumerated_mean(metric, mapped(MAPS[name], p), (p >= 0.5).astype(int))
         assert (half.threshold, half.n_positives) == (0.5, (p >= 0.5).sum())
         assert half.expected == pytest.approx(float(wanted), abs=1e-12)
@@ -39,7 +39,7 @@ def test_it_is_that_of_a_forecast_for_the_same_labels(name, size):
     p = np.random.default_rng(size).beta(0.6, 1.2, size)
     groups = np.arange(size) % 9
     for how in ({}, {"groups": groups, "average": "groups"})[: 1 + (size < 1000)]:
-        half = am.decide(p, calibrator=MAPS[name], **how).cut_half
+        half = am.decide(p, reference=MAPS[name], **how).cut_half
         law = am.forecast(mapped(MAPS[name], p), p >= 0.5, **how)
         assert half.n_positives == (p >= 0.5).sum()
         assert half.expected == pytest.approx(law.mean, rel=1e-11)
@@ -48,8 +48,8 @@ def test_it_is_that_of_a_forecast_for_the_same_labels(name, size):
 def test_log_odds_are_cut_at_0_and_a_prior_moves_no_cut():
     p = np.random.default_rng(2).beta(0.6, 1.2, 300)
     x = np.log(p / (1 - p))
-    given = am.decide(p, calibrator=MAPS["moves"]).cut_half
-    half = am.decide(x, logits=True, calibrator=MAPS["moves"]).cut_half
+    given = am.decide(p, reference=MAPS["moves"]).cut_half
+    half = am.decide(x, logits=True, reference=MAPS["moves"]).cut_half
     assert (half.threshold, half.n_positives) == (0.0, given.n_positives)
     assert half.expected == pytest.approx(given.expected, rel=1e-11)
     moved = am.decide(p, prior=0.1)
@@ -75,14 +75,14 @@ def test_every_surface_says_the_same(run, tmp_path):
     assert (am.calibrate(y, p).apply(new) >= 0.5).sum() < chosen.sum()
     half = decision.cut_half
     assert half.n_positives == chosen.sum()
-    text = f"{half.expected:.4f} (p >= 0.5, {chosen.sum()} positives)"
+    text = f"{half.expected:.3f} (p >= 0.5, {chosen.sum()} positives)"
     assert text in repr(decision)
     assert text in decision._repr_html_().replace("&gt;", ">")
     page = am.report(decision, new_y).render("md")
-    assert f"(p ≥ 0.5 as given, {chosen.sum()} positives; " in page
+    assert f"(p ≥ 0.5, {chosen.sum()} positives)" in page
     actual = am.evaluate(new_y, chosen)
-    assert f"| 0.5 cut-off | {half.expected:.3f} | {actual:.3f} |" in page
-    assert f"| 0.5 cut-off | {chosen.sum()} | p ≥ 0.5 as given | " in page
+    assert f"| cut at 0.5 | {half.expected:.3f} | {actual:.3f} |" in page
+    assert f"| cut at 0.5 | {chosen.sum()} | p ≥ 0.5 | " in page
 
     for name, known, scores in (("known", y, p), ("new", new_y, new)):
         rows = [f"{a},{b}\n" for a, b in zip(known, scores, strict=True)]

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import argmetric as am
+from argmetric._verbs.decide import decide_by
 
 NAN = math.nan
 
@@ -35,7 +36,7 @@ def test_a_rough_metric_is_summed_over_windows():
 
     p = np.random.default_rng(0).random(600)
     auto = am.decide(p, hits_if_precise)
-    windows = am.decide(p, hits_if_precise, method="windows")
+    windows = decide_by(p, hits_if_precise, method="windows")
     assert auto.n_positives == windows.n_positives
     np.testing.assert_allclose(auto.curve, windows.curve, atol=1e-12)
     assert auto.error < 1e-12
@@ -46,7 +47,7 @@ def test_the_error_covers_rounding_and_has_the_unit_of_the_metric():
     assert 2.2e-14 < decision.error < 1e-11
     scaled = am.CustomMetric(lambda tp, k, t, n: 1e9 * tp / np.maximum(k + t, 1))
     p = np.random.default_rng(0).random(200)
-    assert am.decide(p, scaled, method="windows").error > 1e-6
+    assert decide_by(p, scaled, method="windows").error > 1e-6
 
 
 def test_a_threshold_survives_single_precision():

@@ -13,6 +13,7 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric._expected import _sums, plan
+from argmetric._verbs.decide import decide_by
 from slow import SLOW
 
 PLACES = 200 if SLOW else 12
@@ -183,11 +184,11 @@ def test_the_stated_error_holds(kind, name):
         zd = 0.0 if metric == "custom" else zd
         spec = SPECIAL.get(metric, metric)
         if len(parts) == 1:
-            found = am.decide(parts[0], spec, zero_division=zd, check=False)
+            found = decide_by(parts[0], spec, zero_division=zd, check=False)
             counts = [found.n_positives]
         else:
             ids = np.repeat(np.arange(len(parts)), [p.size for p in parts])
-            found = am.decide(
+            found = decide_by(
                 np.concatenate(parts),
                 spec,
                 groups=ids,

@@ -9,6 +9,7 @@ import argmetric as am
 from argmetric._expected import expected_curves, plan
 from argmetric._ground import groups as _groups
 from argmetric._ground.groups import Segments
+from argmetric._verbs.decide import decide_by
 from decide_checks import law_value
 
 
@@ -107,7 +108,7 @@ def test_groups_on_both_sides_of_the_limits_of_variance(metric):
     sizes = [150, 300, 480, 560, 700, 900, 2100]
     p = rng.random(sum(sizes))
     ids = np.repeat(np.arange(len(sizes)), sizes)
-    found = am.decide(p, metric, groups=ids, average="groups", check=False)
+    found = decide_by(p, metric, groups=ids, average="groups", check=False)
     for g, n in enumerate(sizes):
         k, value = found.group_n_positives[g], found.group_expected[g]
         wanted = law_value(metric, p[ids == g], k, n)
@@ -120,7 +121,7 @@ def test_groups_on_both_sides_of_the_limits_of_variance(metric):
 @pytest.mark.parametrize("size", [plan.HISTOGRAM_ROWS - 1, plan.HISTOGRAM_ROWS])
 def test_sorted_and_unsorted_vectors_meet(metric, size):
     p = np.random.default_rng(5).beta(0.1, 5, size)
-    decision = am.decide(p, metric, check=False)
+    decision = decide_by(p, metric, check=False)
     k = decision.n_positives
     wanted = law_value(metric, p, k, size)
     assert decision.expected == pytest.approx(wanted, rel=1e-10)

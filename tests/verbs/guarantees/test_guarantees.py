@@ -58,10 +58,12 @@ def test_precision_passes_by_the_exact_binomial(seed, floor, delta):
     assert promise.allowed == most_errors(promise.k, 1 - floor, delta)
     # every certified cut passes, and the next lower one does not
     scores = np.sort(p)[::-1]
-    for cut in scores[(scores >= promise.low) & (scores <= promise.high)]:
+    for cut in scores[
+        (scores >= promise.interval.low) & (scores <= promise.interval.high)
+    ]:
         k, errors = int((p >= cut).sum()), int((1 - y)[p >= cut].sum())
         assert errors <= most_errors(k, 1 - floor, delta)
-    assert promise.k == (p >= promise.low).sum()
+    assert promise.k == (p >= promise.interval.low).sum()
     if promise.k < p.size:
         below = p >= scores[promise.k]
         errors = int((1 - y)[below].sum())
@@ -78,20 +80,20 @@ def test_shares_of_a_class_pass_by_an_order_statistic(seed, floor, delta):
         "max_positives": (-p, floor),
     }
     for name, (scores, bound) in kinds.items():
-        asked = 1 - bound if name == "max_positives" else bound
+        asked = float(bound)
+        if name == "max_positives":
+            asked = f"{float(100 * (1 - bound))}%"
         c = most_errors(scores.size, 1 - bound, delta)
         if c < 0:
             with pytest.raises(am.NotCertifiedError, match=name):
-                certified(y, p, confidence=confidence, **{name: float(asked)})
+                certified(y, p, confidence=confidence, **{name: asked})
             continue
-        (promise,) = certified(
-            y, p, confidence=confidence, **{name: float(asked)}
-        ).promises
+        (promise,) = certified(y, p, confidence=confidence, **{name: asked}).promises
         value = np.sort(scores)[c]
         if name == "min_recall":
-            assert promise.high == value
+            assert promise.interval.high == value
         else:
-            assert promise.low == np.nextafter(-value, np.inf)
+            assert promise.interval.low == np.nextafter(-value, np.inf)
 
 
 @given(st.integers(0, 100), DELTAS)
@@ -107,7 +109,7 @@ def test_negative_predictive_value_is_precision_of_turned_rows(seed, delta):
         return
     (promise,) = certified(y, p, min_npv=0.8, **options).promises
     assert (promise.k, promise.errors) == (turned.k, turned.errors)
-    assert (p < promise.high).sum() == promise.k
+    assert (p < promise.interval.high).sum() == promise.k
 
 
 @given(st.integers(0, 100), DELTAS, st.sampled_from(["f1", "jaccard"]))
@@ -155,7 +157,11 @@ def test_floors_are_broken_no_more_often_than_promised(name, n):
         p = rng.random(n)
         y = (rng.random(n) < curve(p)).astype(int)
         try:
-            lowest = certified(y, p, min_precision=0.8, confidence=0.9).promises[0].low
+            lowest = (
+                certified(y, p, min_precision=0.8, confidence=0.9)
+                .promises[0]
+                .interval.low
+            )
         except am.NotCertifiedError:
             continue
         found += 1
@@ -172,8 +178,8 @@ def test_two_limits_share_the_risk_and_must_meet():
         for name, bound in (("min_precision", 0.6), ("min_recall", 0.8))
     ]
     assert both.promises == tuple(alone)
-    assert both.certified_range == (alone[0].low, alone[1].high)
-    assert alone[0].low <= both.threshold <= alone[1].high
+    assert both.certified_interval == (alone[0].interval.low, alone[1].interval.high)
+    assert alone[0].interval.low <= both.threshold <= alone[1].interval.high
     with pytest.raises(am.NotCertifiedError, match="no threshold keeps all limits"):
         certified(y, p, min_precision=0.9, min_recall=0.9, confidence=0.9)
 
@@ -187,15 +193,15 @@ def test_precision_and_npv_meet():
         for name, bound in limits.items()
     ]
     assert both.promises == tuple(alone)
-    low, high = both.certified_range
+    low, high = both.certified_interval
     assert low <= both.threshold <= high
-    assert (p < alone[1].high).sum() == alone[1].k
+    assert (p < alone[1].interval.high).sum() == alone[1].k
 
 
 def test_the_best_certified_cut_is_taken():
     y, p = labelled(1000, 3)
     rule = am.tune(y, p, "f1", min_precision=0.7, confidence=0.95, **QUICK)
-    low, high = rule.guarantee.certified_range
+    low, high = rule.guarantee.certified_interval
     cuts = p[(p >= low) & (p <= high)]
     scores = [float(am.evaluate(y, p >= cut, "f1")) for cut in cuts]
     assert rule.score == pytest.approx(max(scores), rel=1e-12)
@@ -206,7 +212,9 @@ def test_a_higher_confidence_proves_less():
     y, p = labelled(800, 5)
     for name, end in (("min_recall", "high"), ("min_specificity", "low")):
         ends = [
-            getattr(certified(y, p, confidence=c, **{name: 0.8}).promises[0], end)
+            getattr(
+                certified(y, p, confidence=c, **{name: 0.8}).promises[0].interval, end
+            )
             for c in (0.8, 0.9, 0.99)
         ]
         assert ends == sorted(ends, reverse=end == "high")
@@ -220,7 +228,7 @@ def test_a_promise_for_the_next_rows_asks_for_more():
     # 80 of 100 draws succeed with a chance of 1 - delta / 2
     share = Fraction(promise.tested).limit_denominator(10**9)
     assert 1 - float(tail(100, share, 79)) == pytest.approx(0.95, abs=1e-6)
-    assert promise.high < population.high
+    assert promise.interval.high < population.interval.high
     assert "at least 80 of the next 100 positive rows" in found.sentence
 
 
@@ -234,7 +242,7 @@ def test_another_share_of_positives_turns_the_floor():
     moved = certified(y, p, min_recall=0.7, confidence=0.9, prior=0.2)
     assert moved.promises == same.promises
     with pytest.raises(ValueError, match="cannot be promised for another share"):
-        certified(y, p, max_positives=0.2, confidence=0.9, prior=0.2)
+        certified(y, p, max_positives="20%", confidence=0.9, prior=0.2)
 
 
 def test_unlabelled_scores_say_where_the_test_begins():
@@ -273,7 +281,8 @@ def test_the_promise_is_kept_with_the_rule(tmp_path):
     assert am.Rule.load(tmp_path / "rule.json").guarantee == rule.guarantee
     for text in (repr(rule), repr(rule.guarantee), rule.to_python(), rule.to_sql()):
         assert sentence in text
-    assert "on these rows      min_precision" in repr(am.tune(y, p, min_precision=0.7))
+    plain = am.tune(y, p, min_precision=0.7)
+    assert ("on these rows", "min_precision=0.7") in plain.lines()
 
 
 def test_several_labels_hold_at_once():

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -43,7 +44,7 @@ def all_rules():
         "f1": tune(y, p),
         "empty": tune(y, p, "precision", zero_division=1.0),
         "left out": tune(y, p, "precision", zero_division=NAN),
-        "limits": tune(y, p, "mcc", min_recall=0.5, max_positives=0.4),
+        "limits": tune(y, p, "mcc", min_recall=0.5, max_positives="40%"),
         "one_se": tune(y, p, am.Tversky(0.2, 0.9), choice="one_se"),
         "fractional": tune(None, p, am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1))),
         "cost": tune(y, p, cost=(1, 5), cv=None),
@@ -56,6 +57,11 @@ def all_rules():
 
 
 NAMES = "f1,empty,left out,limits,one_se,fractional,cost,strings,labels,micro,classes"
+
+
+def without_curve(view):
+    """The curve is not saved, and not drawn of what was loaded."""
+    return re.sub(r"<svg.*</svg>", "", view)
 
 
 @pytest.mark.parametrize("name", [*NAMES.split(","), "margins"])
@@ -74,7 +80,8 @@ def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
         assert loaded == rule
         assert hash(loaded) == hash(rule)
         assert repr(loaded) == repr(rule)
-        assert loaded._repr_html_() == rule._repr_html_()
+        views = (without_curve(one._repr_html_()) for one in (loaded, rule))
+        assert len(set(views)) == 1
         assert loaded.to_dict() == rule.to_dict()
     assert rule != all_rules["f1" if name != "f1" else "empty"]
     assert rule != "a rule"
@@ -144,8 +151,8 @@ def damaged(rule, **changes):
         ({"threshold": "nan"}, "threshold must be a number"),
         ({"threshold": "high"}, "'high' where a number belongs"),
         ({"threshold": "0.5"}, "'0.5' where a number belongs"),
-        ({"score_interval": [0.4, "0.5"]}, "'0.5' where a number belongs"),
-        ({"score_interval": [2, 1]}, "score_interval must begin with its lower end"),
+        ({"interval": [0.4, "0.5"]}, "'0.5' where a number belongs"),
+        ({"interval": [2, 1]}, "interval must begin with its lower end"),
         ({"threshold_interval": [0.4, 0.3]}, "threshold_interval must begin with its"),
         ({"plateau": [0.4, 0.3]}, "plateau must begin with its lower end"),
         ({"n": "3"}, "'3' where a number belongs"),
@@ -288,7 +295,7 @@ def test_a_rule_by_hand():
     rule = am.Rule("f2", 0.3)
     assert rule.metric == am.FBeta(2)
     assert rule.apply([0.2, 0.3]).tolist() == [0, 1]
-    assert repr(rule).startswith("Rule(p >= 0.3, metric=f2)")
+    assert repr(rule).startswith("Rule: p >= 0.3, for F2")
     assert am.Rule("f1", 0.3, "<").apply([0.2, 0.3]).tolist() == [1, 0]
     with pytest.raises(ValueError, match="operator must be"):
         am.Rule("f1", 0.3, ">")
@@ -306,15 +313,15 @@ CLASSES = {"classes": ("a", "b"), "weights": [1.0, 2.0], "metric": am.FBeta(1)}
     [
         ({"pos_label": 0}, "pos_label and neg_label are both 0"),
         ({"pos_label": "a", "neg_label": "a"}, "both 'a': a rule tells two labels"),
-        ({"score_interval": (2, 1)}, "score_interval must begin .* not 2 to 1"),
+        ({"interval": (2, 1)}, "interval must begin .* not 2 to 1"),
         ({"threshold_interval": "ab"}, "threshold_interval must be two numbers or"),
-        ({"score_interval": (0.1, "x")}, "score_interval must be a number, not 'x'"),
+        ({"interval": (0.1, "x")}, "interval must be a number, not 'x'"),
         ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
         ({"score": "0.5"}, "score must be a number"),
         ({"coverage": 0}, "coverage must lie strictly between 0 and 1"),
         ({"n": -4}, "n must be a whole number"),
         (CLASSES | {"classes": ("a", "a")}, "classes has a class twice: 'a', 'a'"),
-        (CLASSES | {"score_interval": (2, 1)}, "score_interval must begin with its"),
+        (CLASSES | {"interval": (2, 1)}, "interval must begin with its"),
         (CLASSES | {"coverage": 2}, "coverage must lie strictly"),
     ],
 )
@@ -344,10 +351,10 @@ def test_a_file_that_can_be_read_in_two_ways(load, text, message, tmp_path):
 def test_the_printed_form_fits_one_screen(all_rules):
     for rule in all_rules.values():
         lines = repr(rule).splitlines()
-        assert len(lines) <= 16
+        assert len(lines) <= 10
         assert max(map(len, lines)) <= 88
     shown = repr(all_rules["limits"])
-    for part in ("min_recall=0.5", "out of fold", "as good", "400, 0.", "(90%)"):
+    for part in ("min_recall=0.5", "mean", "as good", "400, ", "(90%)"):
         assert part in shown
     assert "'jä', else 'nein'" in repr(all_rules["strings"])
     assert "within one SE" in repr(all_rules["one_se"])

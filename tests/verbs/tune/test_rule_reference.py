@@ -113,7 +113,7 @@ def test_damaged_references_are_refused(part, changes, message):
 
 def test_rules_without_labelled_rows_of_their_scores_keep_none():
     assert am.tune(None, P, "f1").reference is None
-    assert am.tune(Y, P, calibrator=am.calibrate(Y, P)).reference is None
+    assert am.tune(Y, P, reference=am.calibrate(Y, P)).reference is None
     assert am.Rule("f1", 0.5).reference is None
     with pytest.warns(UserWarning, match="all scores equal"):
         assert am.tune(Y, np.full(Y.size, 0.4)).reference is None
@@ -202,13 +202,14 @@ def test_an_interval_stands_beside_its_own_mean(run):
         f"scores; the forecast of {law.mean:.4f} is the mean over all maps"
     ) in err
     page = am.report(decision).render("md")
-    assert f"{law.mean:.3f}** (90 % interval {low:.3f} to {high:.3f}; " in page
+    assert f"{law.mean:.3f}** (90 % interval {low:.3f} to {high:.3f})" in page
     assert f"{decision.expected:.3f} is expected under one map of the scores" in page
     assert f"{decision.expected:.3f}** (90 % interval" not in page
     rule = am.report(RULE).render("md")
-    low, high = RULE.score_interval
-    assert f"{RULE.out_of_fold_score:.3f}** (each fold by a threshold tuned on " in rule
-    assert f"{RULE.score:.3f}** (on the rows that the threshold was tuned on)" in rule
+    low, high = RULE.interval
+    assert f"- Mean: **{RULE.mean:.3f}** (optimism " in rule
+    assert f"- Score: **{RULE.score:.3f}**" in rule
+    assert f"{low:.3f} to {high:.3f}" in rule
 
 
 MOVED = "the scores moved since the reference"
@@ -227,7 +228,7 @@ def test_moved_scores_are_told_on_every_surface(run):
     assert said in repr(law)
     page = am.report(decision)
     for form in ("md", "text", "html"):
-        assert MOVED in page.render(form)
+        assert MOVED in page.render(form).replace("The scores", "the scores")
     with pytest.warns(UserWarning, match=MOVED):
         kept = am.forecast(p, RULE.apply(p), reference=RULE.reference)
     assert said in kept.notes

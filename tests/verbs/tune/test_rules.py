@@ -125,18 +125,27 @@ SAME_NAME = [lambda tp, k, t, n: tp / n, lambda tp, k, t, n: tp / (k + 1)]
         ({"min_recall": 1.2}, "min_recall must lie"),
         *(
             ({"max_positives": most}, "max_positives must be")
-            for most in (-1, 1.5, True, "3", NAN, INF)
+            for most in (-1, 1.5, True, "3", "120%", "-1%", "%", NAN, INF)
         ),
+        ({"max_positives": 0.05}, "a share of them is a text, 5%"),
+        ({"min_positives": 0.5}, "a share of them is a text, 50%"),
+        ({"min_positives": 1, "confidence": 0.9}, "min_positives has no guarantee"),
+        ({"budget": 5.0}, "budget must be a pair"),
+        ({"budget": ([1, 2, 3], 5)}, "one cost for each row"),
+        ({"budget": ([1, -2], 5)}, "cost of budget is -2 in row 1"),
+        ({"budget": ([1, 2], -5)}, "the most of budget must be"),
+        ({"budget": ([1, 1], 5), "confidence": 0.9}, "costs of new rows are not known"),
+        ({"y": None, "budget": ([1, 1], 5)}, "budget needs labels"),
         ({"metric": "f1", "cost": (1, 5)}, "cost stands in place of a metric"),
         ({"metric": ["f1"], "cost": (1, 5)}, "cost stands in place of a metric"),
         ({"cost": {"fpr": 1}}, r"not \['fpr'\]"),
         ({"cost": (1, 2, 3)}, "pair"),
         ({"cost": sparse.dok_array(np.eye(2))}, "cost has keys among fp, fn, tp, tn"),
         ({"cost": {1: 2, "a": 3, "fp": 1}}, r"keys among .*, not \[1, 'a'\]"),
-        ({"calibrator": 3}, "calibrator must be made by calibrate"),
-        ({"p": [-0.1, 0.2], "calibrator": lambda p: p}, "outside of"),
-        ({"calibrator": lambda p: p * 9}, "calibrated p is"),
-        ({"calibrator": lambda p: p[:1]}, "gives shape"),
+        ({"reference": 3}, "or a fitted Calibrator"),
+        ({"p": [-0.1, 0.2], "reference": lambda p: p}, "outside of"),
+        ({"reference": lambda p: p * 9}, "calibrator gives is"),
+        ({"reference": lambda p: p[:1]}, "of shape"),
         ({"y": None, "min_recall": 0.5}, "min_recall need labels"),
         ({"y": None, "groups": [0, 1]}, "groups needs labels"),
         ({"y": None, "pos_label": 1}, "pos_label needs labels"),
@@ -254,7 +263,7 @@ def test_logits_that_meet_a_rule_for_probabilities_are_noticed():
 def test_a_calibrator_is_applied_first_and_saved(tmp_path):
     y, p = many(600)
     calibrator = am.calibrate(y, p, "platt")
-    rule = tune(y, p, calibrator=calibrator)
+    rule = tune(y, p, reference=calibrator)
     plain = tune(y, p)
     assert rule.score == plain.score  # a monotone map moves the threshold alone
     assert rule.threshold != plain.threshold
@@ -267,16 +276,40 @@ def test_a_calibrator_is_applied_first_and_saved(tmp_path):
     assert loaded == rule
     np.testing.assert_array_equal(loaded.apply(p), rule.apply(p))
     assert "calibrated p >= " in repr(rule)
-    free = tune(None, p, calibrator=calibrator)
+    free = tune(None, p, reference=calibrator)
     assert free.calibrator == calibrator
     expected = tune(None, calibrator.apply(p))
     assert free.threshold == expected.threshold
 
 
 def test_a_function_as_calibrator_works_but_cannot_be_saved(tmp_path):
-    rule = tune(Y, P, calibrator=np.sqrt)
+    rule = tune(Y, P, reference=np.sqrt)
     assert rule.apply(P).tolist() == tune(Y, P).apply(P).tolist()
-    assert rule == tune(Y, P, calibrator=np.sqrt)
-    with pytest.raises(TypeError, match="no file can hold"):
+    assert rule == tune(Y, P, reference=np.sqrt)
+    with pytest.raises(TypeError, match="cannot be saved"):
         rule.save(tmp_path / "rule.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_predict_is_apply_for_every_rule():
+    y, p = np.arange(60) % 3, np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    quick = {"n_bootstrap": 0, "cv": None}
+    groups = np.arange(60) % 6
+    rules = [
+        (tune(y == 1, p[:, 1], **quick), p[:, 1]),
+        (tune(y == 1, p[:, 1], groups=groups, **quick), p[:, 1]),
+        (tune(["no", "yes"] * 30, p[:, 1], pos_label="yes", **quick), p[:, 1]),
+        (tune(np.eye(3, dtype=int)[y], p, **quick), p),
+        (tune(np.eye(3, dtype=int)[y], p, average="micro", **quick), p),
+        (am.classes.tune(y, p, **quick), p),
+    ]
+    for rule, scores in rules:
+        found = rule.predict(scores)
+        np.testing.assert_array_equal(found, rule.apply(scores))
+        assert found.dtype == rule.apply(scores).dtype
+    rule, scores = rules[0]
+    assert isinstance(rule.predict(pd.Series(scores)), pd.Series)
+    for way in (rule.predict, rule.apply):
+        with pytest.warns(UserWarning, match="are these logits") as told:
+            way([3.0])
+        assert told[0].filename == __file__

@@ -228,25 +228,29 @@ def test_an_infinite_metric_is_refused():
     labelled(max_size=10),
     st.sampled_from((None, 0.0, 0.3, 0.5, 0.75, 1.0)),
     st.sampled_from((None, 0.25, 0.5, 1.0)),
-    st.sampled_from((None, 0, 2, 5, 0.3, 0.5, 1.0)),
+    st.sampled_from((None, 0, 2, 5, "30%", "50%", "100%")),
+    st.sampled_from((None, 1, "25%")),
     st.sampled_from(("f1", "recall", "precision", "accuracy")),
 )
 @settings(deadline=None, max_examples=150)
-def test_limits_equal_brute_force(case, min_precision, min_recall, most, name):
+def test_limits_equal_brute_force(case, min_precision, min_recall, most, least, name):
     y, p = case
+    shares = {"30%": Fraction(3, 10), "50%": Fraction(1, 2), "25%": Fraction(1, 4)}
+    shares["100%"] = Fraction(1)
     allowed = []
     for threshold in all_cuts(p):
         tp, k, t, n = exact_counts(y, p, [1] * len(y), threshold)
-        budget = INF if most is None else most if isinstance(most, int) else most * n
+        low, high = (shares[x] * n if x in shares else x for x in (least, most))
         allowed.append(
             (k == 0 or min_precision is None or tp / k >= min_precision)
             and (min_recall is None or tp / t >= min_recall)
-            and k <= budget
+            and (0 if low is None else low) <= k <= (INF if high is None else high)
         )
     limits = {
         "min_precision": min_precision,
         "min_recall": min_recall,
         "max_positives": most,
+        "min_positives": least,
     }
     if not any(allowed):
         with pytest.raises(ValueError, match="no cut meets"):
@@ -254,7 +258,40 @@ def test_limits_equal_brute_force(case, min_precision, min_recall, most, name):
         return
     rule = quietly(y, p, name, **limits, **QUICK)
     check_rule(rule, name, y, p, exact_curve(name, y, p), allowed)
-    assert rule.constraints == {k: v for k, v in limits.items() if v is not None}
+    kept = {key: x for key, x in limits.items() if x is not None}
+    assert rule.constraints == {key: float(shares.get(x, x)) for key, x in kept.items()}
+
+
+@given(
+    labelled(max_size=10),
+    st.lists(st.sampled_from((0.0, 0.5, 1.0, 3.0)), min_size=10, max_size=10),
+    st.sampled_from((0.0, 1.0, 2.5, 7.0)),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=100)
+def test_a_budget_equals_brute_force(case, costs, most, weighted):
+    """The best of the cuts whose rows, each times its weight, cost no more."""
+    y, p = case
+    costs = costs[: len(y)]
+    weight = [1 + i % 3 for i in range(len(y))] if weighted else [1] * len(y)
+    allowed = [
+        sum(c * w for c, w, x in zip(costs, weight, p, strict=True) if x >= cut) <= most
+        for cut in all_cuts(p)
+    ]
+    limits = {"budget": (costs, most), "sample_weight": weight if weighted else None}
+    rule = quietly(y, p, "f1", **limits, **QUICK)
+    check_rule(rule, "f1", y, p, exact_curve("f1", y, p, weight), allowed)
+
+
+def test_a_budget_is_a_limit_on_the_rows_of_this_order():
+    y, p = [1, 0, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    rule = tune(y, p, "recall", budget=([2, 2, 2, 9, 1, 1], 7), **QUICK)
+    assert rule.constraints == {"max_positives": 3}
+    assert rule.apply(p).tolist() == [1, 1, 1, 0, 0, 0]
+    fewer = tune(y, p, "recall", budget=([2] * 6, 7), max_positives="20%", **QUICK)
+    assert fewer.constraints == {"max_positives": 1}
+    with pytest.raises(ValueError, match="one column of scores"):
+        tune(np.eye(2, dtype=int), np.eye(2), budget=([1, 1], 1))
 
 
 def test_limits_that_clash_say_what_can_be_had():
@@ -320,7 +357,7 @@ def test_pooled_groups_are_one_matrix():
     plain = tune(y, p)
     assert (pooled.threshold, pooled.score) == (plain.threshold, plain.score)
     assert pooled.average == "pooled"
-    assert pooled.score_interval != plain.score_interval
+    assert pooled.interval != plain.interval
 
 
 def test_groups_of_one_row_are_pooled_accuracy_however_many():
@@ -385,7 +422,7 @@ def test_label_free_thresholds_have_their_closed_forms():
     assert am_.threshold == pytest.approx(p.mean())
     for rule in (f1, f2, jaccard, am_):
         assert rule.threshold_interval[0] < rule.threshold < rule.threshold_interval[1]
-        assert rule.score_interval[0] < rule.score < rule.score_interval[1]
+        assert rule.interval[0] < rule.score < rule.interval[1]
         assert rule.operator == ">="
 
 

@@ -46,13 +46,13 @@ def test_out_of_fold_scores_are_those_of_a_loop_over_folds(name):
     rng, options = np.random.default_rng(1), {"n_bootstrap": 0, "cv": 4}
     naive = [naive_fold_score(y, p, 4, name, rng) for _ in range(300)]
     rules = [tune(y, p, name, random_state=seed, **options) for seed in range(200)]
-    found = [rule.out_of_fold_score for rule in rules]
+    found = [rule.mean for rule in rules]
     error = np.hypot(np.std(naive) / np.sqrt(300), np.std(found) / np.sqrt(200))
     assert np.mean(found) == pytest.approx(np.mean(naive), abs=4 * error)
     # Each is the mean over five deals; a kurtosis of 5 gives the ratio an error of .18.
     assert np.var(naive) / np.var(found) == pytest.approx(5, rel=0.7)
     one = rules[0]
-    assert one.optimism == one.score - one.out_of_fold_score
+    assert one.optimism == one.score - one.mean
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -83,8 +83,8 @@ def test_new_rows_have_the_spread_of_two_samples(weighted):
     rule = tune(y, p, "accuracy", sample_weight=w, n_bootstrap=2, cv=None)
     rows = w.sum() ** 2 / (w**2).sum()
     deviation = np.sqrt(2 * rule.score * (1 - rule.score) / rows)
-    assert width(rule.score_interval) == pytest.approx(3.29 * deviation, rel=0.07)
-    assert np.mean(rule.score_interval) == pytest.approx(rule.score, abs=0.002)
+    assert width(rule.interval) == pytest.approx(3.29 * deviation, rel=0.07)
+    assert np.mean(rule.interval) == pytest.approx(rule.score, abs=0.002)
 
 
 def test_new_groups_have_the_spread_of_two_samples():
@@ -96,7 +96,7 @@ def test_new_groups_have_the_spread_of_two_samples():
     right = (p >= rule.threshold) == y
     values = right.reshape(80, 10).mean(axis=1)
     deviation = np.sqrt(values.var() * (1 / 80 + (1 - 1 / 80) / 81))
-    assert width(rule.score_interval) == pytest.approx(3.29 * deviation, rel=0.12)
+    assert width(rule.interval) == pytest.approx(3.29 * deviation, rel=0.12)
 
 
 # ------------------------------------------------------------------ coverage
@@ -113,7 +113,7 @@ def test_tuning_flatters_and_the_interval_knows(name):
         rule = tune(y, p, name, n_bootstrap=2)
         other_y, other_p = fresh(rng, 150)
         score = metric.score(other_y, rule.apply(other_p))
-        low, high = rule.score_interval
+        low, high = rule.interval
         hits.append(low <= score <= high)
         flattery.append(rule.score - score)
         measured.append(rule.optimism)
@@ -135,7 +135,7 @@ def test_groups_cover_as_many_new_groups():
         (y, x), (other_y, other_x) = parts
         rule = tune(y, x, "accuracy", groups=np.arange(200).repeat(5), n_bootstrap=2)
         score = np.mean((other_x >= rule.threshold) == other_y)
-        low, high = rule.score_interval
+        low, high = rule.interval
         hits.append(low <= score <= high)
     assert 0.83 < np.mean(hits) < 0.97
 
@@ -144,11 +144,11 @@ def test_intervals_stay_where_the_metric_lives():
     y = np.array([0, 1] * 6)
     for name, low in (("f1", 0.0), ("mcc", -1.0)):
         rule = tune(y, np.linspace(0.1, 0.9, 12), name)
-        assert low <= rule.score_interval[0] <= rule.score_interval[1] <= 1.0
+        assert low <= rule.interval[0] <= rule.interval[1] <= 1.0
     # Separable: yet a dozen rows do not promise that the next dozen are.
     for n, low in ((12, 0.5), (12_000, 0.999)):
         y = np.arange(n) % 2
-        interval = tune(y, y * 0.5 + 0.1).score_interval
+        interval = tune(y, y * 0.5 + 0.1).interval
         assert low < interval[0] < interval[1] == 1.0
 
 
@@ -159,7 +159,7 @@ def test_intervals_shrink_with_more_rows_and_hold_the_best_threshold():
         low, high = rule.threshold_interval
         assert low <= rule.threshold <= high
     assert width(many.threshold_interval) < width(few.threshold_interval)
-    assert width(many.score_interval) < width(few.score_interval) / 5
+    assert width(many.interval) < width(few.interval) / 5
 
 
 def test_random_state_changes_the_intervals_alone():
@@ -167,7 +167,7 @@ def test_random_state_changes_the_intervals_alone():
     one, same, other = (tune(y, p, random_state=seed) for seed in (0, 0, 1))
     assert one == same
     assert (one.threshold, one.score) == (other.threshold, other.score)
-    assert one.score_interval != other.score_interval
+    assert one.interval != other.interval
     fixed = tune(y, p, random_state=np.random.default_rng(3))
     assert fixed == tune(y, p, random_state=np.random.default_rng(3))
     assert tune(y, p, random_state=None).threshold == one.threshold
@@ -197,7 +197,7 @@ def test_whole_groups_are_drawn():
     y0, p0 = fresh(np.random.default_rng(0), 60)
     y, p, g = (np.repeat(a, 20) for a in (y0, p0, np.arange(60)))
     rows, drawn, alone = (
-        width(rule.score_interval)
+        width(rule.interval)
         for rule in (
             tune(y, p, "accuracy"),
             tune(y, p, "accuracy", groups=g, average="pooled"),
@@ -214,7 +214,7 @@ def test_bundles_of_groups_have_the_spread_of_groups():
     y, p = fresh(rng, 30_000)
     many = tune(y, p, groups=np.arange(30_000) % 5000, n_bootstrap=500)
     few = tune(y[:3000], p[:3000], groups=np.arange(3000) % 500, n_bootstrap=500)
-    ratio = width(few.score_interval) / width(many.score_interval)
+    ratio = width(few.interval) / width(many.interval)
     assert ratio == pytest.approx(np.sqrt(10), rel=0.35)
 
 
@@ -223,7 +223,7 @@ def test_limits_hold_in_samples_and_folds_with_groups():
     y, p = fresh(rng, 900)
     rule = tune(y, p, groups=rng.integers(0, 40, 900), min_recall=0.7)
     assert (p[y == 1] >= rule.threshold).mean() >= 0.7
-    assert math.isfinite(rule.out_of_fold_score)
+    assert math.isfinite(rule.mean)
 
 
 @pytest.mark.parametrize("average", [None, "groups", "pooled"])
@@ -234,12 +234,12 @@ def test_a_count_means_its_share_in_folds_and_samples(average):
     if average is not None:
         options = {"groups": rng.integers(0, 50, 1000), "average": average}
     count = tune(y, p, max_positives=60, **options)
-    share = tune(y, p, max_positives=0.06, **options)
+    share = tune(y, p, max_positives="6%", **options)
     assert count.threshold == share.threshold > tune(y, p, **options).threshold
-    for name in ("out_of_fold_score", "score_interval", "threshold_interval"):
+    for name in ("mean", "interval", "threshold_interval"):
         assert getattr(count, name) == getattr(share, name)
     assert count.constraints == {"max_positives": 60}
-    assert count.score_interval[0] < count.score
+    assert count.interval[0] < count.score
     low, _ = count.threshold_interval
     assert np.mean(p >= low) < 0.08  # no sample spends a looser budget
 
@@ -273,7 +273,7 @@ def test_rows_and_groups_without_weight_are_not_there(name, average):
 def test_one_group_has_nothing_to_draw(given):
     y, p = [0, 1, 0, 1], [0.1, 0.9, 0.2, 0.4]
     rule = tune(y, p, **given)
-    assert rule.score_interval is rule.threshold_interval is None
+    assert rule.interval is rule.threshold_interval is None
     assert math.isnan(rule.optimism)
     assert "one group only" in " ".join(rule.notes)
     with pytest.raises(ValueError, match="no standard error"):

@@ -25,7 +25,6 @@ from argmetric._verbs.check._verdicts import (
     FEW_ROWS_OF_A_CLASS,
     CheckedRoutes,
     Quality,
-    Verdict,
     marked,
     reworded,
 )
@@ -44,7 +43,6 @@ __all__ = [
     "ReliabilityBins",
     "Route",
     "RouteName",
-    "Verdict",
     "best_route",
     "calibration_check",
     "calibration_line",

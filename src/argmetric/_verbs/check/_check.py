@@ -23,7 +23,7 @@ from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.odds import expit
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import ArrayLike, Booleans, Floats, Label
 from argmetric._ground.validation import (
     Probabilities,
     check_choice,
@@ -57,29 +57,27 @@ MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
 def calibration_check(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
+    zero_division: float | None = None,
+    sample_weight: ArrayLike | None = None,
     method: Method | None = None,
     n_bins: int = 10,
     n_bootstrap: int = 200,
-    random_state: int | None = 0,
     logits: bool = False,
-    zero_division: float | None = None,
+    pos_label: Label | None = None,
+    random_state: int | None = 0,
 ) -> CalibrationCheck:
     """Check whether probabilities are good enough to decide and to forecast with.
 
     Labels are chosen in four ways, none of them fitted on the rows that it labels:
     `decide` with `p` as it is, `decide` with `p` recalibrated, one tuned cut, and the
-    cut at one half. All are scored on `y` with the metric itself, because many
-    calibration errors do not change a decision and some change it much. The forecast
-    of the score is compared with the actual score. An interval says how far a forecast
-    with recalibrated `p` may be off on as many new rows.
+    cut at one half. All are scored on `y` with the metric itself, and forecasts of the
+    score are held against it. More on the page :doc:`/calibrating`.
 
     Parameters
     ----------
@@ -92,23 +90,23 @@ def calibration_check(
     groups, average
         As for `decide`; groups alone mean the mean over groups. Folds and bootstrap
         samples keep groups whole.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
     sample_weight : array-like, optional
         Weights of the rows in the fit, the scores and the bins. The decision ignores
         them.
-    pos_label : object, optional
-        The label that counts as positive.
     method : str, optional
         How to recalibrate, as for `calibrate`: by default "spline".
     n_bins : int, default=10
         Bins of equal mass for the reliability table.
     n_bootstrap : int, default=200
         Samples drawn for the standard errors of the scores, the labels held fixed.
-    random_state : int, optional
-        Seed of folds and samples.
     logits : bool, default=False
         Whether `p` holds log-odds.
-    zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own.
+    pos_label : object, optional
+        The label that counts as positive.
+    random_state : int or None, default=0
+        Seed of folds and samples.
 
     Returns
     -------
@@ -152,13 +150,14 @@ def calibration_check(
         weight = None  # all rows alike
     checked = Probabilities(scores, logits)
     reference = check_reference(positive, checked, weight, logits=logits)
+    coded: Any = groups
     if groups is not None and scores.ndim == 1:
-        groups = code_groups(groups, scores.size)
+        coded = code_groups(groups, scores.size)
     by: Any = average  # checked with the layout
-    layout = lay_out(checked, groups=groups, average=by, logits=logits)
+    layout = lay_out(checked, groups=coded, average=by, logits=logits)
     is_known = isinstance(p, Probabilities) and p.scale_is_known
     problem = LabelledScores(
-        scores, positive, weight, groups, layout, metric, logits, is_known
+        scores, positive, weight, coded, layout, metric, logits, is_known
     )
     chosen = choose_method(reference, method or DEFAULT)
     mended = calibrate_out_of_fold(
@@ -166,14 +165,14 @@ def calibration_check(
         checked,
         chosen,
         cv=N_FOLDS,
-        groups=np.arange(len(scores)) if scores.ndim == 2 else groups,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else coded,
         sample_weight=weight,
         random_state=random_state,
         logits=logits,
     )
     before = problem.decided()
     ready = layout.select(mended)  # in the order in which `decide` asks for it
-    after = problem.decided(calibrator=lambda p: ready)
+    after = problem.decided(reference=lambda p: ready)
     folds = problem.folds(N_FOLDS, random_state)
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
@@ -183,7 +182,7 @@ def calibration_check(
     }
     called = {name: one for name in ROUTES if (one := labels[name]) is not None}
     names = tuple(called)
-    units = units_of(layout, groups)
+    units = units_of(layout, coded)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
     case = Case(metric, units, truth, tuple(called.values()), placed)
@@ -193,7 +192,7 @@ def calibration_check(
     part: Any = slice(None) if placed is None else placed > 0
     known = truth[part], None if placed is None else placed[part]
     ordered = Reference(layout.scores[part], *known, logits)
-    segmented = groups is not None or scores.ndim == 2
+    segmented = coded is not None or scores.ndim == 2
     cuts = segmented or loses_ranking(problem, mended, folds)
     bins = reliability_bins(ordered.p, *known, n_bins)
     clustered = units.n_units < layout.scores.size
@@ -209,7 +208,7 @@ def calibration_check(
     if weight is None:
         # Labels by maps of other folds, judged through the map of all rows
         found = fit_map(reference, chosen, strict=False)
-        how = {"calibrator": found, **problem.options()}
+        how = {"reference": found, **problem.options()}
         law = forecast(problem.checked(), after.given, metric, **how)
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better, cuts=cuts),

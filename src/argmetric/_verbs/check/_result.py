@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from argmetric._forecast.result import Forecast
-from argmetric._ground.display import Field, metric_title
+from argmetric._ground.display import Field, metric_title, number
 from argmetric._ground.features import probabilities_of
-from argmetric._ground.types import Floats
+from argmetric._ground.svg import GREY, SmallPicture
+from argmetric._ground.types import Axes, Floats
 from argmetric._verbs.check._bins import Line, ReliabilityBins
 from argmetric._verbs.check._routes import Route, RouteName
 from argmetric._verbs.check._verdicts import CheckedRoutes, Quality
@@ -148,7 +149,7 @@ class CalibrationCheck(CheckedRoutes):
         found = []
         for name, right in (("slope", 1), ("intercept", 0)):
             value, error = getattr(self, name), getattr(self, f"{name}_standard_error")
-            text = f"{value:.4f} ± {error:.4f}, {right} is right"
+            text = f"{number(value)} ± {number(error)}, {right} is right"
             found.append(Field(name, value, name, text))
             found.append(Field(f"{name}_standard_error", error))
         return found
@@ -162,7 +163,16 @@ class CalibrationCheck(CheckedRoutes):
             *self._keys("n_units", "bins"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def _picture(self) -> str:
+        bins = self.bins
+        ends = np.concatenate([[0.0], bins.mean, bins.rate_high])
+        drawn = SmallPicture("Actual share of positives by probability", ends, ends)
+        drawn.line(drawn.x, drawn.x, GREY, "3")
+        drawn.whiskers(bins.mean, zip(bins.rate_low, bins.rate_high, strict=True))
+        drawn.points(bins.mean, bins.rate)
+        return drawn.scaled().ends("p as given:")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability diagram over a histogram of the probabilities.
 
         Parameters
@@ -174,10 +184,8 @@ class CalibrationCheck(CheckedRoutes):
         -------
         matplotlib Axes
         """
-        return CalibrationCostDisplay(self).plot(ax).ax_
-
-
-_PROMISES = {"recalibrated": "after recalibration"}
+        drawn: Axes = CalibrationCostDisplay(self).plot(ax).ax_
+        return drawn
 
 
 @dataclass(repr=False)
@@ -246,7 +254,7 @@ class CalibrationCostDisplay(LabelledDisplay):
             "title": f"Actual {metric_title(name)}: {one.score_as_is:.3f} with p as "
             f"given, {one.score_recalibrated:.3f} recalibrated\n"
             f"reliable for decisions: {one.fit_to_decide}; "
-            f"for forecasts: {_PROMISES.get(promise, promise)}",
+            f"for forecasts: {promise}",
         }
 
     def _draw(self, ax: Any) -> Any:

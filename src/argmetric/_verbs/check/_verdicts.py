@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from argmetric._ground.discrete import dot
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    metric_title,
+    number,
+    only_shown,
+)
+from argmetric._ground.types import Interval
+from argmetric._ground.verdicts import CheckVerdict, ForecastVerdict
 from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
-
-Verdict = Literal["yes", "no", "too few rows to say"]
-Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
 
 CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance
 SMALL_LOSS = 0.005  # share of the score up to which a loss is not named
@@ -28,7 +34,7 @@ LOSSES = (  # attributes that only JSON has
 )
 QUALITIES = {"ece": "ECE", "brier": "Brier score", "log_loss": "log-loss"}
 HOW = {
-    "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
+    "recalibrate": "pass reference=(y, p) to decide, or reference=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
     "half": "cut at 0.5",
     "weights": "take the weights of classes.tune(y, p)",
@@ -42,8 +48,8 @@ FOR: dict[RouteName, str] = {  # why a way is advised that scored no better here
 AGAINST: dict[RouteName, str] = {  # why a way is not that scored better here
     "recalibrate": "the log-loss is higher",
     "decide": "the log-loss is higher",
-    "tune": "on new rows a cut does no better",
-    "half": "on new rows a cut does no better",
+    "tune": "no advantage on new rows",
+    "half": "no advantage on new rows",
     "weights": "not clearly better",
     "most_probable": "it does not aim at the metric",
 }
@@ -63,7 +69,7 @@ def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str,
     return advice
 
 
-def judge_decisions(check: CheckedRoutes) -> tuple[Verdict, str]:
+def judge_decisions(check: CheckedRoutes) -> tuple[CheckVerdict, str]:
     """Whether `p` as it stands is fit to decide with, and advice.
 
     A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
@@ -71,20 +77,22 @@ def judge_decisions(check: CheckedRoutes) -> tuple[Verdict, str]:
     """
     loss, error, name = check.loss, check.loss_standard_error, check.metric.name
     size = abs(check.score_as_is + loss)
-    figures = f"{loss:.4f} ± {error:.4f} of {name}"
+    figures = f"{number(loss)} ± {number(error)} of {name}"
     if loss > max(CLEAR_ERRORS * error, SMALL_LOSS * size):
         advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
         return "no", advice
     hidden = loss + CLEAR_ERRORS * error
     if check._n_rarer < FEW_ROWS_OF_A_CLASS or not hidden <= LARGE_LOSS * size:
-        return "too few rows to say", (
-            f"{check._rows} cannot detect a loss below {max(hidden, 0.0):.4f} {name}"
+        least = f"{number(max(hidden, 0.0))} {name}"
+        return (
+            "too few rows to say",
+            f"{check._rows} cannot detect a loss below {least}",
         )
     if check.route == "decide":
         return "yes", f"deciding with p as it stands is the advised way in {name}"
     if loss <= 0.0:
         return "yes", (
-            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.4f} ± {error:.4f} "
+            f"{IN_WORDS[check.route]}, gains nothing here ({loss:+.3f} ± {error:.3f} "
             f"of {name}) and is advised {FOR[check.route]} only"
         )
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
@@ -101,7 +109,7 @@ def marked(check: CheckedRoutes, route: Route) -> str:
     return f"not advised: {AGAINST[route.name]}"
 
 
-def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
+def judge_forecasts(check: CheckedRoutes) -> tuple[ForecastVerdict, str]:
     """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
 
     As it stands `p` counts as fit where nothing speaks against it and the gap between
@@ -113,8 +121,8 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
     how = HOW["recalibrate"].replace("decide", "forecast")
     error = check.score_standard_error
     said = (
-        f"as p stands, forecast {check.expected:.4f}, actual {check.score_as_is:.4f} "
-        f"(± {error:.4f})"
+        f"as p stands, forecast {number(check.expected)}, actual "
+        f"{number(check.score_as_is)} (± {number(error)})"
     )
     law = check.forecast
     if law is None:
@@ -123,11 +131,11 @@ def judge_forecasts(check: CheckedRoutes) -> tuple[Promise, str]:
     consistent = check.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= SMALL_GAP * scale:
         return "yes", said
-    low, high = check.error_interval
+    low, high = check.forecast_error_interval
     again = (
-        f"recalibrated, forecast {law.mean:.4f}, actual "
-        f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
-        f"{abs(low):.4f} below to {high:.4f} above the forecast"
+        f"recalibrated, forecast {number(law.mean)}, actual "
+        f"{number(check.score_recalibrated)}; on as many new rows the score should be "
+        f"{number(abs(low))} below to {number(high)} above the forecast"
     )
     held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
     slack = 1e-9 * scale
@@ -180,7 +188,7 @@ class CheckedRoutes(Result):
         raise NotImplementedError
 
     @property
-    def expected_error(self) -> float:
+    def forecast_error(self) -> float:
         """Mean error to expect of a forecast for as many new rows, recalibrated."""
         if self.forecast is None:
             return math.nan
@@ -188,20 +196,20 @@ class CheckedRoutes(Result):
         return dot(chances, np.abs(values - self.forecast.mean))
 
     @property
-    def error_interval(self) -> tuple[float, float]:
+    def forecast_error_interval(self) -> Interval:
         """How far the score may come out below and above such a forecast, in 90 %."""
         if self.forecast is None:
-            return math.nan, math.nan
+            return Interval(math.nan, math.nan)
         low, high = self.forecast.interval
-        return low - self.forecast.mean, high - self.forecast.mean
+        return Interval(low - self.forecast.mean, high - self.forecast.mean)
 
     @property
-    def fit_to_decide(self) -> Verdict:
+    def fit_to_decide(self) -> CheckVerdict:
         """Whether `decide` loses little by believing `p`."""
         return judge_decisions(self)[0]
 
     @property
-    def fit_to_forecast(self) -> Promise:
+    def fit_to_forecast(self) -> ForecastVerdict:
         """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
         return judge_forecasts(self)[0]
 
@@ -249,11 +257,6 @@ class CheckedRoutes(Result):
         return self._route("recalibrate").score
 
     @property
-    def realised(self) -> float:
-        """The score that labels decided with `p` as it stands got."""
-        return self.score_as_is
-
-    @property
     def ece(self) -> float:
         """Expected calibration error of `p` as it stands."""
         return self.as_is.ece
@@ -268,6 +271,26 @@ class CheckedRoutes(Result):
         """Log-loss of `p` as it stands."""
         return self.as_is.log_loss
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the verdicts rest on."""
+        return (
+            "new rows come from where these rows came from",
+            "rows, or groups where there are some, are independent",
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        names = Route.__dataclass_fields__
+        return {x: [getattr(one, x) for one in self.routes] for x in names}
+
+    def _headline(self) -> Headline:
+        score = f"actual {metric_title(self.metric.name)} {number(self.score_as_is)}"
+        more = (
+            f"forecast with p? {self.fit_to_forecast}, {score}, "
+            f"{number(self.score_recalibrated)} recalibrated"
+        )
+        return Headline("decide with p?", self.fit_to_decide, more)
+
     def fields(self) -> list[Field]:
         verdicts = self.fit_to_decide, self.fit_to_forecast
         decide, forecast = map("{}: {}".format, verdicts, self.advice)
@@ -276,8 +299,8 @@ class CheckedRoutes(Result):
             del one["name"]
         error = None
         if self.forecast is not None:
-            reach = "from {:+.4f} to {:+.4f}".format(*self.error_interval)
-            error = f"{self.expected_error:.4f}, in 90 % {reach}"
+            reach = "from {:+.3f} to {:+.3f}".format(*self.forecast_error_interval)
+            error = f"{number(self.forecast_error)}, in 90 % {reach}"
         return [
             Field("fit_to_decide", verdicts[0], "decide with p?", decide),
             Field("fit_to_forecast", verdicts[1], "forecast with p?", forecast),
@@ -285,8 +308,8 @@ class CheckedRoutes(Result):
             Field("routes", routes),
             *self._metric_fields(),
             *only_shown((one.words, self._route_line(one)) for one in self.routes),
-            Field("expected_error", self.expected_error, "forecast error", error),
-            *self._keys("error_interval", *LOSSES),
+            Field("forecast_error", self.forecast_error, "forecast error", error),
+            *self._keys("forecast_error_interval", *LOSSES),
             *self._line_fields(),
             *self._keys("p_value", "ece", "brier", "log_loss"),
             *(self._quality(name, words) for name, words in QUALITIES.items()),
@@ -297,14 +320,14 @@ class CheckedRoutes(Result):
 
     def _quality(self, name: str, words: str) -> Field:
         before, after = getattr(self.as_is, name), getattr(self.recalibrated, name)
-        text = f"{before:.4f}, recalibrated {after:.4f}"
+        text = f"{number(before)}, recalibrated {number(after)}"
         return Field(f"{name}_recalibrated", after, words, text)
 
     def _route_line(self, route: Route) -> str:
         means = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
-        text, mark = f"{route.score:.4f}", marked(self, route)
+        text, mark = number(route.score), marked(self, route)
         if route.name in means:
-            text += f", expected {means[route.name]:.4f}"
+            text += f", expected {number(means[route.name])}"
         if route.name != "decide":
-            text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+            text += f" ({route.gain:+.3f} ± {route.gain_standard_error:.3f})"
         return f"{text}, {mark}" if mark else text

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_number
+from argmetric._ground.arguments import check_number, shown
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import to_floats, to_numpy
 from argmetric._verbs.decide._question import Question
@@ -38,27 +38,31 @@ ROUNDING = 1e-12  # a smaller gain is none
 SMALL = 12  # size at which a metric is checked
 
 
-def check_budget(cost: Any, max_cost: Any, question: Question) -> Floats:
-    """Costs of the rows."""
-    if cost is None:
-        raise ValueError("max_cost needs cost, a number for each row")
-    check_number(max_cost, "max_cost", low=0.0)
+def check_budget(budget: Any, question: Question) -> tuple[Floats, float]:
+    """Costs of the rows, and the most that those of a segment may cost together."""
+    if not isinstance(budget, tuple | list) or len(budget) != 2:
+        raise TypeError(
+            "budget must be a pair (cost, most): the cost of each row, and the largest "
+            f"total cost of the predicted positives, not {shown(budget)}"
+        )
+    most = check_number(budget[1], "the most of budget=(cost, most)", low=0.0)
     layout, limits = question.layout, question.limits
-    costs = to_floats(cost, "cost")
+    name = "the cost of budget=(cost, most)"
+    costs = to_floats(budget[0], name)
     if len(layout.shape) != 1 or costs.shape != layout.shape:
         raise ValueError(
-            f"cost must have one number per row of a vector p: it has the shape "
+            f"{name} must have one number per row of a vector p: it has the shape "
             f"{costs.shape}, and p {layout.shape}"
         )
     if not np.isfinite(costs).all() or (costs < 0.0).any():
-        raise ValueError("cost must hold finite numbers of 0 or more")
+        raise ValueError(f"{name} must hold finite numbers of 0 or more")
     if limits.least or limits.min_precision or limits.min_recall:
         raise ValueError(
-            "max_cost does not go with min_positives, min_precision or min_recall"
+            "budget does not go with min_positives, min_precision or min_recall"
         )
     if np.isnan(question.metric.zero_division):
-        raise ValueError("max_cost needs zero_division=0 or 1, not nan")
-    return costs
+        raise ValueError("budget needs zero_division=0 or 1, not nan")
+    return costs, most
 
 
 def _is_affine(metric: Metric) -> bool:
@@ -104,7 +108,7 @@ def within_budget(
     largest = LARGEST_AFFINE if affine else LARGEST
     if int(sizes.max()) > largest:
         raise ValueError(
-            f"max_cost works for groups of up to {largest:,} rows with "
+            f"budget works for groups of up to {largest:,} rows with "
             f"{question.metric.name}, not {sizes.max():,}: leave out the rows of "
             "smallest p, or pass max_positives instead"
         )
@@ -150,7 +154,8 @@ def _best_sets(
     """Labels, expected metric and gap of segments of one size."""
     size = p.shape[1]
     cheapest = np.cumsum(np.sort(cost, axis=1), axis=1).min(axis=0)
-    most = min(question.limits.most, int(np.count_nonzero(_fits(cheapest, budget))))
+    fitting = int(np.count_nonzero(_fits(cheapest, budget)))
+    most = min(question.limits.most_of(size), fitting)
     start, slope = _line(question.metric, question.sign, size, most, affine=affine)
     law = _count_law(p)
     base = law @ start.T

@@ -14,26 +14,32 @@ from argmetric._calibrate.resolve import (
     at_share,
     calibration_note,
     check_prior,
+    is_pair,
     recalibrated,
     remember_map,
     resolve_reference,
+    with_positives,
 )
 from argmetric._expected import Tables
 from argmetric._ground.arguments import (
-    as_flags,
-    check_choice,
+    check_flag,
     check_jobs,
     check_share,
     is_tensor,
+    read_share,
     refuse_for_tensors,
+    refuses,
+    shown,
 )
 from argmetric._ground.groups import Method
 from argmetric._ground.layout import Average, Layout, lay_out
+from argmetric._ground.types import ArrayLike, Label, ReferenceLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric._verbs.decide._one import decide_one
 from argmetric._verbs.decide._question import (
     Question,
     check_limits,
+    refuse_more_than_all,
     require_no_zeros_chosen,
     require_ranking,
 )
@@ -68,90 +74,75 @@ def _never_defined(metric: Metric) -> str:
     )
 
 
+@refuses("sample_weight")
 def decide(
-    p: Any,
+    p: ArrayLike,
     metric: MetricLike = "f1",
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
     min_positives: int = 0,
-    max_positives: int | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    budget: tuple[ArrayLike, float] | None = None,
     confidence: float | None = None,
-    cost: Any = None,
-    max_cost: float | None = None,
+    reference: ReferenceLike | None = None,
     prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
-    calibrator: Any = None,
-    reference: Any = None,
-    method: Method = "auto",
-    check: bool = True,
+    pos_label: Label | None = None,
     n_jobs: int | None = None,
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    The labels are assumed to be independent with the given probabilities. The expected
+    Labels are assumed to be independent with the given probabilities. The expected
     metric is computed exactly for every number k of predicted positives, 0 included,
-    and the best k is taken; of equally good ones the smallest.
+    and the best k is taken. More on the page :doc:`/deciding`.
 
     Parameters
     ----------
     p : array-like
-        Probability of the positive class: one per row (list, array, series), or a
-        matrix (array, frame, sparse) with one column per label. An absent cell of a
-        sparse matrix is p = 0 and is never chosen. For a tensor (of torch, say) the
-        result is a `tensors.TensorDecision` on the device of the tensor.
+        Probability of the positive class: one per row, or a matrix with one column per
+        label (absent cells of a sparse one are never chosen). For a tensor the result
+        is a `tensors.TensorDecision` on its device.
     metric : str, Metric or callable, default="f1"
-        A name, an instance, or a function of (tp, k, t, n): true positives, predicted
-        positives, actual positives, size.
+        A name, an instance, or a function of (tp, k, t, n): true, predicted and actual
+        positives, and size.
     groups : array-like, optional
-        Group of each row (order, query, document), of any kind and in any order.
+        Group of each row: an order, a query, a document, of any kind and in any order.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        With groups: the mean over groups, or all rows pooled. For a matrix: the mean
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
         over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
+        Value of 0/0, by default the metric's own: 0.0. With nan such outcomes are left
         out: the expectation is over the outcomes in which the metric is defined.
-    min_positives, max_positives : int, optional
-        Bounds on the number of predicted positives, in each segment.
+    min_positives, max_positives : int or str, optional
+        Bounds on the number of predicted positives, in each segment: a count, or for
+        the most of them a share such as "5%", rounded down.
     min_precision, min_recall : float, optional
-        Lower limits for the expected precision (an empty prediction meets it) and for
-        the expected recall given that there is a positive, in each segment.
-    cost : array-like, optional
-        The cost of each row that is predicted positive, such as its tokens; goes with
-        `max_cost`.
-    max_cost : float, optional
-        The largest total cost of the predicted positives, in each segment. The labels
-        are the best ones within it for segments of up to 12 rows, or where only a few
-        rows fit; for longer ones `gap` bounds what they miss. A segment over its budget
-        may have 2,000 rows, or 500 where the metric is not linear in the true
-        positives; for those metrics, such as "jaccard", the bound is wide.
+        Lower limits for the expected precision and recall, in each segment.
+    budget : pair (cost, most), optional
+        The cost of each row, such as its tokens, and the largest total cost of the
+        predicted positives, in each segment; `gap` bounds what the labels of segments
+        of more than 12 rows miss. A segment over its budget may have 2,000 rows, or 500
+        where the metric is not linear in tp.
     confidence : float, optional
-        The limits hold for new rows with this probability, and not in expectation: the
-        rows of `reference` prove a threshold, and the result has the promise as
-        `guarantee`. Raises `NotCertifiedError` where they prove none. See `tune`.
+        The limits hold for new rows with this probability, which the rows of
+        `reference` prove (`guarantee`), or `NotCertifiedError` is raised. See `tune`.
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first; `threshold` then refers to
+        calibrated p, and `threshold_raw` to `p` as given.
     prior : float or "estimate", optional
         The current share of positives: one constant is added to all log-odds so that
-        the mean of p equals it. "estimate" estimates the share by comparing the scores
-        with those of `reference`; the result has it as `share`. The estimate assumes
-        that each class still has the scores it had in the reference. Without `prior` a
-        warning and a note say if the scores moved.
+        the mean of p equals it. "estimate" compares the scores with those of
+        `reference`, where each class must still have the scores it had.
     logits : bool, default=False
-        Whether `p` holds log-odds instead of probabilities.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
-        of p, or an object with a method `apply`. `threshold` then refers to calibrated
-        p, and `threshold_raw` to `p` as given.
-    reference : pair (y, p), or `Rule.reference`, optional
-        Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
-        and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
-    method : {"auto", "windows", "reference"}, default="auto"
-        The near-linear algorithms; windowed sums with a rigorous error bound; or the
-        published quadratic and cubic algorithms, for study.
-    check : bool, default=True
-        Refuse a metric for which the best decision need not be a top-k set.
+        Whether `p` holds log-odds.
+    pos_label : object, optional
+        The label that counts as positive in the y of `reference`, where it is not 0/1,
+        booleans or -1/1. The labels that come back are 1 for it and 0 for the other.
     n_jobs : int, optional
         Threads for groups: None is 1, -1 all cores. Results do not depend on it.
 
@@ -162,6 +153,7 @@ def decide(
     See Also
     --------
     argmetric.classes.decide : One of several classes for each row.
+    argmetric.published.decide : The same by the algorithms of the papers.
 
     Examples
     --------
@@ -171,26 +163,14 @@ def decide(
     array([1, 1, 1, 0])
     >>> round(d.expected, 3)
     0.69
-
-    Per group, where the right answer may be "none":
-
-    >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
-    ...               average="groups", zero_division=1.0)
-    >>> d.labels
-    array([1, 0, 0, 0])
     """
-    if cost is not None and max_cost is None:
-        raise ValueError(
-            "cost needs max_cost, the budget of each segment; a matrix of the costs of "
-            "classes goes with argmetric.classes.decide"
-        )
     if type(p) is not np.ndarray and is_tensor(p):
         refuse_for_tensors(
-            prior=prior is not None,
-            calibrator=calibrator is not None,
+            budget=budget is not None,
+            confidence=confidence is not None,
             reference=reference is not None,
-            method=method != "auto",
-            check=check is not True,
+            prior=prior is not None,
+            pos_label=pos_label is not None,
             n_jobs=n_jobs is not None,
         )
         from argmetric.tensors import decide as decide_tensors
@@ -207,16 +187,70 @@ def decide(
             min_recall=min_recall,
             logits=logits,
         )
+    return decide_by(
+        p,
+        metric,
+        groups=groups,
+        average=average,
+        zero_division=zero_division,
+        min_positives=min_positives,
+        max_positives=max_positives,
+        min_precision=min_precision,
+        min_recall=min_recall,
+        budget=budget,
+        confidence=confidence,
+        reference=reference,
+        prior=prior,
+        logits=logits,
+        pos_label=pos_label,
+        n_jobs=n_jobs,
+    )
+
+
+def decide_by(
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    method: Method = "auto",
+    check: bool = True,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | str | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    budget: Any = None,
+    confidence: float | None = None,
+    reference: Any = None,
+    prior: float | Literal["estimate"] | None = None,
+    logits: bool = False,
+    pos_label: Any = None,
+    n_jobs: int | None = None,
+) -> Decision:
+    """The decision of `decide` on arrays, by one of three methods.
+
+    "auto" are the near-linear algorithms, "windows" windowed sums with a rigorous error
+    bound, "published" the quadratic and cubic ones of the papers. Without `check` the
+    best top-k set is taken also where a better set may be none.
+    """
     metric = get_metric(metric, zero_division=zero_division)
-    check_choice(method, "method", ("auto", "windows", "reference"))
-    logits, check = as_flags(logits=logits, check=check)
+    logits = check_flag(logits, "logits")
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    if pos_label is not None and not is_pair(reference):
+        raise ValueError(
+            f"pos_label={shown(pos_label)} names the positive class of "
+            "reference=(y, p): pass these rows"
+        )
+    reference = with_positives(reference, pos_label)
+    fitted = resolve_reference(reference, logits=logits)
     if prior is not None:
-        prior = check_prior(prior, with_reference=reference is not None)
-    fitted = resolve_reference(calibrator, reference, logits=logits)
+        prior = check_prior(prior, with_rows=fitted.rows is not None)
     n, sparse = layout.largest, layout.sparse
+    if limits.least and isinstance(limits.most, str):
+        refuse_more_than_all(limits, int(layout.sizes.min()))
     raw = None
     if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
@@ -256,11 +290,10 @@ def decide(
         from argmetric._verbs.decide._one import decide_groups
 
         decision = decide_groups(question, n_threads)
-    if max_cost is not None:
+    if budget is not None:
         from argmetric._verbs.decide._budget import check_budget, within_budget
 
-        costs = check_budget(cost, max_cost, question)
-        decision = within_budget(decision, question, costs, max_cost)
+        decision = within_budget(decision, question, *check_budget(budget, question))
     # Without any chance of a positive "none" is right, whatever it is worth.
     undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
     if found is not None:
@@ -281,7 +314,7 @@ def certified_limits(
     layout: Layout,
     metric: Metric,
     prior: Any,
-    most: int | None,
+    most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Any]:
     """The promise, and the number of rows that the certified threshold selects.
@@ -304,7 +337,9 @@ def certified_limits(
         raise ValueError("confidence needs a share of positives that is given")
     scores = layout.scores
     limits = {name: float(x) for name, x in floors.items() if x is not None}
-    if most is not None:
+    if isinstance(most, str):
+        limits["max_positives"] = float(read_share(most, "max_positives"))
+    elif most is not None:
         limits["max_positives"] = most / scores.size
     inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)

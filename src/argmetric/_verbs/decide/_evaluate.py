@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,22 +14,39 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.display import (
     Field,
-    Result,
+    Headline,
+    ScoreFloat,
+    between,
     metric_fields,
     metric_title,
+    number,
     only_shown,
+    with_interval,
 )
+from argmetric._ground.label_words import LabelError
 from argmetric._ground.labels import (
+    binary_labels,
     classes_of,
     distinct,
+    handed_in,
+    handed_in_metric,
     read_together,
     refuse_sparse_pos_label,
 )
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
 from argmetric._ground.sparse import check_structure, entry_place, is_sparse
-from argmetric._ground.types import Floats, Integers
-from argmetric._ground.validation import Probabilities
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Booleans,
+    Floats,
+    Integers,
+    Interval,
+    Label,
+    LabelsLike,
+)
+from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
 from argmetric.metrics import (
     Metric,
@@ -38,11 +55,14 @@ from argmetric.metrics import (
     require_defined,
 )
 
+if TYPE_CHECKING:
+    from argmetric._forecast.result import Forecast
+
 COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(float, Result):
+class ActualScore(ScoreFloat):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -52,8 +72,9 @@ class ActualScore(float, Result):
     ----------
     metric : Metric
         What was computed.
-    counts : dict of str to int
-        Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn.
+    counts : dict of str to int or float
+        Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn; with
+        `sample_weight` the sums of their weights.
     average : str or None
         How groups, rows or labels were combined; None where all rows are one batch.
     n_groups : int or None
@@ -64,11 +85,13 @@ class ActualScore(float, Result):
     """
 
     metric: Metric
-    counts: dict[str, int]
+    counts: dict[str, int] | dict[str, float]
     average: str | None
     n_groups: int | None
     coverage: float
-    _of_means: tuple[float, float] | None
+    _of_means: Interval | None
+    _rows: int
+    _squares: Floats | None
 
     @property
     def score(self) -> float:
@@ -77,43 +100,57 @@ class ActualScore(float, Result):
 
     @property
     def n(self) -> int:
-        """Number of rows, or of cells of a matrix."""
-        return sum(self.counts.values())
+        """Number of rows, or of cells of a matrix, that have a weight."""
+        return self._rows
 
     @property
-    def interval(self) -> tuple[float, float] | None:
+    def interval(self) -> Interval | None:
         """The range in which the score on many more such rows would lie.
 
         A batch: the shares of the four counts are drawn from their posterior under
         Jeffreys' prior, Dirichlet(count + 1/2), and the middle 90 % of the scores is
-        kept; rows count as independent. A mean over groups or rows: the mean ± 1.645
-        standard errors, within the lowest and the highest of them. None with
+        kept; rows count as independent. With weights w, a cell counts as the
+        (Σw)²/Σw² rows of equal weight that vary as its rows do: shares of gamma
+        variates of that shape + 1/2 and the scale Σw²/Σw. A mean over groups or rows:
+        the mean ± 1.645 standard errors, within the lowest and the highest. None with
         ``average="macro"``, because labels are no sample, and with a single group.
         """
         if self.n_groups is not None:
             return self._of_means
         rng = np.random.default_rng(0)
         cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
-        tp, fp, fn, _ = rng.dirichlet(cells + 0.5, DRAWS).T * self.n
-        values = np.asarray(
-            self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, self.n))
-        )
+        n = cells.sum()
+        scale = 1.0 if self._squares is None else cell_scales(cells, self._squares)
+        drawn = rng.standard_gamma(cells / scale + 0.5, (DRAWS, 4)) * scale
+        tp, fp, fn, _ = (drawn / drawn.sum(axis=1, keepdims=True)).T * n
+        values = np.asarray(self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, n)))
         tail = (1.0 - self.coverage) / 2.0
         low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
-        return min(low, float(self)), max(high, float(self))
+        return Interval(min(low, float(self)), max(high, float(self)))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the interval rests on."""
+        units = "rows" if self.n_groups is None else str(self.average)
+        return (f"independent {units}",)
+
+    def _headline(self) -> Headline:
+        name = f"actual {metric_title(self.metric.name)}"
+        more = with_interval(self.interval, self.coverage)
+        return Headline(name, number(float(self)), more)
 
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
         return [
             *metric_fields(self.metric, words=None),
             *self._keys("average", "score"),
-            self._field("interval", interval, "{0[0]:.3f} to {0[1]:.3f}"),
+            self._field("interval", interval, between),
             *self._keys("coverage", "counts", "n"),
-            *only_shown((name, f"{count:,}") for name, count in self.counts.items()),
+            *only_shown((name, _counted(x)) for name, x in self.counts.items()),
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix, with the score as its title.
 
         Parameters
@@ -135,31 +172,41 @@ class ActualScore(float, Result):
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any,
-    metric: MetricLike = "f1",
+    y: ArrayLike,
+    labels: LabelsLike,
+    metric: MetricLike | None = None,
     *,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
     average: Average | None = None,
     zero_division: float | None = None,
-    pos_label: Any = None,
-    forecast: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Label | None = None,
+    forecast: Forecast | None = None,
 ) -> float:
     """Return the actual score of labels against the truth, averaged as in `decide`.
 
     Parameters
     ----------
-    y_true, y_pred : array-like
-        Labels, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
+    y : array-like
+        The truth, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
         `pos_label`. Tensors are counted on their device.
-    metric : str, Metric or callable, default="f1"
-        What to compute.
+    labels : array-like or Decision
+        What was handed in. There are no scores here: of a rule pass
+        ``rule.predict(p)``, of a threshold ``p >= threshold``.
+    metric : str, Metric or callable, optional
+        What to compute; by default the metric of a decision, or "f1".
     groups : array-like, optional
         Group of each row.
     average : {"groups", "pooled", "samples", "macro", "micro"}, optional
-        How segments are combined. Groups alone mean "groups".
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0; with nan such segments are left out of the mean.
+        Value of 0/0, by default the metric's own; with nan such segments are left out
+        of the mean.
+    sample_weight : array-like, optional
+        Weight of each row, as in scikit-learn: counts become sums of weights, and with
+        ``average="samples"`` rows are averaged by weight. A group whose rows all weigh
+        0 is left out.
     pos_label : object, optional
         The label that counts as positive.
     forecast : Forecast, optional
@@ -188,45 +235,67 @@ def evaluate(
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
     """
-    metric = get_metric(metric, zero_division=zero_division)
+    metric = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
     by: Any = average  # checked with the layout
-    if type(y_true) is not np.ndarray and is_tensor(y_true):
-        refuse_for_tensors(pos_label=pos_label is not None)
+    labels, flags = handed_in(labels)
+    if type(y) is not np.ndarray and is_tensor(y):
+        weighted = sample_weight is not None
+        refuse_for_tensors(pos_label=pos_label is not None, sample_weight=weighted)
         from argmetric.tensors import count
 
-        counts = count(y_true, y_pred, groups, by)
-    elif is_sparse(y_true) and is_sparse(y_pred):
-        refuse_sparse_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
-        counts = _count_sparse(y_true, y_pred, groups, by)
+        counted = Counted(*count(y, labels, groups, by))
+    elif is_sparse(y) and is_sparse(labels):
+        refuse_sparse_pos_label(pos_label, y=y, labels=labels)
+        counted = _count_sparse(y, labels, groups, by, sample_weight)
+    elif flags and pos_label is not None:  # the truth has names, and a decision none
+        true = binary_labels(y, pos_label)
+        counted = _count(true.positive, labels, None, groups, by, sample_weight)
     else:
-        counts = _count(y_true, y_pred, pos_label, groups, by)
-    hit, predicted, actual, sizes = counts
-    require_defined(metric, int(sizes.max()))
-    values = np.atleast_1d(metric.value(hit, predicted, actual, sizes))
+        counted = _count(y, labels, pos_label, groups, by, sample_weight)
+    require_defined(metric, math.ceil(counted.sizes.max()))
+    values = np.atleast_1d(metric.value(*counted[:4]))
+    kept = ~np.isnan(values)
+    weight = np.ones(values.size) if counted.weight is None else counted.weight
     score = mean_defined(values)
+    if counted.weight is not None and kept.any():
+        score = float(np.average(values[kept], weights=weight[kept]))
     if math.isnan(score):
         raise ValueError(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
     if forecast is not None:
+        if sample_weight is not None:
+            raise ValueError(
+                "forecast counts every row once, so it cannot be held against a score "
+                "with sample_weight: leave one of them out"
+            )
         warn_of_surprise(forecast, score)
-    found = ActualScore(score)
-    found.metric, found.average, found.coverage = metric, average, COVERAGE
-    tp, k, t, n = (int(part.sum()) for part in counts)
-    found.counts = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
-    found.n_groups = found._of_means = None
+    n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
-        defined = values[~np.isnan(values)]
-        found.n_groups = defined.size
+        defined, weight = values[kept], weight[kept]
+        n_groups = defined.size
         if average != "macro" and defined.size > 1:
-            # Mean ± 1.645 standard errors: 90 % of a normal law
-            reach = 1.645 * float(defined.std(ddof=1)) / math.sqrt(defined.size)
+            # Mean ± 1.645 standard errors, 90 % of a normal law:
+            # √(Σ w²(x - mean)² · m/(m - 1)) / Σw for m values
+            spread = float(np.sum((weight * (defined - score)) ** 2))
+            spread *= defined.size / (defined.size - 1)
+            reach = 1.645 * math.sqrt(spread) / float(weight.sum())
             low, high = float(defined.min()), float(defined.max())
-            found._of_means = max(score - reach, low), min(score + reach, high)
-    return found
+            of_means = Interval(max(score - reach, low), min(score + reach, high))
+    return ActualScore(
+        score,
+        metric=metric,
+        average=average,
+        coverage=COVERAGE,
+        counts=counted.cells(),
+        n_groups=n_groups,
+        _of_means=of_means,
+        _rows=int(counted.sizes.sum() if counted.rows is None else counted.rows),
+        _squares=counted.squares,
+    )
 
 
 def warn_of_surprise(forecast: Any, score: float) -> None:
@@ -239,44 +308,123 @@ def warn_of_surprise(forecast: Any, score: float) -> None:
         warnings.warn(surprise, UserWarning, stacklevel=3)
 
 
+def cell_scales(sums: Floats, squares: Floats) -> Floats:
+    """Σw²/Σw of each cell of a table of weights; of all rows for an empty cell.
+
+    A gamma variate of the shape (Σw)²/Σw² and this scale has the mean and the variance
+    of Σ w·g, g drawn from the unit exponential law for each row (Rubin's bootstrap).
+    """
+    scale = np.full(sums.shape, squares.sum() / sums.sum())
+    np.divide(squares, sums, out=scale, where=sums > 0.0)
+    return scale
+
+
+class Counted(NamedTuple):
+    """Hits, predicted and actual positives, and the size, of every segment.
+
+    With weights all four are sums of weights. `weight` is then that of segments which
+    are rows, and `squares` the sums of squared weights of tp, fp, fn and tn.
+    """
+
+    hit: Floats
+    predicted: Floats
+    actual: Floats
+    sizes: Integers | Floats
+    weight: Floats | None = None
+    squares: Floats | None = None
+    rows: int | None = None
+
+    def cells(self) -> dict[str, int] | dict[str, float]:
+        """The four counts over all segments."""
+        worth = 1.0 if self.weight is None else self.weight
+        tp, k, t, n = (float((part * worth).sum()) for part in self[:4])
+        found = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
+        if self.rows is not None:  # rounding of sums must not fall below nothing
+            return {name: max(x, 0.0) for name, x in found.items()}
+        return {name: int(x) for name, x in found.items()}
+
+
+def _counted(count: float) -> str:
+    return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
+
+
+def _row_weight(sample_weight: Any, n: int) -> Floats | None:
+    weight = check_weight(sample_weight, (n,), "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
+    return weight
+
+
 def _count(
-    y_true: Any, y_pred: Any, pos_label: Any, groups: Any, average: Average | None
-) -> tuple[Floats, Floats, Floats, Integers]:
+    y: Any,
+    labels: Any,
+    pos_label: Any,
+    groups: Any,
+    average: Average | None,
+    sample_weight: Any,
+) -> Counted:
     """Hits, predicted and actual positives, and the size, of every segment."""
-    read = read_together(pos_label, y_true=y_true, y_pred=y_pred)
+    try:
+        read = read_together(pos_label, y=y, labels=labels)
+    except LabelError as error:
+        if error.kind != "many" or "classes.evaluate" in error.way_out:
+            raise
+        way = "call argmetric.classes.evaluate for a score of all classes"
+        raise LabelError("many", error.problem, f"{error.way_out}, or {way}") from None
     true, pred = (numbers == 1.0 for numbers in read)
     if true.size == 0:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
+        raise ValueError("y is empty: there is nothing to evaluate")
     cells = Probabilities(true.astype(np.float64))
-    layout = lay_out(cells, groups=groups, average=average, name="y_true")
+    layout = lay_out(cells, groups=groups, average=average, name="y")
     order = layout.segment_rows(0, layout.indptr.size - 1)
-    hit, predicted, actual = (
-        np.add.reduceat(layout.select(a)[order].astype(np.float64), layout.indptr[:-1])
-        for a in (true & pred, pred, true)
-    )
-    return hit, predicted, actual, layout.sizes
+
+    def summed(part: Booleans | Floats) -> Floats:
+        flat = layout.select(part)[order].astype(np.float64)
+        return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
+
+    parts = (true & pred, pred, true)
+    weight = _row_weight(sample_weight, true.shape[0])
+    if weight is None:
+        hit, predicted, actual = map(summed, parts)
+        return Counted(hit, predicted, actual, layout.sizes)
+    worth = np.broadcast_to(weight.reshape(-1, *[1] * (true.ndim - 1)), true.shape)
+    four = (true & pred, pred & ~true, true & ~pred, ~true & ~pred)
+    squares = np.array([np.sum(worth**2, where=cell) for cell in four])
+    known = squares, int(np.count_nonzero(worth))
+    if layout.average == "samples":
+        sums = [*map(summed, parts), layout.sizes.astype(np.float64)]
+        kept, weight = weight > 0.0, weight[weight > 0.0]
+    else:
+        sums = [summed(np.where(part, worth, 0.0)) for part in parts]
+        sums.append(summed(worth))
+        kept, weight = sums[3] > 0.0, None
+    hit, predicted, actual, sizes = (x[kept] for x in sums)
+    return Counted(hit, predicted, actual, sizes, weight, *known)
 
 
 def _count_sparse(
-    y_true: Any, y_pred: Any, groups: Any, average: Average | None
-) -> tuple[Floats, Floats, Floats, Integers]:
+    y: Any, labels: Any, groups: Any, average: Average | None, sample_weight: Any
+) -> Counted:
     """Counts of two sparse matrices, from their entries alone."""
-    check_structure(y_true, "y_true")
-    check_structure(y_pred, "y_pred")
-    if 0 in y_true.shape:
-        raise ValueError("y_true is empty: there is nothing to evaluate")
-    layout = lay_out(y_true, groups=groups, average=average, name="y_true")
-    true, pred = _entries(y_true, "y_true"), _entries(y_pred, "y_pred")
-    if true.shape != pred.shape:
+    check_structure(y, "y")
+    check_structure(labels, "labels")
+    if 0 in y.shape:
+        raise ValueError("y is empty: there is nothing to evaluate")
+    if sample_weight is not None:
         raise ValueError(
-            f"y_pred has shape {pred.shape} but y_true has shape {true.shape}"
+            "sample_weight goes with dense labels: pass y.toarray() and "
+            "labels.toarray(), or the rows in parts"
         )
+    layout = lay_out(y, groups=groups, average=average, name="y")
+    true, pred = _entries(y, "y"), _entries(labels, "labels")
+    if true.shape != pred.shape:
+        raise ValueError(f"labels has shape {pred.shape} but y has shape {true.shape}")
     axis = {"samples": 1, "macro": 0}.get(layout.average or "")
     hit, predicted, actual = (
         np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
         for a in (true.multiply(pred), pred, true)
     )
-    return hit, predicted, actual, layout.sizes
+    return Counted(hit, predicted, actual, layout.sizes)
 
 
 def _entries(labels: Any, name: str) -> Any:

@@ -204,7 +204,7 @@ def highest_count(
     metric: Metric, limits: Limits, size: int, n_possible: Callable[[], int]
 ) -> int:
     """The largest k that is allowed where no floor is set."""
-    high = min(limits.most, size)
+    high = min(int(limits.most_of(size)), size)
     if math.isnan(metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
         high = min(high, max(n_possible(), limits.least))

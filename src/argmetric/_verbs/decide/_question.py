@@ -20,9 +20,9 @@ from argmetric._expected import (
     has_search,
     kernels,
 )
-from argmetric._ground.arguments import check_count, check_fraction
+from argmetric._ground.arguments import check_count, check_fraction, count_or_share
 from argmetric._ground.groups import Method, Segments
-from argmetric._ground.layout import Layout
+from argmetric._ground.layout import UNITS, Layout
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, size_facts
@@ -36,9 +36,15 @@ class Limits(NamedTuple):
     """What the number of predicted positives of a segment has to obey."""
 
     least: int
-    most: int
+    most: int | str  # a count, or a share of the segment such as "5%"
     min_precision: float
     min_recall: float
+
+    def most_of(self, n: Any) -> Any:
+        """The largest count in a segment of n rows, or in each of several segments."""
+        if isinstance(self.most, int):
+            return self.most
+        return count_or_share(self.most, "max_positives", n)
 
     @property
     def none(self) -> bool:
@@ -134,15 +140,19 @@ class Question(NamedTuple):
 
 
 def check_limits(
-    least: int, most: int | None, min_precision: float | None, min_recall: float | None
+    least: int,
+    most: int | str | None,
+    min_precision: float | None,
+    min_recall: float | None,
 ) -> Limits:
     none = most is None and min_precision is None and min_recall is None
     if none and type(least) is int and least == 0:
         return Limits(0, UNLIMITED, 0.0, 0.0)
     least = check_count(least, "min_positives")
     if most is not None:
-        most = check_count(most, "max_positives")
-    if most is not None and most < least:
+        count = count_or_share(most, "max_positives", 0)  # refuses what is no limit
+        most = most if isinstance(most, str) else count
+    if isinstance(most, int) and most < least:
         raise ValueError(f"max_positives={most} is below min_positives={least}")
     return Limits(
         least,
@@ -164,7 +174,8 @@ def require_ranking(metric: Metric, sizes: Integers) -> None:
         if not principle:
             raise ValueError(
                 f"the best decision for {metric.name} need not be a top-k set: "
-                f"{principle.detail}. check=False takes the best top-k set anyway"
+                f"{principle.detail}. argmetric.published.decide takes the best top-k "
+                "set anyway"
             )
 
 
@@ -187,7 +198,8 @@ def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Int
     """Smallest and largest k of every segment that the limits allow."""
     limits, count = question.limits, segments.n_segments
     low = np.zeros(count, dtype=np.int64)
-    high = np.minimum(segments.lengths, limits.most)
+    most = limits.most_of(segments.sizes)
+    high = np.minimum(segments.lengths, most)
     if math.isnan(question.metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
         likely = np.concatenate([[0], np.cumsum(segments.p > 0)])[segments.indptr]
@@ -203,13 +215,13 @@ def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Int
         recall,
         segments.indptr,
         limits.least,
-        limits.most,
+        UNLIMITED,
         limits.min_precision,
         limits.min_recall,
         low,
         high,
     )
-    return low, high
+    return low, np.minimum(high, most)
 
 
 def refuse_empty_range(
@@ -236,6 +248,12 @@ def refuse_more_than_all(limits: Limits, n: int, where: str = "") -> None:
     if limits.least > n:
         raise ValueError(
             f"min_positives={limits.least} is more than the {n} items{where}"
+        )
+    most = limits.most_of(n)
+    if most < limits.least:
+        raise ValueError(
+            f"max_positives={limits.most!r} of {n} items is {most}{where}, below "
+            f"min_positives={limits.least}"
         )
 
 
@@ -325,7 +343,8 @@ def convention_note(question: Question, none: float, often: float) -> list[str]:
     if question.layout.single:
         subject = f"there is no positive at all with probability {none:.2f}"
     else:
-        subject = f"{none:.0%} of the groups are expected to have no positive"
+        units = UNITS.get(question.layout.average or "", "groups")
+        subject = f"{none:.0%} of the {units} are expected to have no positive"
     effect = (
         "such outcomes are left out"
         if math.isnan(zero)

@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import Field, Result, only_shown
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.display import Field, Headline, Result, counted, only_shown
+from argmetric._ground.pictures import drawing
+from argmetric._ground.saving import with_intervals
+from argmetric._ground.types import Axes, Booleans, Floats, Interval
 from argmetric._verbs.guarantees import _binomial as tests
 from argmetric.metrics import FBeta, Jaccard, Metric
 
@@ -50,7 +52,7 @@ class Promise:
         the promise is for so many rows.
     k, errors, allowed : int
         Rows that the test looked at, wrong ones among them, and the most that pass.
-    low, high : float
+    interval : Interval
         Thresholds that are certified, both included.
     """
 
@@ -60,8 +62,7 @@ class Promise:
     k: int
     errors: int
     allowed: int
-    low: float
-    high: float
+    interval: Interval
 
     def sentence(self, cut: str, rows: int | None, metric: str) -> str:
         if self.name == "min_score":
@@ -109,14 +110,13 @@ class Guarantee(Result):
     for_rows: int | None
     prior: float | None
     metric: str
-    assumptions: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
 
     @property
-    def certified_range(self) -> tuple[float, float]:
+    def certified_interval(self) -> Interval:
         """Thresholds of which all promises are proven."""
-        return max(one.low for one in self.promises), min(
-            one.high for one in self.promises
-        )
+        lows, highs = zip(*(one.interval for one in self.promises), strict=True)
+        return Interval(max(lows), min(highs))
 
     @property
     def sentence(self) -> str:
@@ -128,38 +128,73 @@ class Guarantee(Result):
         where = self.assumptions[0]
         return f"with {percent(self.confidence)} confidence {told}, if {where}"
 
-    def _title(self) -> str:
-        return "Guarantee"
+    _told = ("promise",)
+
+    def _headline(self) -> Headline:
+        return Headline("", f"p ≥ {self.threshold:.3g}", self.sentence)
 
     def fields(self) -> list[Field]:
-        low, high = self.certified_range
+        low, high = self.certified_interval
         found = [
             Field("sentence", self.sentence, "promise", self.sentence),
             *self._keys("threshold", "confidence"),
             Field("promises", [vars(one) for one in self.promises]),
             *self._keys("n", "for_rows", "prior", "metric"),
             Field(
-                "certified_range",
-                [low, high],
+                "certified_interval",
+                self.certified_interval,
                 "certified",
-                f"thresholds from {low:.4g} to {high:.4g}",
+                f"thresholds from {low:.3g} to {high:.3g}",
             ),
             Field("assumptions", self.assumptions),
         ]
         counts = (
             (
                 one.name,
-                f"{one.errors} errors among {one.k:,} rows, {one.allowed} allowed",
+                f"{counted(one.errors, 'error')} among {counted(one.k, 'row')}, "
+                f"{one.allowed:,} allowed",
             )
             for one in self.promises
         )
         return [*found, *only_shown(counts)]
 
+    def _columns(self) -> dict[str, Any]:
+        names = Promise.__dataclass_fields__
+        return {x: [getattr(one, x) for one in self.promises] for x in names}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the thresholds that keep each promise, and the chosen one.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ends = [x for one in self.promises for x in one.interval] + [self.threshold]
+        known = [x for x in ends if math.isfinite(x)]
+        room = 0.1 * (max(known) - min(known)) or 0.1
+        least, most = min(known) - room, max(known) + room
+        with drawing(ax, (6.4, 2.4), xlabel="Threshold", xlim=(least, most)) as ax:
+            for place, one in enumerate(self.promises):
+                low, high = np.clip(one.interval, least, most)
+                ax.barh(place, high - low, 0.5, low, color="C0", alpha=0.5)
+            names = [f"{one.name}={one.bound:.3g}" for one in self.promises]
+            ax.set_yticks(range(len(names)), names)
+            label = f"chosen: {self.threshold:.3g}"
+            ax.axvline(self.threshold, color="C3", label=label)
+        return ax
+
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Guarantee:
         """What `to_dict` gave."""
         known = {name: values[name] for name in cls.__dataclass_fields__}
-        known["promises"] = tuple(Promise(**one) for one in known["promises"])
+        known["promises"] = tuple(
+            Promise(**with_intervals(one)) for one in known["promises"]
+        )
         known["assumptions"] = tuple(known["assumptions"])
         return cls(**known)
 
@@ -231,14 +266,14 @@ def certify(
             if for_rows is not None:
                 tested = _for_rows(name, tested, for_rows, delta)
             low, high, counts = _range(rows, thresholds, name, tested, delta)
-            promises.append(Promise(name, bound, tested, *counts, low, high))
+            promises.append(Promise(name, bound, tested, *counts, Interval(low, high)))
             kept &= (thresholds >= low) & (thresholds <= high)
         if not kept.any():
             raise _no_meeting(promises, confidence)
         threshold = _best(rows, metric, thresholds[kept])
     elif for_rows is None and prior is None:
         promises.append(_highest_score(rows, metric, delta))
-        threshold = promises[0].low
+        threshold = promises[0].interval.low
     else:
         raise ValueError(
             "for_rows and prior go with a limit such as min_precision: a promise of "
@@ -376,7 +411,9 @@ def _highest_score(rows: LabelledRows, metric: Metric, delta: float) -> Promise:
     floor, cut, tp, fp, fn = found[-1]
     bound = floor / (2.0 - floor) if isinstance(metric, Jaccard) else floor
     wrong = fp + fn
-    return Promise("min_score", bound, bound, tp + wrong, wrong, wrong, cut, cut)
+    return Promise(
+        "min_score", bound, bound, tp + wrong, wrong, wrong, Interval(cut, cut)
+    )
 
 
 def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
@@ -435,7 +472,7 @@ def _refused(
 
 def _no_meeting(promises: list[Promise], confidence: float) -> NotCertifiedError:
     told = "; ".join(
-        f"{one.name}={one.bound:g} from {one.low:.4g} to {one.high:.4g}"
+        f"{one.name}={one.bound:g} from " + "{:.4g} to {:.4g}".format(*one.interval)
         for one in promises
     )
     return NotCertifiedError(

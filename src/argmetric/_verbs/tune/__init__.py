@@ -18,7 +18,8 @@ from argmetric._verbs.tune._export import (
 )
 from argmetric._verbs.tune._matrix import MultiLabelRule
 from argmetric._verbs.tune._plot import LabelledDisplay, ThresholdDisplay
-from argmetric._verbs.tune._rule import Rule, SavedRule
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._saved_rule import SavedRule
 from argmetric._verbs.tune._scan import (
     Cuts,
     RuleLimits,
@@ -34,6 +35,7 @@ from argmetric._verbs.tune._tune import (
     check_p,
     check_row_weight,
     check_settings,
+    mapped_scores,
     one_metric,
     refuse_same_names,
     tune,
@@ -74,6 +76,7 @@ __all__ = [
     "count_cuts",
     "curve_of",
     "files",
+    "mapped_scores",
     "mean_worth",
     "means",
     "new_tables",

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from argmetric._ground.labels import Labels
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._verbs.tune import _groups
 from argmetric._verbs.tune._groups import GroupedRows, GroupSampler, Steps
 from argmetric._verbs.tune._rule import Rule
@@ -274,7 +274,8 @@ def _rule(
         found = procedure.bootstrap(drawn.samples, drawn.cuts, column)[0]
         between = quantiles(found.astype(np.float64), settings.coverage)
     if between is not None:  # thresholds fall as cuts rise
-        between = cuts.threshold(int(between[1])), cuts.threshold(int(between[0]))
+        first, last = (cuts.threshold(int(end)) for end in between[::-1])
+        between = Interval(first, last)
     if drawn.splits is not None:
         # Where the other folds allow nothing, the cut of all rows is taken.
         _, index, any_allowed = procedure.tuned(drawn.splits.others(drawn.folds))
@@ -289,12 +290,12 @@ def _rule(
         positive_rate=cuts.chosen(cut) / cuts.n,
         n=search.rows.n_rows,
         score=score,
-        score_interval=_score_interval(search, metric, drawn, held, cut),
+        interval=_score_interval(search, metric, drawn, held, cut),
         threshold_interval=between,
-        plateau=(low, high),
+        plateau=Interval(low, high),
         optimal_thresholds=cuts.intervals(optimal),
         optimism=sign * (score - outside),
-        out_of_fold_score=outside,
+        mean=outside,
         choice=settings.choice,
         constraints=settings.limits.given,
         coverage=settings.coverage,
@@ -310,7 +311,7 @@ def _score_interval(
     drawn: RowSamples,
     held: tuple[Integers, SampleSums] | None,
     cut: int,
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """Of the score on as many new rows, or groups, by cuts tuned on other folds.
 
     `held` has the cut of every fold, and the sums of the splits at these cuts. Without
@@ -338,15 +339,13 @@ def _score_interval(
     return within_range(quantiles(scores, settings.coverage), metric, cuts.n)
 
 
-def within_range(
-    ends: tuple[float, float] | None, metric: Metric, n: float
-) -> tuple[float, float] | None:
+def within_range(ends: Interval | None, metric: Metric, n: float) -> Interval | None:
     """An interval kept within [0, 1], or [-1, 1], where the metric lives there."""
     corners = metric._corners(n)  # the best and the worst predictions
     if ends is None or corners.min() < -1.0 or corners.max() > 1.0:
         return ends
     low = 0.0 if corners.min() >= 0.0 else -1.0
-    return min(max(ends[0], low), 1.0), min(max(ends[1], low), 1.0)
+    return Interval(*(min(max(end, low), 1.0) for end in ends))
 
 
 def _notes(search: Search, cut: int) -> tuple[str, ...]:
@@ -427,8 +426,11 @@ def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
         bound = np.where((cuts.k[:-1] < t) & (cuts.k[1:] > t), np.inf, bound)
     alive = ~(bound < top - SLACK * max(1.0, abs(top)))
     if limits.given:
-        floors = replace(limits, max_positives=None)
+        floors = replace(limits, max_positives=None, min_positives=None)
         could = floors.allowed(tp[1:], tp[1:] + fp[:-1], t, n)
         alive &= True if could is None else could
-        alive &= limits.within_budget(cuts.k[:-1], n)
+        most = replace(limits, min_positives=None)
+        alive &= most.within_budget(cuts.k[:-1], n)
+        least = replace(limits, max_positives=None)
+        alive &= least.within_budget(cuts.k[1:], n)
     return alive

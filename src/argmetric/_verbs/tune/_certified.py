@@ -109,6 +109,11 @@ def check_certain(
             "sample_weight has no guarantee: a row that counts twice proves no more "
             "than one; leave it out, or pass groups for rows that belong together"
         )
+    if limits.min_positives is not None:
+        raise ValueError(
+            "min_positives has no guarantee: pass min_recall with confidence, or leave "
+            "one of both out"
+        )
     scores = None
     if unlabelled is not None:
         scores = read_scores(unlabelled, "unlabelled", logits=False).ravel()

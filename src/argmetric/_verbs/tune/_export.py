@@ -1,7 +1,7 @@
 """Rules for other programs: each in plain numbers, from which all targets are written.
 
-A map never falls, so a cut on calibrated scores is a cut on the scores as given, found
-to the last digit. Nothing of the map is left to compute where the rule is used.
+Calibration is monotone, so a cut on calibrated scores is a cut on the scores as given,
+found to the last digit. Nothing of the map is left to compute where the rule is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from argmetric._ground.arguments import check_choice, check_texts, shown
 from argmetric._ground.display import Result
 from argmetric._ground.odds import NEAREST
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Estimator, Floats
 from argmetric._ground.validation import ONE_BITS, ROUNDING, SUM_TOLERANCE
 
 SCHEMA = "argmetric exported rule 2"  # docs/_static/rule.schema.json
@@ -129,7 +129,7 @@ class Exported(Result):
         rule = self._portable()
         return sql_text(rule, DIALECTS[dialect], _columns(rule, column))
 
-    def to_onnx(self, model: Any = None, output: str | None = None) -> Any:
+    def to_onnx(self, model: Estimator | None = None, output: str | None = None) -> Any:
         """Return an ONNX model with the label of each row, as `apply` gives it.
 
         It has two more outputs: "argmetric_label", and "argmetric_valid", which is
@@ -205,7 +205,7 @@ def raw_cut(calibrator: Any, threshold: float) -> float:
     """The smallest probability whose calibrated value reaches the threshold.
 
     -inf where all do, inf where none does. Floats from 0 to 1 ascend with their bits,
-    and the map never falls but for rounding errors, which the cut leaves out.
+    and the map is monotone but for rounding errors, which the cut leaves out.
     """
     ends = calibrator.apply([0.0, 1.0]) >= threshold
     if ends[0]:

@@ -16,7 +16,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.label_words import listed
 from argmetric._ground.saving import restored
-from argmetric._ground.types import Floats
+from argmetric._ground.types import Floats, Interval
 from argmetric.metrics import (
     ClassMetric,
     Metric,
@@ -28,14 +28,14 @@ from argmetric.metrics import (
 if TYPE_CHECKING:
     from argmetric._calibrate.cells import KeptReference
 
-INTERVALS = ("score_interval", "threshold_interval", "plateau")
+INTERVALS = ("interval", "threshold_interval", "plateau")
 FACTS = (
     "prevalence",
     "positive_rate",
     "score",
     "argmax_score",
     "optimism",
-    "out_of_fold_score",
+    "mean",
 )
 
 
@@ -81,13 +81,13 @@ def count(value: Any) -> int:
     return int(found)
 
 
-def interval(value: Any) -> tuple[float, float] | None:
+def interval(value: Any) -> Interval | None:
     """Two numbers in a saved rule, or None."""
     if value is None:
         return None
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"a saved rule has {value!r} where two numbers belong")
-    return number(value[0]), number(value[1])
+    return Interval(number(value[0]), number(value[1]))
 
 
 def checked_facts(rule: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def plain_float(value: Any, name: str) -> float:
     return check_number(value, name, infinite=True)
 
 
-def _checked_interval(value: Any, name: str) -> tuple[float, float] | None:
+def _checked_interval(value: Any, name: str) -> Interval | None:
     """Two ends, the lower one first, or None."""
     if value is None:
         return None
@@ -130,7 +130,7 @@ def _checked_interval(value: Any, name: str) -> tuple[float, float] | None:
         raise ValueError(
             f"{name} must begin with its lower end, not {low:g} to {high:g}"
         )
-    return low, high
+    return Interval(low, high)
 
 
 def saved_metric(metric: Metric | ClassMetric) -> dict[str, Any]:

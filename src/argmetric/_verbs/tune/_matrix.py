@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._ground.display import Field, first_lines, metric_title
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    counted,
+    first_lines,
+    metric_title,
+    number,
+)
 from argmetric._ground.labels import (
     binary_labels,
     clear_labels,
@@ -17,7 +24,7 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import column_names
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Axes, Booleans, Floats, Frame
 from argmetric._ground.validation import (
     check_choice,
     is_sparse,
@@ -28,7 +35,8 @@ from argmetric._ground.validation import (
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._verbs.tune._certified import Certain
 from argmetric._verbs.tune._export import PortableRule
-from argmetric._verbs.tune._rule import Rule, SavedRule
+from argmetric._verbs.tune._rule import Rule
+from argmetric._verbs.tune._saved_rule import SavedRule
 from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form
@@ -90,11 +98,26 @@ class MultiLabelRule(SavedRule):
         return float(np.mean([rule.optimism for rule in self.rules]))
 
     @property
+    def mean(self) -> float:
+        """What is forecast for new rows: the mean over the labels of their `mean`."""
+        return float(np.mean([rule.mean for rule in self.rules]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on the rules, each once."""
+        return tuple(dict.fromkeys(note for one in self.rules for note in one.notes))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` rests on."""
+        return self.rules[0].assumptions
+
+    @property
     def thresholds(self) -> Floats:
         """One per label."""
         return np.array([rule.threshold for rule in self.rules])
 
-    def applies(self, p: Any) -> Booleans:
+    def applies(self, p: ArrayLike) -> Booleans:
         """Which cells are positive.
 
         Parameters
@@ -113,7 +136,7 @@ class MultiLabelRule(SavedRule):
         columns = zip(self.rules, scores.T, strict=True)
         return np.stack([rule.applies(column) for rule, column in columns], axis=1)
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Frame:
         """Labels 0 and 1 of every cell, in the kind of the input.
 
         Parameters
@@ -123,21 +146,33 @@ class MultiLabelRule(SavedRule):
         """
         return same_kind(p)(self.applies(p).astype(np.int64))
 
+    def _columns(self) -> dict[str, Any]:
+        scores = [rule.score for rule in self.rules]
+        names = [str(name) for name in self.names]
+        return {"label": names, "threshold": self.thresholds, "score": scores}
+
+    def _headline(self) -> Headline:
+        known = not math.isnan(self.mean)
+        where = "on new rows" if known else "on these rows"
+        name = f"{self.average} {metric_title(self.metric.name)}"
+        value = number(self.mean if known else self.score)
+        return Headline(name, value, f"{where}, {counted(len(self.rules), 'label')}")
+
     def fields(self) -> list[Field]:
         held, one_for_all = None, self.average != "macro"
         if not math.isnan(self.optimism):
-            held = f"{self.score - self.optimism:.4f} (optimism {self.optimism:+.4f})"
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         kept = self.rules[:1] if one_for_all else self.rules
         names = ("all labels",) if one_for_all else self.names
-        cuts = (f"{x._scale} {x.operator} {x.threshold:.4g}" for x in kept)
+        cuts = (f"{x._scale} {x.operator} {x.threshold:.3g}" for x in kept)
         if not one_for_all:
             pairs = zip(cuts, kept, strict=True)
-            cuts = (f"{cut}, score {rule.score:.4f}" for cut, rule in pairs)
+            cuts = (f"{cut}, score {number(rule.score)}" for cut, rule in pairs)
         lines = zip(map(str, names), cuts, strict=True)
         return [
             *self._header(),
-            Field(words="score", text=f"{self.score:.4f} ({self.average})"),
-            Field(words="out of fold", text=held),
+            Field(words="score", text=f"{number(self.score)} ({self.average})"),
+            Field(words="mean", text=held),
             *first_lines(lines, len(kept), SHOWN, "labels"),
             *self._keys("average", "names"),
             Field("rules", kept),
@@ -161,7 +196,7 @@ class MultiLabelRule(SavedRule):
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score of every label, with its threshold.
 
         Parameters

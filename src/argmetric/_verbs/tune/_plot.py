@@ -11,6 +11,8 @@ import numpy as np
 from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of
 from argmetric._ground.pictures import Display, thinned
+from argmetric._ground.svg import SmallPicture
+from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
@@ -32,11 +34,11 @@ class LabelledDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
-        p: Any,
+        y: ArrayLike,
+        p: ArrayLike,
         metric: MetricLike = "f1",
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Draw what labels and scores of two classes give.
@@ -59,13 +61,13 @@ class LabelledDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: Features,
+        y: ArrayLike,
         metric: MetricLike = "f1",
         *,
-        pos_label: Any = None,
-        ax: Any = None,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
         """Draw what the scores of a classifier give, on rows it was not fitted on.
@@ -159,7 +161,7 @@ class ThresholdDisplay(LabelledDisplay):
             inside = np.clip(rule.threshold_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
         if rule.guarantee is not None:
-            inside = np.clip(rule.guarantee.certified_range, x[0], x[-1])
+            inside = np.clip(rule.guarantee.certified_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C2", alpha=0.2, lw=0, label="certified")
         elif rule.plateau is not None:
             what = "as good" if rule.choice == "best" else "within one standard error"
@@ -169,3 +171,16 @@ class ThresholdDisplay(LabelledDisplay):
             label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
             ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
         return line
+
+
+def small_curve(rule: Any) -> str:
+    """The score at every threshold for the view in notebooks, and the chosen one."""
+    x, inside = rule.thresholds, np.isfinite(rule.thresholds)
+    name = f"Actual {metric_title(rule.metric.name)} by threshold"
+    drawn = SmallPicture(name, x[inside], rule.scores)
+    if rule.threshold_interval is not None:
+        drawn.band(rule.threshold_interval)
+    drawn.line(x, rule.scores)
+    if math.isfinite(rule.threshold):
+        drawn.upright(rule.threshold)
+    return drawn.scaled().ends("threshold")

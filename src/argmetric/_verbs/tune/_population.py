@@ -248,6 +248,6 @@ def _intervals(
     shifts = np.resize(np.array(values) - rule.score, new.size) if values else 0.0
     ends = quantiles(new + shifts, settings.coverage)
     return {
-        "score_interval": within_range(ends, metric, n),
+        "interval": within_range(ends, metric, n),
         "threshold_interval": quantiles(np.array(thresholds), settings.coverage),
     }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,26 +11,45 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._ground.arguments import shown
-from argmetric._ground.display import INTERVAL, Field
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    between,
+    metric_title,
+    number,
+    with_interval,
+)
 from argmetric._ground.labels import plain_label
-from argmetric._ground.saving import Saved, check_version
-from argmetric._ground.types import Booleans, Floats
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    Booleans,
+    CalibratorLike,
+    Floats,
+    Interval,
+    Label,
+    Series,
+)
 from argmetric._ground.validation import (
     check_choice,
     check_scores,
     read_scores,
     same_kind,
     to_floats,
+    warn_user,
 )
 from argmetric._verbs.guarantees import Guarantee
 from argmetric._verbs.tune import _files
-from argmetric._verbs.tune._export import Exported, PortableRule, portable_cut, raw_cut
+from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
 from argmetric._verbs.tune._files import (
     FrozenDict,
     calibrated,
     current_versions,
     read_only,
 )
+from argmetric._verbs.tune._saved_rule import CURVE, SavedRule
+from argmetric._verbs.tune._scan import limit_words
 from argmetric.metrics import (
     Metric,
     get_metric,
@@ -44,75 +61,7 @@ if TYPE_CHECKING:
     from argmetric._calibrate.cells import KeptReference
     from argmetric._calibrate.resolve import FittedReference
 
-FORMAT = 2  # of the saved form; 1 had no reference
-NAME = "argmetric rule"
-CURVE = ("thresholds", "scores")  # not saved: as long as the rows
-DIGITS, HALF_OPEN = "{0[0]:.4g} to {0[1]:.4g}", "({0[0]:.4g}, {0[1]:.4g}]"
-
-
-class SavedRule(Exported, Saved[Any]):
-    """A frozen rule that can be written to a file and read back.
-
-    A new kind of rule is a class below this one with a `kind`, `fields` and
-    `_from_plain`, that the face of the room imports.
-    """
-
-    _what: ClassVar[str] = "rule"
-    _elsewhere: ClassVar[dict[str, str]] = {
-        "multiclass": "argmetric.classes.MultiClassRule"
-    }
-
-    def _header(self) -> list[Field]:
-        head = {"file": NAME, "format": FORMAT, "kind": self.kind}
-        return [Field(*pair) for pair in head.items()]
-
-    @classmethod
-    def _kind_of(cls, values: Any) -> str:
-        # A sparse matrix of keys is a dict with a `get` of its own.
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
-        made = values.get("versions")
-        by = made.get("argmetric", "") if isinstance(made, dict) else ""
-        check_version(values.get("format"), FORMAT, "this rule", by)
-        return str(values.get("kind"))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Plain dicts for pickles and the like, which fill a mapping item by item."""
-        state = dict(vars(self))
-        for name, value in state.items():
-            if isinstance(value, FrozenDict):
-                state[name] = dict(value)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            if isinstance(value, dict):
-                value = FrozenDict(value)
-            elif isinstance(value, np.ndarray):
-                value = read_only(value)
-            object.__setattr__(self, name, value)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        assert isinstance(other, SavedRule)
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> str:
-        """All that is compared, as text: nan equals itself there.
-
-        Not the rows that it was tuned on: files read in pieces keep none.
-        """
-        compared = [one for one in self.fields() if one.key != "reference"]
-        try:
-            return json.dumps(self._plain(compared), sort_keys=True)
-        except TypeError:  # a function as calibrator, or labels of a kind of their own
-            left = (*CURVE, "threshold_raw", "_kept")
-            kept = {name: x for name, x in vars(self).items() if name not in left}
-            return repr(kept)
+DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 
 Operator = Literal[">=", "<"]
@@ -145,22 +94,23 @@ class Rule(SavedRule):
         Number of rows.
     score : float
         The metric on these rows.
-    score_interval : (float, float) or None
-        Interval for the score of this rule on `n` new rows, as many as it was tuned on
+    interval : Interval or None
+        For the score of this rule on `n` new rows, as many as it was tuned on
         (in as many groups). It is corrected for the optimism of tuning and includes
         the noise of these rows and of the new ones. On very many new rows the score
         varies less, by a factor of about √2.
-    threshold_interval : (float, float) or None
+    threshold_interval : Interval or None
         Bootstrap interval of the best threshold.
-    plateau : (float, float)
+    plateau : Interval
         All thresholds in (low, high] are as good: the run of optimal cuts around the
         chosen one; with choice="one_se", of cuts within one standard error.
     optimal_thresholds : ndarray of shape (m, 2)
         All optimal thresholds, as intervals (low, high] in descending order.
     optimism : float
-        How much `score` exceeds `out_of_fold_score`; nan where it is not known.
-    out_of_fold_score : float
-        Score of rows by thresholds that were tuned on the other folds.
+        How much `score` exceeds `mean`; nan where it is not known.
+    mean : float
+        What is forecast for new rows: the score of rows by thresholds that were tuned
+        on the other folds. It stands beside `interval`.
     choice : {"best", "one_se"}
         How the cut was chosen.
     constraints : dict
@@ -196,19 +146,19 @@ class Rule(SavedRule):
     metric: Metric
     threshold: float
     operator: Operator = ">="
-    pos_label: Any = 1
-    neg_label: Any = 0
-    calibrator: Any = None
+    pos_label: Label = 1
+    neg_label: Label = 0
+    calibrator: CalibratorLike | None = None
     prevalence: float = math.nan
     positive_rate: float = math.nan
     n: int = 0
     score: float = math.nan
-    score_interval: tuple[float, float] | None = None
-    threshold_interval: tuple[float, float] | None = None
-    plateau: tuple[float, float] | None = None
+    interval: Interval | None = None
+    threshold_interval: Interval | None = None
+    plateau: Interval | None = None
     optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
     optimism: float = math.nan
-    out_of_fold_score: float = math.nan
+    mean: float = math.nan
     choice: str = "best"
     constraints: dict[str, float] = field(default_factory=dict)
     average: str | None = None
@@ -287,7 +237,7 @@ class Rule(SavedRule):
             return None
         return raw_cut(calibrator, self.threshold)
 
-    def applies(self, p: Any) -> Booleans:
+    def applies(self, p: ArrayLike) -> Booleans:
         """Which scores are positive.
 
         Parameters
@@ -314,11 +264,9 @@ class Rule(SavedRule):
         elif self.probabilities and scores.size:
             low, high = float(scores.min()), float(scores.max())
             if low < 0.0 or high > 1.0:
-                warnings.warn(
+                warn_user(
                     f"scores from {low:g} to {high:g} meet a rule that was tuned on "
-                    "scores between 0 and 1: are these logits or percentages?",
-                    UserWarning,
-                    stacklevel=3,
+                    "scores between 0 and 1: are these logits or percentages?"
                 )
         if self.operator == "<":
             return scores < cut
@@ -326,7 +274,7 @@ class Rule(SavedRule):
             return np.zeros(scores.shape, dtype=bool)
         return scores >= cut
 
-    def apply(self, p: Any) -> Any:
+    def apply(self, p: ArrayLike) -> AnyArray | Series:
         """Labels of the scores, in the kind of the input (array, series).
 
         Parameters
@@ -347,19 +295,54 @@ class Rule(SavedRule):
         kind = None if type(names[0]) is type(names[1]) else object
         return np.array(names, dtype=kind)[positive.astype(np.intp)]
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What `mean` and `interval` rest on."""
+        units = "groups" if self.average == "groups" else "rows"
+        held = f"new {units} come from where these {units} came from"
+        return (held, f"{units} are independent") if self.n else ()
+
+    def _columns(self) -> Any:
+        if self.thresholds is None or self.scores is None:
+            return super()._columns()
+        return {"threshold": self.thresholds, "score": self.scores}
+
+    _told = ("interval",)
+
+    def _headline(self) -> Headline:
+        title = metric_title(self.metric.name)
+        more = f"for {title}"
+        if self.n and not math.isnan(self.mean):
+            told = with_interval(self.interval, self.coverage)
+            more = f"{title} {number(self.mean)} on new rows"
+            more += f", {told}" if told else ""
+        elif self.n:
+            more = f"{title} {number(self.score)} on these rows"
+        cut = f"{self._scale} {self.operator} {self.threshold:.3g}"
+        return Headline("", cut, more)
+
+    def _picture(self) -> str:
+        from argmetric._verbs.tune._plot import small_curve
+
+        return "" if self.thresholds is None else small_curve(self)
+
     def fields(self) -> list[Field]:
         coverage, best = f" ({self.coverage:.0%})", self.choice == "best"
+
+        def on_new(pair: Interval) -> str:
+            return f"{between(pair)} ({self.coverage:.0%}, on {self.n:,} new rows)"
+
         score = held = rows = labels = how = None
         if self.n:
-            score = f"{self.score:.4f}"
-            rows = f"{self.n:,}, {self.prevalence:.3g} positive"
+            score = number(self.score)
+            rows = f"{self.n:,}, {self.prevalence:.1%} positive"
             if not math.isnan(self.positive_rate):
-                rows += f", {self.positive_rate:.3g} predicted so"
-        if self.n and not math.isnan(self.out_of_fold_score):
-            held = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
+                rows += f", {self.positive_rate:.1%} predicted positive"
+        if self.n and not math.isnan(self.mean):
+            held = f"{number(self.mean)} (optimism {self.optimism:+.3f})"
         count = len(self.optimal_thresholds)
         more = f", one of {count:,} such intervals" if best and count > 1 else ""
-        limits = ", ".join(f"{name}={x:g}" for name, x in self.constraints.items())
+        limits = limit_words(self.constraints)
         where = "on these rows" if self.guarantee is None else "limits"
         promise = None if self.guarantee is None else self.guarantee.sentence
         if self.calibrator is not None:
@@ -367,23 +350,19 @@ class Rule(SavedRule):
             how = str(getattr(self.calibrator, "summary", kind))
         if (self.neg_label, self.pos_label) != (0, 1):
             labels = f"{self.pos_label!r}, else {self.neg_label!r}"
-        found = [
+        return [
             *self._header(),
             Field("metric", lambda: metric_to_dict(self.metric)),
             *self._keys("threshold", "operator", "pos_label", "neg_label"),
             *self._keys("prevalence", "positive_rate", "n"),
             Field("score", self.score, "score", score),
-            Field(words="out of fold", text=held),
-            self._field(
-                "score_interval", f"on {self.n:,} new rows", INTERVAL + coverage
-            ),
+            Field(words="mean", text=held),
+            self._field("interval", "interval", on_new),
             self._field("threshold_interval", "best threshold", DIGITS + coverage),
             self._field(
                 "plateau", "as good" if best else "within one SE", HALF_OPEN + more
             ),
-            *self._keys(
-                "optimal_thresholds", "optimism", "out_of_fold_score", "choice"
-            ),
+            *self._keys("optimal_thresholds", "optimism", "mean", "choice"),
             Field("constraints", self.constraints, where, limits or None),
             Field("guarantee", self.guarantee, "guarantee", promise),
             Field(words="rows", text=rows),
@@ -398,9 +377,6 @@ class Rule(SavedRule):
             Field(words="labels", text=labels),
             Field("reference", self._kept),
         ]
-        if not any(one.text for one in found):
-            found.append(Field(words="threshold", text=repr(self.threshold)))
-        return found
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Rule:
@@ -443,7 +419,7 @@ class Rule(SavedRule):
             return "calibrated p"
         return "p" if self.probabilities else "score"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the score against the threshold, and where the best one may lie.
 
         Parameters
@@ -457,4 +433,5 @@ class Rule(SavedRule):
         """
         from argmetric._verbs.tune._plot import ThresholdDisplay
 
-        return ThresholdDisplay(self).plot(ax).ax_
+        drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
+        return drawn

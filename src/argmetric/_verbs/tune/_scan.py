@@ -6,18 +6,19 @@ Cut 0 predicts nothing; cut j predicts the rows of the j largest distinct scores
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import check_fraction, check_number
+from argmetric._ground.arguments import check_fraction, check_number, count_or_part
 from argmetric._ground.groups import narrow_integers
 from argmetric._ground.odds import can_pack, sort_labelled
 from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.validation import to_floats
 from argmetric._verbs.decide import threshold_between
 from argmetric.metrics import Metric
 
@@ -237,11 +238,12 @@ Numbers = Floats | float
 
 @dataclass(frozen=True)
 class RuleLimits:
-    """`max_positives` is a count where it is an int, a share where it is a float."""
+    """Numbers of positives are counts where they are ints, shares where floats."""
 
     min_precision: float | None = None
     min_recall: float | None = None
     max_positives: int | float | None = None
+    min_positives: int | float | None = None
     min_specificity: float | None = None
     min_npv: float | None = None
 
@@ -250,10 +252,26 @@ class RuleLimits:
         """The limits that were set."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
+    def paid_for(
+        self, budget: Any, scores: Floats, weight: Floats | None
+    ) -> RuleLimits:
+        """These limits, with no more positives than a budget pays for."""
+        rows, n = rows_for_budget(budget, scores, weight), float(scores.size)
+        if weight is not None:
+            n = float(weight.sum())
+        most = self.max_positives
+        if most is not None:
+            rows = min(rows, most * n if isinstance(most, float) else most)
+        share: int | float = rows / n if weight is not None else int(rows * (1 + TIE))
+        return replace(self, max_positives=share)
+
     def of_share(self, n: float) -> RuleLimits:
         """Limits for any number of rows: a count among n becomes a share."""
-        most = self.max_positives
-        return replace(self, max_positives=most / n) if isinstance(most, int) else self
+        counts = ("max_positives", "min_positives")
+        given = {name: getattr(self, name) for name in counts}
+        return replace(
+            self, **{name: x / n for name, x in given.items() if isinstance(x, int)}
+        )
 
     def allowed(self, tp: Floats, k: Floats, t: Numbers, n: Numbers) -> Booleans | None:
         """Which cells obey; an empty prediction passes the floor under precision."""
@@ -272,12 +290,17 @@ class RuleLimits:
         return result & self.within_budget(k, n)
 
     def within_budget(self, k: Floats, n: Numbers) -> Booleans:
-        most = self.max_positives
-        if most is None:
-            return np.ones(np.shape(k), dtype=bool)
-        return np.asarray(
-            k <= (most if isinstance(most, int) else most * n) * (1 + TIE)
+        """Which numbers of positives obey the limits on them."""
+        result = np.ones(np.shape(k), dtype=bool)
+        most, least = (
+            x * n if isinstance(x, float) else x
+            for x in (self.max_positives, self.min_positives)
         )
+        if most is not None:
+            result &= k <= most * (1 + TIE)
+        if least is not None:
+            result &= k >= least * (1 - TIE)
+        return result
 
     def allowed_cuts(self, cuts: Cuts) -> Booleans | None:
         """Which cuts obey; an error that says what can be had, where none does."""
@@ -296,7 +319,7 @@ class RuleLimits:
             "min_specificity": (tn, n - t),
             "min_npv": (tn, n - k),
         }
-        text = " and ".join(f"{name}={x:g}" for name, x in self.given.items())
+        text = limit_words(self.given, " and ")
         parts = []
         for name, (hits, of) in shares.items():
             without = replace(self, **{name: None})
@@ -305,34 +328,69 @@ class RuleLimits:
                 continue
             share = hits / np.where(np.greater(of, 0.0), of, 1.0)
             best = share[others].max()
-            rest = " and ".join(f"{one}={x:g}" for one, x in without.given.items())
+            rest = limit_words(without.given, " and ")
             kind = name.removeprefix("min_")
             parts.append(f"the best {kind} that {rest} can have is {best:.4g}")
-        raise ValueError(f"no cut meets {text}: {', '.join(parts)}")
+        why = f": {', '.join(parts)}" if parts else ""
+        raise ValueError(f"no cut meets {text}{why}")
+
+
+def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
+    """Limits as they were passed: a share of positives in per cent."""
+    percent = {name: name.endswith("positives") for name in limits}
+    return between.join(
+        f"{name}={100.0 * x:g}%"
+        if percent[name] and isinstance(x, float)
+        else f"{name}={x:g}"
+        for name, x in limits.items()
+    )
 
 
 def check_tune_limits(
-    min_precision: float | None,
-    min_recall: float | None,
-    max_positives: Any,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    max_positives: Any = None,
+    *,
+    min_positives: Any = None,
     **others: float | None,
 ) -> RuleLimits:
     floors = {"min_precision": min_precision, "min_recall": min_recall, **others}
-    given = {name: x for name, x in floors.items() if x is not None}
-    for name, value in given.items():
-        check_fraction(value, name)
-    most: int | float | None = None
-    if max_positives is not None:
-        most = check_number(max_positives, "max_positives")
-        if isinstance(max_positives, Integral):  # 1 is a row, 1.0 all of them
-            most = int(max_positives)
-    if most is not None:
-        if most < 0 or (most > 1 and most != int(most)):
-            raise ValueError(
-                "max_positives must be a whole number of rows, or a share from 0 to 1, "
-                f"not {max_positives!r}"
-            )
-        if most > 1:
-            most = int(most)
-    parts = {name: float(value) for name, value in given.items()}
-    return RuleLimits(max_positives=most, **parts)
+    counts = {"max_positives": max_positives, "min_positives": min_positives}
+    known: dict[str, Any] = {
+        name: check_fraction(x, name) for name, x in floors.items() if x is not None
+    }
+    known |= {
+        name: count_or_part(x, name) for name, x in counts.items() if x is not None
+    }
+    return RuleLimits(**known)
+
+
+def rows_for_budget(budget: Any, scores: Floats, weight: Floats | None) -> float:
+    """Most positives, or weight of them, that a budget pays for.
+
+    `budget` has the cost of each row, and the most that may be spent. Costs of the
+    rows above a cut never fall as it sinks, so a budget is a limit on the cuts.
+    """
+    if not isinstance(budget, tuple | list) or len(budget) != 2:
+        raise ValueError(
+            "budget must be a pair: the cost of each row, and the most to spend"
+        )
+    most = check_number(budget[1], "the most of budget", low=0.0)
+    costs = to_floats(budget[0], "cost of budget")
+    if costs.shape != scores.shape:
+        raise ValueError(
+            f"budget must have one cost for each row of p: its costs have the shape "
+            f"{costs.shape}, and p {scores.shape}"
+        )
+    wrong = np.flatnonzero(~np.isfinite(costs) | (costs < 0.0))
+    if wrong.size:
+        raise ValueError(
+            f"the cost of budget is {costs[wrong[0]]:g} in row {wrong[0]}: costs are "
+            "finite numbers of 0 or more"
+        )
+    worth = np.ones(scores.size) if weight is None else weight
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.diff(scores[order]) != 0.0, True)  # of each tie
+    spent, taken = (np.cumsum(x[order])[last] for x in (costs * worth, worth))
+    paid = taken[spent <= most * (1.0 + TIE)]
+    return float(paid[-1]) if paid.size else 0.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from argmetric._calibrate.resolve import resolve_reference, with_positives
 from argmetric._ground.arguments import (
     check_count,
     check_label,
@@ -18,7 +19,7 @@ from argmetric._ground.arguments import (
 )
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels, label_array, one_per_row
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, ArrayLike, Floats, Label, ReferenceLike
 from argmetric._ground.validation import (
     check_choice,
     check_length,
@@ -32,12 +33,14 @@ from argmetric._ground.validation import (
 )
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
 from argmetric._verbs.tune._certified import check_certain
-from argmetric._verbs.tune._files import calibrated
 from argmetric._verbs.tune._matrix import MultiLabelRule
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune._scan import RuleLimits, check_tune_limits
 from argmetric._verbs.tune._uncertainty import Choice
 from argmetric.metrics import Metric, MetricLike, Utility, get_metric, require_defined
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.calibrator import Calibrator
 
 LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
 Cost = Mapping[str, float] | tuple[float, float]
@@ -80,9 +83,9 @@ def refuse_same_names(metrics: list[Metric]) -> None:
         )
 
 
-def check_p(p: Any, calibrator: Any) -> Floats:
-    """Finite scores in one or two dimensions, calibrated where that is asked for."""
-    scores = read_scores(p, "p", logits=calibrator is None, hint=LOGITS)
+def check_p(p: Any, *, logits: bool = True) -> Floats:
+    """Finite scores in one or two dimensions; probabilities where they go to a map."""
+    scores = read_scores(p, "p", logits=logits, hint=LOGITS)
     if scores.ndim not in (1, 2):
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
@@ -94,15 +97,17 @@ def check_p(p: Any, calibrator: Any) -> Floats:
             f"p is {scores.ravel()[index]:g} at {where}: scores must be finite, clip "
             "them first"
         )
-    if calibrator is not None:
-        shape = scores.shape
-        scores = to_floats(calibrated(calibrator, scores), "calibrated p")
-        if scores.shape != shape:
-            raise ValueError(
-                f"the calibrator gives shape {scores.shape} for p of shape {shape}"
-            )
-        scores = check_scores(scores, "calibrated p", logits=False)
     return scores
+
+
+def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
+    """Scores after the map, checked."""
+    mapped = to_floats(calibrator.apply(scores), "calibrated p")
+    if mapped.shape != scores.shape:
+        raise ValueError(
+            f"the calibrator gives shape {mapped.shape} for p of shape {scores.shape}"
+        )
+    return check_scores(mapped, "calibrated p", logits=False)
 
 
 def column_of_labels(y: Any, n: int) -> AnyArray:
@@ -181,102 +186,86 @@ RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
 
 def tune(
-    y: Any,
-    p: Any,
+    y: ArrayLike,
+    p: ArrayLike,
     metric: MetricLike | Sequence[MetricLike] | None = None,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
+    groups: ArrayLike | None = None,
+    average: RuleAverage | None = None,
+    zero_division: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    min_positives: int | str | None = None,
+    max_positives: int | str | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
-    max_positives: float | None = None,
     min_specificity: float | None = None,
     min_npv: float | None = None,
+    budget: tuple[ArrayLike, float] | None = None,
     confidence: float | None = None,
     for_rows: int | None = None,
     prior: float | None = None,
-    unlabelled: Any = None,
+    unlabelled: ArrayLike | None = None,
     cost: Cost | None = None,
-    zero_division: float | None = None,
-    pos_label: Any = None,
-    calibrator: Any = None,
+    reference: ReferenceLike | None = None,
     choice: Choice = "best",
-    average: RuleAverage | None = None,
-    n_bootstrap: int = 200,
     coverage: float = 0.9,
+    n_bootstrap: int = 200,
     cv: int | None = 5,
     random_state: int | np.random.Generator | None = 0,
+    pos_label: Label | None = None,
 ) -> Tuned | dict[str, Tuned]:
     """Find the threshold with the best score on labelled rows.
 
-    Every cut between distinct scores is evaluated, none and all positive included:
-    O(n log n) for any metric of the confusion matrix. Ties go to fewer positives.
+    Every cut between distinct scores is tried. Ties go to fewer positives. More on the
+    page :doc:`/tuning`.
 
     Parameters
     ----------
     y : array-like or None
-        One label per row: 0/1, booleans, or two values of any kind with `pos_label`.
-        A 0/1 matrix for several labels. None: the scores are treated as true
-        probabilities, and the threshold is the best one for their population
-        (linear-fractional metrics).
+        The truth: 0/1, booleans, two values with `pos_label`, or a 0/1 matrix. None:
+        the best threshold for a population with these probabilities.
     p : array-like
-        Scores, the larger the more positive; they need not be probabilities. A
-        matrix has one column per label.
+        Scores, the larger the more positive. A matrix has one column per label.
     metric : str, Metric, callable, or a list of them, default="f1"
         What to optimise; a list gives a dict of rules over one sort.
-    sample_weight : array-like, optional
-        Weight of each row; counts become sums of weights. A group whose rows all weigh
-        0 is left out.
     groups : array-like, optional
-        Group of each row. The mean of the metric over groups is optimised, with one
-        threshold for all; whole groups are resampled.
-    min_precision, min_recall, min_specificity, min_npv : float, optional
-        Lower limits on all of these rows pooled (an empty prediction meets that of
-        precision). A ceiling on the false-positive rate is a floor under specificity;
-        NPV is the share of negatives among the rows that are not selected.
-    max_positives : int or float, optional
-        Maximum number of positives on these rows: a count, or a share from 0 to 1. In
-        folds and samples a count means the same share of rows.
-    confidence : float, optional
-        The limits hold for new rows with this probability, as 0.95, and not on these
-        rows alone: the result has the promise as `guarantee`. Without limits the
-        metric itself is promised (F-beta and Jaccard of probabilities). Raises
-        `NotCertifiedError` where these rows prove no threshold. Of several labels all
-        promises hold at once; of groups one row each counts.
-    for_rows : int, optional
-        With `confidence`: the limits hold for the next so many rows that are selected
-        (positive, negative, as the limit counts them), and not for the population.
-    prior : float, optional
-        With `confidence`: the share of positives among new rows, where it moves.
-    unlabelled : array-like, optional
-        With `confidence`: scores of other rows, which say where a test begins.
-    cost : dict or pair, optional
-        Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
-        the score is then the negative sum of costs.
+        Group of each row: the mean of the metric over groups is optimised.
+    average : {"groups", "pooled", "macro", "micro", "samples"}, optional
+        With groups: their mean (default), or all rows pooled. For a matrix: a rule per
+        label (default), or one for all cells or for the mean over rows.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own; with nan such cuts are left out.
-    pos_label : object, optional
-        The positive class; not needed for 0/1, -1/1 and booleans.
-    calibrator : Calibrator or callable, optional
-        Applied to `p` first, here and in `Rule.apply`.
+    sample_weight : array-like, optional
+        Weight of each row; counts become sums of weights.
+    min_positives, max_positives : int or str, optional
+        Limits on the positives among these rows: a count, or a share such as "5%".
+    min_precision, min_recall, min_specificity, min_npv : float, optional
+        Lower limits on these rows pooled.
+    budget : pair, optional
+        Cost of each row, and the most that the selected ones of these rows may cost.
+    confidence : float, optional
+        The limits, or the metric, hold for new rows with this probability: see
+        `Rule.guarantee`. Raises `NotCertifiedError` where these rows prove nothing.
+    for_rows, prior, unlabelled : int, float, array-like, optional
+        With `confidence`: the limits hold for the next so many rows of their kind; the
+        share of positives among new rows; scores of other rows, where a test begins.
+    cost : dict or pair, optional
+        In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `Rule.apply`.
     choice : {"best", "one_se"}, default="best"
-        The best cut, or the one with fewest positives on the run around it whose
-        score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
-        and costs 0.4 to 1.6 points of F1, MCC or G-mean on unseen rows (ten real sets):
-        choose it only where a positive is expensive.
-    average : {"groups", "pooled", "macro", "micro", "samples"}, optional
-        With groups: their mean (default), or all rows as one with whole groups
-        resampled. For a matrix: a rule per label ("macro", default), or one threshold
-        for all cells ("micro"), or for the mean over rows ("samples").
-    n_bootstrap : int, default=200
-        Samples behind the interval of the threshold; 0 leaves both intervals out. More
-        than 4,096 rows are resampled in bins of neighbouring scores.
+        The best cut, or the one of fewest positives within one standard error of it.
     coverage : float, default=0.9
         Of both intervals.
+    n_bootstrap : int, default=200
+        Samples behind the intervals; 0 leaves them out.
     cv : int, default=5
         Folds that measure the optimism; None or 0 leaves it out.
     random_state : int, Generator or None, default=0
         Of samples and folds. The threshold itself does not depend on it.
+    pos_label : object, optional
+        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
 
     Returns
     -------
@@ -296,16 +285,6 @@ def tune(
     0.5
     >>> rule.apply([0.2, 0.7])
     array([0, 1])
-
-    A floor under recall:
-
-    >>> am.tune(y, p, "precision", min_recall=1.0).threshold
-    0.25
-
-    Without labels, for calibrated probabilities:
-
-    >>> round(am.tune(None, p, "f1").threshold, 4)
-    0.3529
     """
     check_label(pos_label)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
@@ -322,6 +301,7 @@ def tune(
             min_precision,
             min_recall,
             max_positives,
+            min_positives=min_positives,
             min_specificity=min_specificity,
             min_npv=min_npv,
         ),
@@ -336,11 +316,18 @@ def tune(
     certain = check_certain(
         confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
     )
-    scores = check_p(p, calibrator)
+    calibrator = resolve_reference(with_positives(reference, pos_label)).calibrator
+    scores = check_p(p, logits=calibrator is None)
+    if calibrator is not None:
+        scores = mapped_scores(calibrator, scores)
     warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
         require_defined(one, scores.shape[0])
+    if budget is not None:
+        _refuse_budget(y, scores, confidence)
+        limits = settings.limits.paid_for(budget, scores, weight)
+        settings = replace(settings, limits=limits)
     if y is None:
         from argmetric._verbs.tune._population import tune_population
 
@@ -390,8 +377,21 @@ def tune(
             certain=certain,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
-        return rules[0]  # type: ignore[no-any-return]
+        return rules[0]
     return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
+
+
+def _refuse_budget(y: Any, scores: Floats, confidence: Any) -> None:
+    """A budget is about these rows, one column of them, with labels."""
+    if y is None:
+        raise ValueError("budget needs labels in tune(), and y is None")
+    if scores.ndim != 1:
+        raise ValueError("budget goes with one column of scores, not with a matrix")
+    if confidence is not None:
+        raise ValueError(
+            "budget has no guarantee: costs of new rows are not known; pass "
+            "max_positives as a share with confidence"
+        )
 
 
 def check_settings(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._verbs.tune._scan import Cuts, RuleLimits, SortedRows, gains, means
 from argmetric.metrics import Metric
 
@@ -313,11 +313,11 @@ class Procedure:
         return np.concatenate(chosen), np.concatenate(scores)
 
 
-def quantiles(values: Floats, coverage: float) -> tuple[float, float] | None:
+def quantiles(values: Floats, coverage: float) -> Interval | None:
     """The central interval, of values that occur; None without any."""
     known = values[~np.isnan(values)]
     if not known.size:
         return None
     tail = (1.0 - coverage) / 2.0
     low, high = np.quantile(known, [tail, 1.0 - tail], method="inverted_cdf")
-    return float(low), float(high)
+    return Interval(float(low), float(high))

@@ -11,7 +11,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._learning import as_count, average_of, metric_named, warnings_in
+from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.models import _saved as models
 from argmetric.cli.models._saved import (
@@ -25,6 +25,7 @@ from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
 from argmetric.cli.scores._layout import Rows
 from argmetric.cli.scores._lines import rule_facts, rule_text
+from argmetric.cli.scores._refusals import checked
 from argmetric.cli.scores._rows import (
     gathered,
     refuse_bad_target,
@@ -193,9 +194,9 @@ def predict(o: Given) -> int:
 
     The rows come out as they went in, in the same order, with the calibrated
     probability of the positive class and the decision added. Columns are found by
-    name, in any order; words that the model has not seen are no reason to fail. A
-    summary goes to standard error: the positives chosen, the score to expect with its
-    interval and assumptions, and the actual score where labels are known.
+    name, in any order; unseen categories are allowed. A summary goes to standard
+    error: the positives chosen, the score to expect with its interval and assumptions,
+    and the actual score where labels are known.
 
     Parameters
     ----------
@@ -216,8 +217,7 @@ def predict(o: Given) -> int:
     source = gathered(o.file, o.more)
     refuse_shared_output(o.output, json=o.json)
     average = average_of(o.average, o.group)  # wrong usage comes before the file
-    if o.max_positives is not None and not o.joint:
-        raise UsageError("--max-positives is about the whole batch: pass --joint too")
+    checked("predict", o)
     if o.model == "-":
         raise UsageError("a model is read from a file, not from standard input")
     if o.score_column == o.new_decisions:
@@ -236,8 +236,7 @@ def predict(o: Given) -> int:
         place = saved.model.classes_.tolist().index(saved.classes[1])
         p = saved.model.predict_proba(X)[:, place]
         if o.joint:
-            most = as_count(o.max_positives, table.n_rows, average)
-            limits: dict[str, Any] = {"max_positives": most, "n_jobs": o.jobs}
+            limits: dict[str, Any] = {**o.only("max_positives"), "n_jobs": o.jobs}
             decision = saved.model.decide(X, **rows.how, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:

@@ -10,8 +10,9 @@ import numpy as np
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
-from argmetric.cli._learning import as_count, warnings_in
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
+from argmetric.cli.scores import _handed_in as handed_in
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
@@ -67,7 +68,6 @@ def decide(o: Given) -> int:
         return _decide_pieces(o, source)
     rows, rule = _read(o, source)
     limits, decision = o.only(*LIMITS.split()), None
-    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     limits |= {"confidence": o.confidence} if o.confidence else {}
     if rows.way == "classes":  # the others are refused
         limits = {"min_recall": o.min_recall}
@@ -213,12 +213,12 @@ def _decide_pieces(o: Given, source: io.Input) -> int:
             "-o FOLDER"
         )
     metric, average = layout.metric_of(o, "one")
-    calibrator = None
-    if o.calibrator is not None:
-        calibrator = io.load_saved(o.calibrator, "map")
+    found_map = None
+    if io.is_saved(o.reference):
+        found_map = io.load_saved(o.reference, "map")
     elif o.reference is not None:
-        calibrator = layout.fitted(o, *layout.read_reference(o, "")).calibrator
-    how: Any = {"calibrator": calibrator, "decision_column": o.new_decisions}
+        found_map = layout.fitted(o, *layout.read_reference(o, "")).calibrator
+    how: Any = {"reference": found_map, "decision_column": o.new_decisions}
     with pieces.running(o, source) as run:
         found = run("decide", metric, average=average or "groups", **how)
     used = {"score": found.score, "group": found.group}
@@ -270,7 +270,7 @@ def forecast(o: Given) -> int:
         rows, where, result, values = _forecast_pieces(o, source)
     else:
         rows, rule = _read(o, source)
-        known = layout.arrived(rows, o)
+        known = handed_in.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
             where, labels = _judged(rows, rule, o)
@@ -309,7 +309,7 @@ def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
         return f"{rows.score} >= {o.threshold:g}", labels
-    if given := layout.decided(rows, o):
+    if given := handed_in.decided(rows, o):
         return given
     decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
     if rows.way == "wide":

@@ -112,7 +112,7 @@ def tune(o: Given) -> int:
         (rows, rules), read = _tuned(o, source, metrics, how), []
     values = rows.described()
     if way != "one":
-        keys = ("metric", "score", "out_of_fold_score")
+        keys = ("metric", "score", "mean")
         found = [(x.metric.name, x.score, x.score - x.optimism) for x in rules]
         scores = [dict(zip(keys, one, strict=True)) for one in found]
         values |= {"labels": rows.names, "scores": scores}
@@ -246,8 +246,8 @@ def calibrate(o: Given) -> int:
 
     Without --map, the command prints how much score is lost by deciding with the
     probabilities as they are, and writes the map to --output. Use labels that the model
-    was not trained on. `argmetric decide --calibrator` and `argmetric forecast
-    --calibrator` apply the map.
+    was not trained on. `argmetric decide --reference` and `argmetric forecast
+    --reference` apply the map.
 
     With --map, the rows are written with a column of calibrated probabilities added.
 

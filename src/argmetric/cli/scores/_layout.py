@@ -7,6 +7,7 @@ One column of scores ("one"), a column for each of several labels ("wide": `--sc
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -31,9 +32,9 @@ Way = Literal["one", "wide", "classes"]
 COLUMNS = "scores labels one_label group label pos_label"
 READING = "format encoding max_line decimal"
 JUDGED = "metric average zero_division"
-MAPS = "calibrator reference reference_score reference_label prior"
-_STAR = "*"
-_DECISIONS = "decision_*"  # as `argmetric decide` names them
+MAPS = "reference reference_score reference_label prior"
+STAR = "*"
+DECISIONS = "decision_*"  # as `argmetric decide` names them
 _SHOWN_NAMES = 5  # columns, where none matches a pattern
 _ROLES = "target scores score decision labels decisions label known weight group"
 
@@ -113,10 +114,10 @@ class Rows:
     def call(self, verb: str, *columns: Any, **options: Any) -> Any:
         """Call a verb of the package, which takes what it knows of these rows."""
         module = am.classes if self.way == "classes" else am
-        function, name = getattr(module, verb), "calibrator"
-        if self.reference is not None:
-            name = "reference"
-        how = {**self.how, "logits": self.logits, name: getattr(self, name)}
+        function, known_of = getattr(module, verb), self.reference
+        if known_of is None:
+            known_of = self.calibrator
+        how = {**self.how, "logits": self.logits, "reference": known_of}
         known = signature(function).parameters
         return function(*columns, **{k: how[k] for k in how if k in known} | options)
 
@@ -150,8 +151,8 @@ class Rows:
         """Return the names of the columns that decisions are written to."""
         if self.way != "wide":
             return [decision]
-        pattern = decision if _STAR in decision else f"{decision}_{_STAR}"
-        return [pattern.replace(_STAR, name) for name in self.columns]
+        pattern = decision if STAR in decision else f"{decision}_{STAR}"
+        return [pattern.replace(STAR, name) for name in self.columns]
 
     def use(self, role: str, name: str | None) -> None:
         """Remember which column was used for what."""
@@ -160,9 +161,10 @@ class Rows:
 
     def recalibrate(self, o: Given) -> None:
         """Take the map that the options ask for, if any."""
-        if o.calibrator is not None:
-            self.calibrator = load.load_saved(o.calibrator, "map")
         if o.reference is None:
+            return
+        if load.is_saved(o.reference):
+            self.calibrator = load.load_saved(o.reference, "map")
             return
         table, y, p = read_reference(o, self.score, self.columns)
         self.labelled = self.reference = y, p
@@ -175,12 +177,12 @@ class Rows:
 
     def matched(self, pattern: str, option: str) -> dict[str, str]:
         """Return the columns that a pattern matches, each by what ``*`` stands for."""
-        if pattern.count(_STAR) != 1:
+        if pattern.count(STAR) != 1:
             raise UsageError(
-                f"{option} {pattern!r} has to hold one *, which stands for the name of "
-                "a label, as in 'p_*'"
+                f"{option} {pattern!r} must contain one *, which stands for the name "
+                "of a label, as in 'p_*'"
             )
-        before, after = pattern.split(_STAR)
+        before, after = pattern.split(STAR)
         table, names = self.table, self.table.names
         size, star = len(before) + len(after), slice(len(before), -len(after) or None)
         found = {
@@ -205,7 +207,7 @@ class Rows:
                 if name not in others:
                     raise files.DataError(
                         f"{self.table.source}: column {columns[name]!r} has no "
-                        f"partner: there is no {wanted.replace(_STAR, name)!r}"
+                        f"partner: there is no {wanted.replace(STAR, name)!r}"
                     )
         return {name: found[name] for name in self.columns}
 
@@ -218,11 +220,15 @@ class Rows:
         read = [files.labels(self.table, name, **how) for name in columns]
         return np.stack(read, axis=1).astype(float if missing else np.int64)
 
-    def class_labels(self, column: str) -> Any:
-        """Return a column of classes, which must be among those of the scores."""
-        codes, found = files.class_names(self.table, column, self.names)
+    def class_labels(self, column: str, *, missing: bool = False) -> Any:
+        """Return a column of classes, among those of the scores; None where missing."""
+        how: Any = {"missing": missing}
+        codes, found = files.class_names(self.table, column, self.names, **how)
         classes = dict(zip(self.names, self.classes, strict=True))
-        return np.array([classes[name] for name in found])[codes]
+        if not missing:
+            return np.array([classes[name] for name in found])[codes]
+        known = [classes.get(name) for name in found]
+        return np.array([*known, None], dtype=object)[codes]
 
     def check_sums(self, pattern: str) -> None:
         """Refuse class probabilities of a row that do not sum to 1."""
@@ -428,41 +434,6 @@ def read(
     return rows
 
 
-def decided(rows: Rows, o: Given) -> tuple[str, Any] | None:
-    """Return decisions that are in the file, in words and values, if there are some."""
-    table, name = rows.table, rows.used.get("decision") or o.decision_column
-    if rows.way == "wide":
-        stem = _DECISIONS.removesuffix(_STAR)
-        if rows.judged or any(one.startswith(stem) for one in table.names):
-            name = name or _DECISIONS
-        if name is None:
-            return None
-        labels = rows.label_matrix(name, "--decision-column", o)
-        rows.use("decisions", name if rows.judged else None)
-        return f"columns {name!r}", labels
-    taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
-    usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
-    if name is None and not usual:
-        return None
-    name = load.find_decisions(table, name)
-    rows.use("decision", name)
-    if rows.way == "classes":
-        return f"column {name!r}", rows.class_labels(name)
-    pos_label = o.pos_label if rows.judged else None
-    return f"column {name!r}", load.load_decisions(table, name, pos_label)
-
-
-def arrived(rows: Rows, o: Given) -> Any:
-    """Return labels that are known already, nan where they are not."""
-    if o.known is None:
-        return None
-    rows.use("known", o.known)
-    if rows.way == "wide":
-        return rows.label_matrix(o.known, "--known", o, missing=True)
-    name = files.named_column(rows.table, o.known)
-    return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)
-
-
 # ---------------------------------------------------------------------------- maps
 
 
@@ -472,7 +443,7 @@ def fitted(o: Given, table: files.Table, y: Any, p: Any) -> Any:
 
     logits = bool(o.logits)
     try:
-        return resolve_reference(None, (y, Probabilities(p, logits)), logits=logits)
+        return resolve_reference((y, Probabilities(p, logits)), logits=logits)
     except ValueError as error:
         raise files.DataError(f"{table.source}: {error}") from error
 
@@ -482,7 +453,16 @@ def read_reference(
 ) -> tuple[files.Table, Any, Floats]:
     """Read labels and scores of --reference, in columns of the rows where it can be."""
     given = o.only("encoding", "max_line", "decimal").items()
-    table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    neither = f"--reference {o.reference} is neither labelled rows nor a map of "
+    neither += "argmetric calibrate"
+    try:
+        table = load.read_rows(o.reference, **{k: v for k, v in given if v})
+    except files.DataError as error:
+        if not os.path.isfile(o.reference):
+            raise
+        raise files.DataError(f"{neither}: {error}") from None
+    if not table.names:
+        raise files.DataError(f"{neither}: it has no columns")
     way = way_of(o)
     if way == "wide" and o.labels is None:
         raise UsageError("--reference needs its labels: pass --labels 'y_*'")

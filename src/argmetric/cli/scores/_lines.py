@@ -16,7 +16,6 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
 from argmetric.cli._errors import DONE, UsageError, say
-from argmetric.cli._learning import as_count
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores import _layout as layout
@@ -228,7 +227,7 @@ def check_facts(check: Any, calibrator: Any) -> Facts:
 
     cut = "tune them" if hasattr(check, "worst") else "take the cut of argmetric tune"
     names, texts = zip(*check.lines(), strict=True)
-    texts = reworded(texts, "pass the map as --calibrator", cut)
+    texts = reworded(texts, "pass the map as --reference", cut)
     facts = dict(zip(names, texts, strict=True)) | {"map": calibrator.formula}
     return [x for x in facts.items() if x[0] not in ("metric", "rows")]
 
@@ -277,7 +276,7 @@ _FORM = Annotated[Form | None, Parameter(group=opt.OUTPUT)], None
 
 @command(
     "score logits group label pos_label input_format metric average zero_division "
-    "calibrator reference reference_score reference_label prior max_positives "
+    "reference reference_score reference_label prior max_positives "
     "min_positives min_precision min_recall coverage output format encoding max_line "
     "decimal",
     changed={
@@ -312,7 +311,6 @@ def report(o: Given) -> int:
     form = require(target, o.format)
     rows = layout.read(o.but(format=o.input_format), source)
     limits = o.only(*LIMITS.split())
-    limits["max_positives"] = as_count(o.max_positives, rows.table.n_rows, rows.average)
     with progress(f"reporting on {rows.table.n_rows:,} rows"):
         rows.recalibrate(o)
         pages.require_scores(rows.scale, logits=rows.logits)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 import argmetric as am
 from argmetric import _monitor as watching
 from argmetric._ground.display import metric_title
-from argmetric._monitor import Period, values_of
+from argmetric._monitor import values_of
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._command import Given, command
@@ -21,7 +21,7 @@ from argmetric.cli._errors import DONE, GATE_NOT_MET, UsageError, say
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import reading
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import is_named, read_reference
+from argmetric.cli.scores._layout import is_named, metric_of, read_reference
 from argmetric.cli.scores._lines import require, rule_text
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
 from argmetric.cli.scores._refusals import checked, exclude
@@ -75,7 +75,8 @@ _OWN = {
 
 
 @command(
-    "score logits time by group label late_labels decision_column pos_label metric "
+    "score scores one_label logits time by group label late_labels decision_column "
+    "pos_label metric "
     "average zero_division rule threshold reference reference_score reference_label "
     "every shift coverage floor false_alarms append output json format encoding "
     "max_line decimal",
@@ -110,6 +111,12 @@ def monitor(o: Given) -> int:
     if o.append is not None:
         State.check_file(o.append)
     exclude(o, "rule", "threshold", "decision_column")
+    checked("monitor", o)
+    every = _length(o.every, o.time)
+    if o.reference is None and o.append is None:
+        raise UsageError("pass --reference FILE: labelled rows to compare with")
+    if o.one_label:
+        return _ended(o, source, *_of_classes(o, source, every), None)
     chosen, metric = o.threshold, metric_named(o.metric, o.zero_division)
     if o.rule is not None:
         chosen = io.load_rule(o.rule)
@@ -125,13 +132,10 @@ def monitor(o: Given) -> int:
         if is_named(chosen) and o.pos_label is None:  # it has seen both classes
             o = o.but(pos_label=str(chosen.pos_label))
     options = {
-        "every": _length(o.every, o.time),
+        "every": every,
         **o.only("shift", "coverage", "floor", "false_alarms", "logits", "average"),
     }
     average_of(o.average, o.group)
-    checked("monitor", o)
-    if o.reference is None and o.append is None:
-        raise UsageError("pass --reference FILE: labelled rows to compare with")
     labelled = True if o.decision_column else None if chosen is None else False
     reader, reference, before = RowReader(o, labelled), _reference(o), None
     compared: Any = (metric, chosen, reference, options)
@@ -157,9 +161,45 @@ def monitor(o: Given) -> int:
             found = _over(reader, before, paths, late, *compared)
             if names and found is not None:
                 state.save(o.append, found, fresh, reader.zoned)
+    return _ended(o, source, found, reader, len(paths), before)
+
+
+def _of_classes(
+    o: Given, source: io.Input, every: int | str
+) -> tuple[am.classes.ClassMonitoring | None, RowReader, int]:
+    """Periods of rows of one of several classes, which are read at once."""
+    metric, _ = metric_of(o, "classes")  # wrong usage comes before the files
+    rule = None if o.rule is None else io.load_rule(o.rule, "classes")
+    labelled = True if o.decision_column else None if rule is None else False
+    reader, paths = RowReader(o, labelled, rule=rule), io.listed(source, remote=True)
+    with reading(io.shown_input(source)), warnings_in(reader.notes):
+        rows = reader.at_once(paths)
+        if rows is None:
+            return None, reader, len(paths)
+        classes = io.as_classes([*reader.columns])
+        if rule is not None and o.metric is None:
+            metric = rule.metric
+        else:
+            metric, _ = metric_of(o, "classes", len(classes))
+        _, *known = read_reference(o, o.scores, reader.columns)
+        p, labels = rows.pop("p"), rows.pop("labels")
+        how = {**rows, **o.only("shift", "coverage", "false_alarms", "logits")}
+        how |= {"classes": classes, "reference": tuple(known), "every": every}
+        decided = rule if labels is None else labels
+        try:
+            found = am.classes.monitor(p, decided, metric, **how)
+        except (ValueError, TypeError) as error:
+            raise files.DataError(f"{io.shown_input(source)}: {error}") from error
+    return found, reader, len(paths)
+
+
+def _ended(
+    o: Given, source: io.Input, found: Any, reader: RowReader, n_files: int, before: Any
+) -> int:
+    """Tell what was found, write it, and say which alarms are new."""
     if found is None:
         raise files.DataError(f"{io.shown_input(source)} has no rows")
-    summary = _summary(found, reader, io.shown_input(source), len(paths))
+    summary = _summary(found, reader, io.shown_input(source), n_files)
     summary |= {"state": o.append, "output": o.output}
     if o.output is not None:
         _write(found, o.output)
@@ -192,6 +232,11 @@ def _reference(o: Given) -> tuple[Any, ...] | None:
     """Labels and scores of --reference, and segments where it has the column."""
     if o.reference is None:
         return None
+    if io.is_saved(o.reference):
+        raise UsageError(
+            f"--reference {o.reference} is a saved map or rule: monitor compares with "
+            "labelled rows, and needs these"
+        )
     table, y, p = read_reference(o, o.score or "")
     if y.min() == y.max():
         raise files.DataError(
@@ -260,15 +305,25 @@ def _over(
 
 
 def _summary(
-    found: am.Monitoring, reader: RowReader, source: str, n_files: int
+    found: Any, reader: RowReader, source: str, n_files: int
 ) -> _report.Values:
-    """Return what was found, as docs/json.rst tells it."""
+    """Return what was found, as docs/results.rst tells it."""
     watch, rule, metric = found.watch, found.watch.rule, found.metric
-    reference, zero = watch.reference.sum(axis=1), metric.zero_division
-    decision = "a column" if rule is None else f"score >= {rule}"
-    if isinstance(rule, am.Rule):
-        decision = rule_text(rule, "score")
-    alarms = [len(one.alarms) for one in (found, *found.segments.values())]
+    zero, segments = metric.zero_division, getattr(found, "segments", {})
+    if reader.o.one_label:
+        classes, reference = (
+            [str(one) for one in watch.classes],
+            [watch.code.size, None],
+        )
+        decision = "the most probable class" if rule is None else "the rule"
+        decision = "a column" if watch.passed else decision
+    else:
+        classes, reference = None, watch.reference.sum(axis=1).tolist()
+        reference[0] += reference[1]
+        decision = "a column" if rule is None else f"score >= {rule}"
+        if isinstance(rule, am.Rule):
+            decision = rule_text(rule, "score")
+    alarms = [len(one.alarms) for one in (found, *segments.values())]
     same = ("shift", "coverage", "floor", "false_alarms")
     return {
         "file": source,
@@ -280,27 +335,26 @@ def _summary(
         "zero_division": "nan" if math.isnan(zero) else zero,
         "convention": metric.convention,
         "decision": decision,
-        "reference_rows": int(reference.sum()),
-        "reference_positives": int(reference[1]),
-        "average": watch.average,
+        "classes": classes,
+        "reference_rows": reference[0],
+        "reference_positives": reference[1],
+        "average": getattr(watch, "average", None),
         "every": watch.every.text,
-        **{name: getattr(watch, name) for name in same},
+        **{name: getattr(watch, name, None) for name in same},
         "alarms": sum(alarms),
         "periods": [values_of(one) for one in found.periods],
         "segments": [
             {"segment": name, "periods": [values_of(x) for x in one.periods]}
-            for name, one in found.segments.items()
+            for name, one in segments.items()
         ],
-        "notes": [*dict.fromkeys([*reader.notes, *watching.notes_of(found)])],
+        "notes": [*dict.fromkeys([*reader.notes, *found._notes()[:-1]])],
     }
 
 
-def _alarms(
-    found: am.Monitoring, before: am.Monitoring | None
-) -> dict[str, list[Period]]:
+def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
     """Alarms of periods that have new rows; of the last one where there are none."""
-    alarms: dict[str, list[Period]] = {}
-    for name, one in (("", found), *found.segments.items()):
+    alarms: dict[str, list[Any]] = {}
+    for name, one in (("", found), *getattr(found, "segments", {}).items()):
         old = before
         if before is not None and name:
             old = before.segments.get(name)
@@ -312,7 +366,7 @@ def _alarms(
     return alarms
 
 
-def _write(found: am.Monitoring, path: str) -> None:
+def _write(found: Any, path: str) -> None:
     """Write a page, all numbers, or a row per period, as the ending says."""
     if path.lower().endswith(".json"):
         found.save(path)
@@ -323,7 +377,7 @@ def _write(found: am.Monitoring, path: str) -> None:
         am.report(found).save(path)
 
 
-def tell(summary: _report.Values, found: am.Monitoring, *, json: bool) -> None:
+def tell(summary: _report.Values, found: Any, *, json: bool) -> None:
     """Print the answer: its values with --json, else tables."""
     if json:
         _report.print_json(summary)
@@ -336,30 +390,35 @@ def tell(summary: _report.Values, found: am.Monitoring, *, json: bool) -> None:
         _report.metric_asked(found.metric),
         ("decision", summary["decision"]),
         found.lines()[0],
-        ("alarms", f"{summary['alarms']}; a quiet year has one with {level:g} %"),
+        (
+            "alarms",
+            f"{summary['alarms']}; {level:g} % chance of a false alarm per year",
+        ),
     ]
     _report.print_facts(target, "argmetric monitor", facts)
 
-    def show(first: str, periods: dict[str, Period], left_out: int, what: str) -> None:
+    def show(first: str, periods: dict[str, Any], left_out: int, what: str) -> None:
         more = f"{left_out:,} {what}" if left_out else ""
         labels, wide = any(x.n_known for x in periods.values()), target.width >= _WIDE
         header = [first, "verdict", "alarm", "rows", metric_title(found.metric.name)]
-        header += ["interval", *["actual"] * labels, *["share"] * wide]
+        share = "share" if summary["classes"] is None else "share moved most"
+        header += ["interval", *["actual"] * labels, *[share] * wide]
         rows = []
         for name, one in periods.items():
             actual = f"{one.actual:.3f}" if one.n_known else ""
             row = [name, one.verdict, one.alarm, f"{one.n:,}", *one.answer]
-            rows.append([*row, *[actual] * labels, *[f"{one.share:.3f}"] * wide])
+            last = one.moved if share != "share" else f"{one.share:.3f}"
+            rows.append([*row, *[actual] * labels, *[last] * wide])
         _report.print_table(target, header, rows, 2, more)
 
     periods = found.periods[-_SHOWN_PERIODS:]
     left_out = len(found.periods) - len(periods)
     show("from", {one.start: one for one in periods}, left_out, "earlier periods")
-    if found.segments:
+    if summary["segments"]:
         names = list(found.segments)[:_SHOWN_SEGMENTS]
         last = {name: found.segments[name].periods[-1] for name in names}
         said = "the last period of each, worst first"
         _report.print_notes(target, "segments", [said])
         show("segment", last, len(found.segments) - len(names), "better segments")
-    _report.print_notes(target, "note", [*summary["notes"], found.watch.unseen])
+    _report.print_notes(target, "note", [*summary["notes"], found._notes()[-1]])
     _report.print_notes(target, "written", _report.written(summary))

@@ -24,11 +24,13 @@ from argmetric._ground import whole_files as whole
 from argmetric._ground.arguments import check_bytes
 from argmetric._ground.groups import Groups
 from argmetric._ground.saving import check_version, parsed
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray
 from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli.scores import _rows as load
+from argmetric.cli.scores._handed_in import arrived, decided
+from argmetric.cli.scores._layout import Rows, way_of
 from argmetric.scale import files
 
 _NAMED = ("time", "by", "group")
@@ -53,6 +55,8 @@ class RowReader:
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     rows: int = 0
+    columns: dict[str, str] = field(default_factory=dict)  # of classes
+    rule: Any = None  # that orders them
     _without_label: files.Table | None = None
     _bad_label: bool = False
 
@@ -61,20 +65,40 @@ class RowReader:
         before, o = self.rows, self.o
         for table in self._tables(path):
             self.rows += table.n_rows
-            names, labels = self._found, None
-            if self.labelled:
-                name = names["decision_column"]
-                labels = load.load_decisions(table, name, o.pos_label)
+            used = {"known": self._found.get("label"), "label": None}
+            here = o.but(**{**self._found, **used})
+            rows = Rows(table, way_of(o), None, logits=bool(o.logits), judged=True)
+            rows.columns = {} if not o.one_label else self.columns
+            rows.read_scores(here.but(known=None), self.rule, "probabilities")
+            self.columns = rows.columns
+            given = decided(rows, here) if self.labelled else None
             yield {
-                "p": files.probabilities(table, names["score"], logits=o.logits),
-                "labels": labels,
-                "known": self._known(table),
+                "p": rows.p,
+                "labels": None if given is None else given[1],
+                "known": self._known(rows, here),
                 "time": self._times(table),
                 "by": self._named_groups(table, "by"),
                 "groups": self._named_groups(table, "group"),
             }
         if self.rows == before:
             self.notes.append(f"{path} has no rows")
+
+    def at_once(self, paths: list[str]) -> dict[str, Any] | None:
+        """Rows of all files; None where there are none."""
+        blocks = [block for path in paths for block in self.blocks(path)]
+        self.check()
+        if not blocks:
+            return None
+        found: dict[str, Any] = {}
+        for name in ("p", "labels", "known", "time"):
+            parts = [one[name] for one in blocks]
+            if name == "known" and any(x is not None for x in parts):
+                none = [np.full(len(one["p"]), None) for one in blocks]
+                parts = [
+                    b if a is None else a for a, b in zip(parts, none, strict=True)
+                ]
+            found[name] = None if parts[0] is None else np.concatenate(parts)
+        return found
 
     def check(self) -> None:
         """Refuse a name of --label that no file has."""
@@ -107,10 +131,16 @@ class RowReader:
         o, label = self.o, self.o.label
         named = {k: v for k, v in o.only(*_NAMED).items() if v is not None}
         taken = [*named.values(), *([] if label is None else [label])]
-        score = load.find_score(table, o.score, logits=o.logits, taken=taken)
-        found = {"score": score}
+        found, scores = {}, []
+        if o.one_label:
+            rows = Rows(table, "classes", None)
+            scores = [*rows.matched(o.scores, "--scores").values()]
+            self.names |= {"scores": o.scores}
+        else:
+            score = load.find_score(table, o.score, logits=o.logits, taken=taken)
+            found = {"score": score}
         found |= {role: files.named_column(table, x) for role, x in named.items()}
-        taken.append(score)
+        taken += [*scores, *found.values()]
         if self.labelled is None:
             usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
             self.labelled = bool(usual)
@@ -128,7 +158,7 @@ class RowReader:
         load.refuse_shared(**found)
         self.names |= found
         self._found = found
-        return list(found.values())
+        return [*scores, *found.values()]
 
     def _named_groups(self, table: files.Table, role: str) -> Groups | None:
         """A column of segments or groups, by their names as text."""
@@ -137,14 +167,13 @@ class RowReader:
         codes, ids = files.groups(table, self._found[role])
         return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
-    def _known(self, table: files.Table) -> Floats | None:
-        name, pos_label = self._found.get("label"), self.o.pos_label
-        if name is None or self._bad_label:
+    def _known(self, rows: Rows, o: Given) -> Any:
+        if self._bad_label:
             return None
         try:
-            return files.labels(table, name, pos_label=pos_label, missing=True)
+            return arrived(rows, o)
         except files.DataError as error:
-            if self.o.label is not None or pos_label is not None:
+            if self.o.label is not None or o.pos_label is not None:
                 raise
             self._bad_label = True
             self.notes.append(with_flags(f"labels not used: {error}"))

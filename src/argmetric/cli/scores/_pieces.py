@@ -69,8 +69,6 @@ def asked(verb: str, o: Given, source: io.Input) -> bool:
     taken = {*_ALWAYS.split(), *_READ[verb].split(), *chain.from_iterable(known)}
     given = [name for name in o.names if o.has(name) and name not in taken]
     beyond = [name for name in given if _PARAMETERS.get(name) not in taken]
-    if verb == "decide" and isinstance(o.max_positives, float):
-        beyond.append("max_positives")
     if not beyond:
         return True
     check(verb, {"whole"}, o)

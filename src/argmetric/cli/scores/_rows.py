@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,8 @@ DEFAULTS = {
 }
 _WAYS = {"Rule": "one", "MultiLabelRule": "wide", "MultiClassRule": "classes"}
 _KINDS = {"wide": "several labels", "classes": "several classes"}
+_LARGEST_SAVED = 1 << 26  # bytes of a map or a rule
+_SAVED_KEYS = {"calibrator", "file"}  # one of which is in every map or rule
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
 # One path, folder, pattern or address as it was given, or several files
@@ -224,6 +227,23 @@ def as_classes(names: list[str]) -> list[Any]:
 
 
 # ------------------------------------------------------------------- rules and maps
+
+
+def is_saved(path: str | None) -> bool:
+    """Whether a file holds a map or a rule, one JSON object, and no rows."""
+    if path is None or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        if not file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            return False
+        file.seek(0)
+        text = file.read(_LARGEST_SAVED).decode("utf-8-sig", errors="replace")
+    try:
+        found, end = json.JSONDecoder().raw_decode(text.lstrip())
+    except ValueError:
+        return False
+    alone = not text.lstrip()[end:].strip()  # rows as JSON lines are several objects
+    return alone and isinstance(found, dict) and not _SAVED_KEYS.isdisjoint(found)
 
 
 def load_saved(path: str, what: str) -> Any:

@@ -277,29 +277,6 @@ def _summary(
     truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
     score, threshold = map(_report.number, (values["score"], values["threshold"]))
     shares = [f"{100 * part / max(n, 1):.1f} %" for part in (truth, chosen)]
-    if run.history is not None:
-        from argmetric._report import report_stream
-
-        cards = [
-            (
-                f"{metric.name} so far",
-                score,
-                f"{counts['tp']:,} of {truth:,} positives were found",
-            ),
-            ("Threshold now", threshold, facts[-1][1]),
-            ("Called positive", shares[1], f"{shares[0]} of the rows are"),
-        ]
-        said = [f"skipped: {error}" for error in values["errors"]]
-        said += [note for kind, note in notes if kind == "note"]
-        page = report_stream(
-            run.history.looks,
-            metric=metric,
-            rows=n,
-            file=values["file"],
-            cards=cards,
-            notes=said,
-        )
-        save(page, o.report)
     if n:
         facts += [
             ("truth", f"{truth:,} positive ({shares[0]} of the rows)"),
@@ -307,13 +284,21 @@ def _summary(
             ("score", f"{score}, every row predicted before its label was seen"),
             ("threshold", threshold),
         ]
+    if run.history is not None:
+        from argmetric._report import report_stream
+
+        said = [f"skipped: {error}" for error in values["errors"]]
+        said += [note for kind, note in notes if kind == "note"]
+        how = {"metric": metric, "rows": n, "file": values["file"], "notes": said}
+        lines = [*facts[-2:], *facts[-4:-2]]  # the score first
+        save(report_stream(run.history.looks, lines=lines, **how), o.report)
     facts += _skipped(values)
     if values["rows_per_second"]:
         facts.append(("rate", f"{values['rows_per_second']:,.0f} rows a second"))
     if run.kept is not None:
         notes.append(("checkpoint", run.kept))
-    how: dict[str, Any] = {"json": o.json, "stderr": o.output == "-", "notes": notes}
-    _report.tell("stream", values, facts, **how)
+    told: dict[str, Any] = {"json": o.json, "stderr": o.output == "-", "notes": notes}
+    _report.tell("stream", values, facts, **told)
     return stopped.code or DONE
 
 

@@ -42,7 +42,7 @@ def cast(column: Any, type_: Any, *, safe: bool = True) -> Any:
 
 
 def _engine() -> Any:
-    """The module that `pyarrow.compute` has these from, where there is one."""
+    """`pyarrow._compute`: it loads faster than `pyarrow.compute`, made from it."""
     try:
         from pyarrow import _compute as engine
     except ImportError:

@@ -237,23 +237,29 @@ def classes(
 
 
 def class_names(
-    table: Table, name: str, among: Collection[str] | None = None
+    table: Table,
+    name: str,
+    among: Collection[str] | None = None,
+    *,
+    missing: bool = False,
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return the number of every row's class, and the names of classes.
 
     A whole number has the name without decimals: 2.0 is "2". Classes that are not
-    `among` the known ones are refused.
+    `among` the known ones are refused. Classes that may be `missing` are "", or have
+    the number -1.
     """
     coded = _coded(table, name)
     gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
-    _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
+    if not missing:
+        _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
     texts = [str(value).strip() for value in coded.values]
     whole = r"(-?\d+)\.0+"
     names = [re.sub(f"^{whole}$", r"\1", text) for text in texts]
     if among is not None:
-        odd = np.array([one not in among for one in names], dtype=np.bool_)
+        odd = np.array([one not in among for one in names], dtype=np.bool_) & ~gaps
         problem = f"is none of the classes ({listed(tuple(among))})"
-        _refuse(table, name, coded.spread(odd, of_null=True), problem)
+        _refuse(table, name, coded.spread(odd, of_null=not missing), problem)
     return coded.codes, names
 
 

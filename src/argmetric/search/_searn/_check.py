@@ -71,6 +71,10 @@ class TaskReport(Result):
         figures = self._keys("n_states", "n_exact")
         return [Field("problems", problems), *figures, *only_shown(lines)]
 
+    def _columns(self) -> dict[str, Any]:
+        names = TaskProblem.__dataclass_fields__
+        return {x: [getattr(one, x) for one in self.problems] for x in names}
+
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(f"  {one}" for one in self.problems)])
 

@@ -16,7 +16,7 @@ import numpy as np
 from argmetric._ground.arguments import is_sized, shown
 from argmetric._ground.display import Shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Booleans, Floats, Integers
+from argmetric._ground.types import Axes, Booleans, Floats, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,
@@ -434,7 +434,7 @@ class History(Shown):
         ]
         return "\n".join([*rows, *self._notes()])
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw loss against iterations, as in Fig. 6 of the paper.
 
         Parameters
@@ -447,7 +447,7 @@ class History(Shown):
         matplotlib Axes
         """
         numbers = [one.number for one in self.iterations]
-        losses = [one.dev_loss for one in self.iterations]
+        losses: list[Any] = [one.dev_loss for one in self.iterations]
         with drawing(ax, xlabel="iterations", ylabel="mean loss") as ax:
             if None not in losses and losses:
                 ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")

@@ -19,7 +19,7 @@ from argmetric._ground.arguments import (
 from argmetric._ground.display import Shown
 from argmetric._ground.features import check_features
 from argmetric._ground.labels import clear_labels
-from argmetric._ground.types import Floats, Hashes, Integers
+from argmetric._ground.types import Estimator, Features, Floats, Hashes, Integers
 from argmetric._ground.validation import check_weight, is_sparse
 from argmetric.search._searn._decisions import (
     Decisions,
@@ -392,7 +392,7 @@ class Costing(Shown):
     """
 
     def __init__(
-        self, estimator: Any, *, n_draws: int = 10, random_state: int = 0
+        self, estimator: Estimator, *, n_draws: int = 10, random_state: int = 0
     ) -> None:
         self.estimator = estimator
         self.n_draws = n_draws
@@ -407,7 +407,7 @@ class Costing(Shown):
         return f"Costing({self.estimator!r}, n_draws={self.n_draws})"
 
     def fit(
-        self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self, X: Features, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Costing:
         """Draw and train.
 
@@ -428,11 +428,14 @@ class Costing(Shown):
         if len(getattr(X, "shape", ())) != 2:
             raise TypeError(f"X must be a matrix of rows, not {shown(X)}")
         check_features(X)
-        X = X.tocsr() if is_sparse(X) else X  # rows are drawn
-        rows = getattr(X, "iloc", X)
+        matrix: Any = X
+        matrix = matrix.tocsr() if is_sparse(X) else matrix  # rows are drawn
+        rows = getattr(matrix, "iloc", matrix)
         labels = clear_labels(y).astype(np.float64)
-        if labels.shape != (X.shape[0],):
-            raise ValueError(f"y has shape {labels.shape} but X has {X.shape[0]} rows")
+        if labels.shape != (matrix.shape[0],):
+            raise ValueError(
+                f"y has shape {labels.shape} but X has {matrix.shape[0]} rows"
+            )
         weight = check_weight(sample_weight, labels.shape, "y")
         if weight is None:
             weight = np.ones(labels.size)
@@ -450,13 +453,13 @@ class Costing(Shown):
                 self.estimators_.append(clone(self.estimator).fit(rows[kept], found))
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """Share of votes for 0 and for 1."""
         check_features(X)
         votes = [np.asarray(one.predict(X)) > 0.5 for one in self.estimators_]
         ones = np.mean(votes, axis=0)
         return np.stack([1 - ones, ones], axis=1)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Features) -> Floats:
         """The label with most votes, 1 where equal."""
         return np.asarray(self.predict_proba(X)[:, 1] >= 0.5, dtype=np.float64)

@@ -37,7 +37,8 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
 def check_tokens(x: Any) -> int:
     """Number of tokens of what can be looked at token by token."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
-    if not sized or isinstance(x, Mapping | Set) or hasattr(x, "columns"):  # a table
+    other = hasattr(x, "columns") or hasattr(x, "tocsr")  # a table, a sparse matrix
+    if not sized or isinstance(x, Mapping | Set) or other:
         raise TypeError(f"x must be a sequence of tokens, not {shown(x)}")
     return len(x)
 

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from argmetric._ground.arguments import check_items, shown
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import Field, Headline, Result, only_shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import Booleans, Integers
+from argmetric._ground.types import Axes, Booleans, Integers
 from argmetric._ground.validation import check_choice
 from argmetric._ground.whole_files import DataError
 from argmetric.search.corpus.heads import NO_HEAD, Heads, check_heads
@@ -185,6 +185,19 @@ class TreeScores(Result):
         """Share of sentences with the right root."""
         return self.roots.value
 
+    _told = ("UAS",)
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "length": [one.length for one in self.by_length],
+            "uas": [one.heads.value for one in self.by_length],
+            "exact_match": [one.sentences.value for one in self.by_length],
+            "sentences": [one.sentences.total for one in self.by_length],
+        }
+
+    def _headline(self) -> Headline:
+        return Headline("right heads (UAS)", str(self.heads))
+
     def fields(self) -> list[Field]:
         lengths = [one for one in self.by_length if one.heads.total]
         return [
@@ -197,7 +210,7 @@ class TreeScores(Result):
             *self._keys("by_length", "worst"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the shares of right heads and right sentences by sentence length.
 
         Parameters
@@ -238,8 +251,7 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
     >>> from argmetric.search import Tree, score_trees
     >>> gold = Tree(["She", "sleeps", "well", "."], None, [2, 0, 2, 2])
     >>> score_trees([gold], [[2, 0, 2, 3]])
-    TreeScores
-      UAS                      75.00% (3 of 4)
+    TreeScores: right heads (UAS) 75.00% (3 of 4)
       UAS without punctuation  100.00% (3 of 3)
       exact match              0.00% (0 of 1)
       roots                    100.00% (1 of 1)

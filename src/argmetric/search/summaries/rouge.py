@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_items, check_texts, shown
-from argmetric._ground.display import INTERVAL, Field, Result, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    counted,
+    number,
+    only_shown,
+    with_interval,
+)
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import AnyArray, Floats
+from argmetric._ground.types import AnyArray, Axes, Floats, Interval
 from argmetric.search.summaries.summary import Summary
 
 COVERAGE = 0.95
@@ -124,16 +132,21 @@ class SummaryScores(Result):
         return float(self.by_cluster["words"].mean())
 
     @cached_property
-    def intervals(self) -> dict[str, tuple[float, float]]:
+    def intervals(self) -> dict[str, Interval]:
         """95 % intervals of the means, from 10,000 bootstrap samples of clusters."""
         values = np.stack([self.by_cluster[name] for name in _FIELDS], axis=1)
         low, high = _bootstrap(values)
-        bounds = zip(low.tolist(), high.tolist(), strict=True)
+        bounds = map(Interval, low.tolist(), high.tolist())
         return dict(zip(_FIELDS, bounds, strict=True))
 
-    def _title(self) -> str:
-        n = len(self.names)
-        return f"SummaryScores of {n:,} cluster{'s' * (n != 1)}"
+    def _columns(self) -> dict[str, Any]:
+        names = self.by_cluster.dtype.names or ()
+        return {"name": self.names} | {x: self.by_cluster[x] for x in names}
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.intervals["rouge_2"], COVERAGE)
+        more = f"{interval}, {counted(len(self.names), 'cluster')}"
+        return Headline("ROUGE-2 recall", number(self.rouge_2), more)
 
     def fields(self) -> list[Field]:
         rows = zip(self.names, self.by_cluster.tolist(), strict=True)
@@ -157,17 +170,19 @@ class SummaryScores(Result):
         """Mean, interval and mean with the best reference; words and text of them."""
         mean, interval = getattr(self, name), self.intervals[name]
         best = float(self.by_cluster[f"{name}_best"].mean())
-        text = f"{mean:.4f}, 95 % interval {INTERVAL.format(interval)}"
+        text = f"{number(mean)}, {with_interval(interval, COVERAGE)}"
         return (
             {"mean": mean, "interval": interval, "best": best},
             f"{name.upper().replace('_', '-')} recall",
-            f"{text}; with the best reference {best:.4f}",
+            f"{text}; with the best reference {number(best)}",
         )
 
-    def _notes(self) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How recall is averaged."""
         return (CONVENTION,)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how ROUGE-2 recall is spread over clusters.
 
         Parameters

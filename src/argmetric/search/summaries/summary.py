@@ -13,7 +13,7 @@ import numpy as np
 
 from argmetric._ground.display import Field, Result, only_shown
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Axes, Booleans, Floats, Integers
 from argmetric.search.summaries.cluster import Cluster
 
 _WIDTH = 86
@@ -205,7 +205,7 @@ class Summary(Result):
             "</body>\n</html>\n"
         )
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected gain of each step over the words that it added.
 
         Parameters
@@ -216,7 +216,7 @@ class Summary(Result):
         sizes = np.bincount(self.step_of_word[self.is_kept], minlength=len(self.gains))
         words = "words of the summary, step by step"
         with drawing(ax, xlabel=words, ylabel="expected gain") as ax:
-            look = {"align": "edge", "color": "C0", "edgecolor": "white"}
+            look: Any = {"align": "edge", "color": "C0", "edgecolor": "white"}
             label, left = (
                 f"{self._n_steps()} by {self.policy}",
                 np.cumsum(sizes) - sizes,

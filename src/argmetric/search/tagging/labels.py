@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import SCORE, Field, Result
+from argmetric._ground.display import Field, Headline, Result, counted
+from argmetric._ground.display import number as score_text
 from argmetric._ground.pictures import bars_size, draw_bars, drawing
-from argmetric._ground.types import Integers
+from argmetric._ground.types import Axes, Integers
 from argmetric.search.corpus.labels import (
     BEGIN,
     INSIDE,
@@ -246,15 +247,19 @@ class Evaluation(Result):
         """F1 of chunks, or accuracy if the labels are not chunks."""
         return self.accuracy if self.f1 is None else self.f1
 
+    def _headline(self) -> Headline:
+        name = "accuracy" if self.f1 is None else "F1 of chunks"
+        return Headline(name, score_text(self.score), counted(self.tokens, "token"))
+
     def fields(self) -> list[Field]:
         unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
         return [
-            *(self._field(name.lower(), name, SCORE) for name in SHARES),
+            *(self._field(name.lower(), name, score_text) for name in SHARES),
             Field("unknown", self.unknown),
             self._field("tokens", "tokens", f"{{:,}}{unknown}"),
         ]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw a bar for each share.
 
         Parameters

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_count, renamed
 from argmetric._ground.saving import Arrays
+from argmetric._ground.types import ArrayLike, Features
 from argmetric.search.learning import Log, Recipe, RollIn, SavedEstimator, dense, sparse
 from argmetric.search.tagging._model import (
     BeamScores,
@@ -245,8 +246,8 @@ class Tagger(SavedEstimator):
 
     def fit_matrix(
         self,
-        X: Any,
-        y: Any,
+        X: Features,
+        y: ArrayLike,
         lengths: Any,
         *,
         dev: tuple[Any, Any, Any] | None = None,
@@ -419,14 +420,14 @@ class Tagger(SavedEstimator):
                 found.append([p for p in pairs if p[1] > -np.inf][: most[s]])
         return found
 
-    def predict_matrix(self, X: Any, lengths: Any) -> npt.NDArray[Any]:
+    def predict_matrix(self, X: Features, lengths: Any) -> npt.NDArray[Any]:
         """Labels of sequences of feature vectors, in the order of the rows of X."""
         model = self._learned_model()
         if not isinstance(model, MatrixModel):
             raise ValueError("the tagger learned from text: call predict")
         return model.predict(X, lengths, self._search())
 
-    def score_matrix(self, X: Any, y: Any, lengths: Any) -> float:
+    def score_matrix(self, X: Features, y: ArrayLike, lengths: Any) -> float:
         """Accuracy on sequences of feature vectors."""
         found = self.predict_matrix(X, lengths)
         right = matrix_labels(y, len(found))

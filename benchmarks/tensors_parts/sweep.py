@@ -1,0 +1,269 @@
+"""Every kind of scores at every length: time, and labels against the array path.
+
+A cell is a length, a kind of scores, a share of absent rows, a metric and a type. The
+best cell of a length is what the others are measured by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LENGTHS = (1, 20, 100, 1000, 1025, 10**4, 10**5, 10**6, 10**7)
+KINDS = ("uniform", "powers", "beta", "blobs", "saturated")
+METRICS = ("f1", "f2", "jaccard", "tversky", "mcc", "kappa")
+RATES = ("balanced_accuracy", "recall", "fowlkes_mallows")
+ABSENT = (0.0, 0.5, 0.95)
+TYPES = ("float32", "bfloat16", "float64")
+CELLS = 4 * 10**6
+COMPARED = 200  # rows of a cell
+LONGEST_RATE = 1024  # longer rows have no kernel for a rate
+ANSWER_CELLS = 2 * 10**5  # of a cell whose answers the array path makes
+
+
+def rows_of(length: int) -> int:
+    """About CELLS cells in all."""
+    return max(CELLS // length, 1) if length > 1 else 10**6
+
+
+def scores(kind: str, length: int, absent: float = 0.0) -> Any:
+    """Rows of scores in float32, the same on every machine."""
+    rng = np.random.default_rng(length)
+    shape = rows_of(length), length
+    x = rng.random(shape, dtype=np.float32)
+    if kind == "powers":
+        x = x**6
+    elif kind == "beta":
+        x = np.minimum(x**10 / (x**10 + rng.random(shape, dtype=np.float32)), 1.0)
+    elif kind == "blobs":
+        width = max(length // 50, 1)
+        x = np.cumsum(x.astype(np.float64) - 0.5, axis=1)
+        x[:, width:] -= x[:, :-width].copy()
+        x = 1.0 / (1.0 + np.exp(-20.0 * (x / np.sqrt(width / 12.0) - 1.0)))
+    elif kind == "saturated":
+        x = np.clip(3.0 * x - 1.0, 0.0, 1.0)
+        if shape[0] > 2:
+            x[0], x[1] = 0.0, 1.0
+    x = np.ascontiguousarray(x, dtype=np.float32)
+    gone = np.arange(shape[0]) % 20 < 20 * absent
+    if absent and shape[0] > 1:  # half a positive is expected in an absent row
+        x[gone] *= 0.5 / np.maximum(x[gone].sum(1, keepdims=True), 0.5)
+    return x
+
+
+def metric_of(name: str) -> Any:
+    from argmetric.metrics import Tversky, get_metric
+
+    return Tversky(1.5, 0.4) if name == "tversky" else get_metric(name)
+
+
+def cells(length: int) -> Iterator[tuple[str, float, str]]:
+    """Kinds of scores; then absent rows and other types of two kinds."""
+    for kind in KINDS:
+        yield kind, 0.0, "float32"
+    for kind in ("uniform", "blobs"):
+        if rows_of(length) > 1:
+            for absent in ABSENT[1:]:
+                yield kind, absent, "float32"
+        for other in TYPES[1:]:
+            yield kind, 0.0, other
+
+
+def metrics_of(length: int) -> tuple[str, ...]:
+    return METRICS + (RATES if length <= LONGEST_RATE else ())
+
+
+def compared(length: int) -> int:
+    return min(rows_of(length), COMPARED, max(ANSWER_CELLS // length, 4))
+
+
+def write_answers(path: Path, longest: int, say: Callable[..., None]) -> None:
+    """Counts and values of the array path."""
+    import argmetric as am
+
+    answers = dict(np.load(path)) if path.exists() else {}
+    for length in [one for one in LENGTHS if one <= longest]:
+        for kind, absent, dtype in cells(length):
+            x = scores(kind, length, absent)[: compared(length)]
+            p = as_type(x, dtype).astype(np.float64)
+            for metric in metrics_of(length):
+                name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
+                if name in answers and answers[name].shape[1] == len(p):
+                    continue
+                start = time.perf_counter()
+                found = am.decide(p, metric_of(metric), average="samples")
+                answers[name] = np.stack([found.labels.sum(1), found.group_expected])
+                took = time.perf_counter() - start
+                if took > 2.0:
+                    say("answers", name=name, seconds=round(took, 1))
+            np.savez_compressed(path, **answers)
+
+
+def as_type(x: Any, dtype: str) -> Any:
+    if dtype != "bfloat16":
+        return x.astype(dtype)
+    bits = x.view(np.uint32).astype(np.uint64)  # to nearest, ties to even
+    bits += 0x7FFF + ((bits >> 16) & 1)
+    return ((bits >> 16) << 16).astype(np.uint32).view(np.float32)
+
+
+def sweep(device: Any, say: Callable[..., None], answers: Path) -> None:
+    from argmetric import tensors
+
+    torch, options = device.torch, device.options
+    asked = options.metrics or (*METRICS, *RATES)
+    stored = np.load(answers) if answers.exists() else {}
+    lengths = options.lengths or (LENGTHS if device.cuda else LENGTHS[:3])
+    for length in lengths:
+        took: dict[str, float] = {}
+        worst = 0.0
+        unlike = checked = 0
+        for kind, absent, dtype in cells(length):
+            x = torch.from_numpy(scores(kind, length, absent))
+            p = x.to(device.name).to(getattr(torch, dtype))
+            for metric in [one for one in metrics_of(length) if one in asked]:
+
+                def ask(p: Any = p, metric: str = metric) -> Any:
+                    return tensors.decide(p, metric_of(metric), average="samples")
+
+                name = f"sweep_{length}_{kind}_{absent}_{dtype}_{metric}"
+                try:
+                    ask()  # compiles
+                    start = time.perf_counter()
+                    found = ask()
+                    device.wait()
+                    first = time.perf_counter() - start
+                    once = round(first * 1e3, 1)  # what takes seconds is asked once
+                    slow = first > 2.0 and length > 1024
+                    took[name] = once if slow else device.time(ask, 3)
+                except Exception as error:
+                    say("sweep", cell=name, failed=f"{error!r}"[-300:])
+                    continue
+                if not bool(top_rows(torch, p, found)):
+                    say("sweep", cell=name, failed="labels are not the top scores")
+                if name in stored:
+                    best, value = torch.from_numpy(stored[name])
+                    some = best.numel()
+                    got = found.n_positives[:some].cpu(), found.expected[:some].cpu()
+                    rows = int((got[0] != best).sum())
+                    error = float((got[1] - value).abs().max())
+                    checked, unlike = checked + some, unlike + rows
+                    worst = max(worst, error)
+                    if rows or not error < 1e-11:
+                        place = int((got[0] != best).long().argmax())
+                        say(
+                            "sweep",
+                            cell=name,
+                            unlike=rows,
+                            error=error,
+                            row=[place, int(got[0][place]), int(best[place])],
+                        )
+        best_ms = min(took.values())
+        table: dict[str, list[float]] = {}
+        for name, ms in took.items():
+            table.setdefault(name.split("_", 5)[5], []).append(ms)
+        say(
+            "sweep",
+            length=length,
+            rows=rows_of(length),
+            best_ms=best_ms,
+            worst_ratio=round(max(took.values()) / best_ms, 1),
+            beyond_4=sorted(
+                [(name[6:], ms) for name, ms in took.items() if ms > 4.0 * best_ms],
+                key=lambda one: -one[1],
+            )[:40],
+            range_ms={one: [min(ms), max(ms)] for one, ms in table.items()},
+            rows_compared=checked,
+            rows_unlike_arrays=unlike,
+            largest_error=worst,
+        )
+
+
+def top_rows(torch: Any, p: Any, found: Any) -> Any:
+    """Whether the positives are the best scores, the first ones of a tie."""
+    p, labels = p[:COMPARED], found.labels[:COMPARED]
+    least = torch.where(labels, p, torch.inf).amin(1)
+    most = torch.where(labels, -torch.inf, p).amax(1)
+    return (most <= least).all() & (labels.sum(1) == found.n_positives[:COMPARED]).all()
+
+
+def image(torch: Any, device: str, kind: str, classes: int, h: int, w: int) -> Any:
+    """A softmax over smooth fields: blobs, thin structures, absent classes."""
+    generator = torch.Generator(device).manual_seed(classes)
+
+    def field(cells: int, size: tuple[int, int] = (h, w)) -> Any:
+        shape = 1, classes, cells * h // w + 2, cells + 2
+        noise = torch.randn(shape, device=device, generator=generator)
+        return torch.nn.functional.interpolate(noise, size, mode="bicubic")[0]
+
+    x = 6.0 * field(8) + field(64)
+    if kind == "thin":
+        x[1::2] = 12.0 - 60.0 * field(8)[1::2].abs()
+    if kind in ("half", "most"):
+        gone = (
+            torch.arange(classes, device=device) % 20 >= {"half": 10, "most": 1}[kind]
+        )
+        x[gone] -= 25.0
+    return torch.softmax(x, 0)[None]
+
+
+def images(device: Any, say: Callable[..., None]) -> None:
+    """Masks of one image beside rankseg's, on the same image."""
+    from argmetric import tensors
+
+    torch = device.torch
+    sizes = [(21, 512, 512), (19, 1024, 2048), (150, 512, 683)]
+    for classes, h, w in sizes if device.cuda else [(5, 48, 64)]:
+        for kind in ("blobs", "thin", "half", "most"):
+            p = image(torch, device.name, kind, classes, h, w)
+            line = {"image": kind, "classes": classes, "size": [h, w]}
+            line["argmax_ms"] = device.time(lambda p=p: p.argmax(1))
+            line["sort_ms"] = device.time(lambda p=p: torch.sort(p.flatten(2), dim=2))
+            for metric in ("dice", "iou"):
+
+                def ask(p: Any = p, metric: str = metric) -> Any:
+                    return tensors.decide_masks(p, metric)
+
+                found = ask()
+                line[f"{metric}_ms"] = device.time(ask)
+                line[f"{metric}_captured_ms"] = device.time_captured(ask)
+                line[f"{metric}_expected"] = float(found.mean)
+                line[f"{metric}_empty"] = int((found.n_pixels == 0).sum())
+                line |= beside_rankseg(device, p, metric)
+            line["multiclass_ms"] = device.time(
+                lambda p=p: tensors.decide_masks(p, mode="multiclass")
+            )
+            say("images", **line)
+
+
+def beside_rankseg(device: Any, p: Any, metric: str) -> dict[str, Any]:
+    """Time of rankseg, and the expected score of its masks."""
+    try:
+        from rankseg import rankseg_rma
+    except ImportError as error:
+        return {"rankseg": str(error)}
+    from argmetric import tensors
+
+    line = {}
+    for screened in (False, True) if metric == "dice" else (False,):
+        extra = {"safe_screening": screened} if metric == "dice" else {}
+        name = {"dice": "dice", "iou": "IoU"}[metric]
+
+        def ask(extra: Any = extra, name: str = name) -> Any:
+            return rankseg_rma(
+                p, metric=name, output_mode="multilabel", pruning_prob=0.0, **extra
+            )
+
+        which = f"rankseg_{metric}_{'screened' if screened else 'plain'}"
+        try:
+            masks = ask().reshape(p.shape)
+            line[f"{which}_ms"] = device.time(ask)
+            theirs = tensors.forecast_masks(p, masks, metric)
+            line[f"{which}_expected"] = float(theirs.mean())
+        except Exception as error:
+            line[which] = repr(error)[-200:]
+    return line

@@ -1,0 +1,86 @@
+"""What a comparison says of a model, and of two of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from argmetric._ground.display import (
+    Field,
+    Result,
+)
+
+SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
+VERDICTS = ("sure", "likely", "cannot tell", "same decisions")
+
+
+class ModelScore(NamedTuple):
+    """The score of a model: what is expected, and an interval."""
+
+    mean: float
+    interval: tuple[float, float]
+
+
+class Best(NamedTuple):
+    """The model that is most likely the best, and how likely."""
+
+    model: str
+    probability: float
+
+
+class Look(NamedTuple):
+    """What was known of a difference after so many labels."""
+
+    n_labels: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Difference(Result):
+    """The paired difference of the scores of two models on the same rows.
+
+    Attributes
+    ----------
+    first, second : str
+        The models: the difference is the score of the first minus that of the second.
+    mean : float
+        The expected difference.
+    interval : tuple of two floats
+        Interval that contains the difference with the probability `coverage`.
+    coverage : float
+        The probability asked for.
+    probability : float
+        Posterior probability that the first model is better. It is no p-value.
+    """
+
+    first: str
+    second: str
+    mean: float
+    interval: tuple[float, float]
+    coverage: float
+    probability: float
+
+    @property
+    def verdict(self) -> str:
+        """How sure it is which model is better: one of four words."""
+        if self.mean == 0.0 and self.interval == (0.0, 0.0):
+            return VERDICTS[3]
+        most = max(self.probability, 1.0 - self.probability)
+        return VERDICTS[0 if most >= SURE else 1 if most >= LIKELY else 2]
+
+    def _title(self) -> str:
+        low, high = self.interval
+        gap = f"{self.first} - {self.second}: {self.mean:+.4f}"
+        return f"{gap} ({low:+.4f} to {high:+.4f}), {self.verdict}"
+
+    def fields(self) -> list[Field]:
+        within = f"{self.coverage:.0%} interval"
+        return [
+            *self._keys("first", "second", "coverage"),
+            self._field("mean", f"{self.first} - {self.second}", "{:+.4f}"),
+            self._field("interval", within, "{0[0]:+.4f} to {0[1]:+.4f}"),
+            self._field("probability", f"P({self.first} is better)", "{:.3f}"),
+            self._field("verdict", "verdict"),
+        ]

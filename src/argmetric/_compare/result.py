@@ -1,0 +1,436 @@
+"""What `compare` gives back: scores, differences, and which labels would tell more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._compare.law import SAFETY, PatternTable, ScoredGroups
+from argmetric._compare.parts import SURE, VERDICTS, Best, Difference, Look, ModelScore
+from argmetric._compare.strata import refuse_two_labels
+from argmetric._ground import arguments as check
+from argmetric._ground.discrete import central_interval
+from argmetric._ground.display import (
+    Field,
+    as_frame,
+    metric_fields,
+    metric_title,
+    part_text,
+)
+from argmetric._ground.labels import read_together
+from argmetric._ground.pictures import drawing
+from argmetric._ground.saving import Saved, check_version
+from argmetric._ground.types import (
+    ArrayLike,
+    Axes,
+    Floats,
+    Frame,
+    Integers,
+    Label,
+    RandomState,
+)
+from argmetric._ground.validation import to_numpy
+from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
+
+FORMAT = 1  # of the saved form
+NAME = "argmetric comparison"
+STILL_BEST = 0.02  # added to the chance to be best of a model that hardly is
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison(Saved["Comparison"]):
+    """Which of several models has the better score, and which labels would tell.
+
+    Made by `compare`; `add` adds labels and gives a new one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The models.
+    metric : Metric
+        What they are compared by.
+    mean, interval
+        Of `difference()`; of a single model its score.
+    coverage : float
+        Probability that an interval contains what it is for.
+    n, n_labels : int
+        Rows, and those whose label is known by now.
+    history : tuple of Look
+        What was known after fewer labels.
+    notes, assumptions : tuple of str
+        What the reader should know, and what the answer takes for granted.
+    """
+
+    _what: ClassVar[str] = "comparison"
+    kind: ClassVar[str] = "comparison"
+
+    names: tuple[str, ...]
+    coverage: float
+    table: PatternTable
+    reference: tuple[int, int]  # labelled rows that maps were fitted on, and positives
+    history: tuple[Look, ...] = ()
+    notes: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> Metric:
+        return self.table.metric
+
+    @property
+    def n(self) -> int:
+        return int(self.table.y.size)
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.table.labelled.sum())
+
+    @cached_property
+    def _draws(self) -> Floats:
+        """(models, draws) where all scores are defined."""
+        drawn = self.table.drawn_scores
+        drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+        if not drawn.size:
+            raise ValueError(
+                f"{self.metric.name} is undefined (0/0) for these labels, whatever the "
+                "truth; zero_division=0 or 1 gives it a value"
+            )
+        return drawn
+
+    @cached_property
+    def _ahead(self) -> Floats:
+        """Draws by which more is better."""
+        return self._draws if self.metric.greater_is_better else -self._draws
+
+    @cached_property
+    def _chances(self) -> Floats:
+        """Probability of each model to be the best; ties are shared out."""
+        first = self._ahead == self._ahead.max(axis=0)
+        return np.asarray((first / first.sum(axis=0)).mean(axis=1))
+
+    @cached_property
+    def _ranking(self) -> list[int]:
+        """Models, the most likely best first."""
+        order = np.lexsort((-self._ahead.mean(axis=1), -self._chances))
+        return [int(one) for one in order]
+
+    def _law(self, draws: Floats) -> ModelScore:
+        even = np.full(draws.size, 1.0 / draws.size)
+        interval = central_interval(np.sort(draws), even, self.coverage)
+        return ModelScore(float(draws.mean()), interval)
+
+    def scores(self) -> dict[str, ModelScore]:
+        """The score of every model on these rows, by its name."""
+        return dict(zip(self.names, map(self._law, self._draws), strict=True))
+
+    def best(self) -> Best:
+        """The model that is most likely the best, with its probability."""
+        place = self._ranking[0]
+        return Best(self.names[place], float(self._chances[place]))
+
+    def difference(
+        self, first: int | str | None = None, second: int | str | None = None
+    ) -> Difference:
+        """The paired difference of two models.
+
+        Parameters
+        ----------
+        first, second : str or int, optional
+            The models, by name or number. By default the two that there are; of more,
+            the two that are most likely the best.
+
+        Returns
+        -------
+        Difference
+            `mean`, `interval`, and the `probability` that the first is better.
+        """
+        a, b = self._pair(first, second)
+        law = self._law(self._draws[a] - self._draws[b])
+        ahead = self._ahead[a] - self._ahead[b]
+        better = float((ahead > 0).mean() + (ahead == 0).mean() / 2)
+        return Difference(self.names[a], self.names[b], *law, self.coverage, better)
+
+    def _pair(self, *models: Any) -> tuple[int, int]:
+        if len(self.names) < 2:
+            raise ValueError("there is one model: a difference needs two")
+        if all(one is None for one in models):
+            a, b = (0, 1) if len(self.names) == 2 else self._ranking[:2]
+            return a, b
+        known, places = ", ".join(map(repr, self.names)), []
+        for one in models:
+            if isinstance(one, str) and one in self.names:
+                places.append(self.names.index(one))
+            elif isinstance(one, str) or one is None:
+                raise ValueError(f"there is no model {one!r}: there are {known}")
+            else:
+                places.append(check.check_count(one, "model", high=len(self.names) - 1))
+        if places[0] == places[1]:
+            raise ValueError(f"{self.names[places[0]]!r} is compared with itself")
+        return places[0], places[1]
+
+    @cached_property
+    def _main(self) -> Any:
+        alone = len(self.names) == 1
+        return self.scores()[self.names[0]] if alone else self.difference()
+
+    @property
+    def mean(self) -> float:
+        return float(self._main.mean)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self._main.interval  # type: ignore[no-any-return]
+
+    def sure(self, level: float = SURE) -> str | None:
+        """The best model once its posterior probability is high enough, else None.
+
+        It may be asked after every batch; that it holds at any time is measured
+        (docs/comparing.rst), not proven.
+
+        Parameters
+        ----------
+        level : float, default=0.99
+            The probability that is enough.
+        """
+        best = self.best()
+        return (
+            best.model
+            if best.probability >= check.check_share(level, "level")
+            else None
+        )
+
+    def _contrasts(self) -> Floats:
+        """Differences that the next labels are for."""
+        count = len(self.names)
+        if count <= 2 or not self.table.labelled.any():
+            return self.table.first_contrasts()
+        lead, eye = self._ranking[0], np.eye(count)
+        others = np.delete(np.arange(count), lead)
+        weight = np.sqrt(self._chances[others] + STILL_BEST)
+        return np.asarray(weight[:, None] * (eye[lead] - eye[others]))
+
+    def next_rows(self, n: int, *, random_state: RandomState = 0) -> Integers:
+        """Rows whose labels tell most, drawn at random in strata.
+
+        Parameters
+        ----------
+        n : int
+            How many. Fewer where fewer labels are missing.
+        random_state : int, Generator or None
+            Seed of the draw.
+
+        Returns
+        -------
+        ndarray
+            Numbers of the rows, rising. They stay the same until labels are added.
+        """
+        n = check.check_count(n, "n", low=1)
+        check.check_seed(random_state)
+        if self.n_labels == self.n:
+            raise ValueError("the labels of all rows are known already")
+        return self.table.next_rows(n, self._contrasts(), random_state)
+
+    def add(
+        self, rows: ArrayLike, y: ArrayLike, *, pos_label: Label | None = None
+    ) -> Comparison:
+        """Add labels of rows: those of `next_rows`, or of rows drawn at random.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Numbers of the rows.
+        y : array-like
+            Their true labels; nan or None where one is missing.
+        pos_label : object, optional
+            The label that counts as positive.
+
+        Returns
+        -------
+        Comparison
+            A new one; this one stays as it is.
+        """
+        array = to_numpy(rows, "rows").ravel()
+        if array.dtype.kind not in "iu" and array.size:
+            raise TypeError(f"rows must be whole numbers, not {array.dtype}")
+        out = np.flatnonzero((array < 0) | (array >= self.n))
+        if out.size:
+            raise ValueError(
+                f"rows has {array[out[0]]} at position {out[0]}: the {self.n:,} rows "
+                f"are numbered from 0 to {self.n - 1}"
+            )
+        given: dict[str, Any] = {
+            "shape": array.shape,
+            "other": "rows",
+            "missing": "y",
+            "y": y,
+        }
+        (found,) = read_together(pos_label, **given)
+        there = ~np.isnan(found)
+        array, found = array[there].astype(np.int64), found[there]
+        refuse_two_labels(array, found, self.table.y)
+        if self.table.labelled[array].all():
+            return self
+        labels = self.table.y.copy()
+        labels[array] = found
+        table = replace(self.table, y=labels)
+        return replace(self, table=table, history=self.looks())
+
+    def labels_needed(self, gap: float, power: float = 0.8) -> int:
+        """How many more labels of `next_rows` show a difference of this size.
+
+        Parameters
+        ----------
+        gap : float
+            The difference that matters, 0.02 for two points.
+        power : float, default=0.8
+            Probability that the interval then excludes 0, if the gap is real.
+
+        Returns
+        -------
+        int
+            All rows without a label, where fewer do not do.
+        """
+        from scipy.special import ndtri
+
+        gap = check.check_number(gap, "gap", low=0.0, strict=True)
+        reach = ndtri((1 + self.coverage) / 2) + ndtri(
+            check.check_share(power, "power")
+        )
+        a, b = self._pair(None, None)
+        contrast = np.eye(len(self.names))[a] - np.eye(len(self.names))[b]
+        low, high = 0, max(self.n - self.n_labels, 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = SAFETY * reach * self.table.foretold_sd(middle, contrast) <= gap
+            low, high = (low, middle) if enough else (middle, high)
+        return high
+
+    def looks(self) -> tuple[Look, ...]:
+        """What was known after fewer labels, and what is known now."""
+        return (*self.history, Look(self.n_labels, self.mean, *self.interval))
+
+    def _title(self) -> str:
+        title, (low, high) = metric_title(self.metric.name), self.interval
+        if len(self.names) == 1:
+            return f"{title} of {self.names[0]}: {_between(self._main)}"
+        one = self._main
+        if one.verdict == VERDICTS[3]:
+            return f"{one.first} and {one.second} make the same decisions"
+        names, gap = (one.first, one.second), one.mean
+        if (gap < 0) == self.metric.greater_is_better:
+            names, gap, low, high = names[::-1], -gap, -high, -low
+        return (
+            f"{names[0]} is better than {names[1]} by {abs(gap):.4f} {title}, "
+            f"{self.coverage:.0%} interval {low:+.4f} to {high:+.4f}: {one.verdict}"
+        )
+
+    def fields(self) -> list[Field]:
+        scores, table, groups = self.scores(), self.table, self.table.groups
+        old = f"{self.reference[0]:,} labelled rows, {self.reference[1]:,} positive"
+        labels = part_text(self.n_labels, self.n, " rows")
+        rows = np.flatnonzero(table.labelled)
+        return [
+            Field("file", NAME),
+            Field("format", FORMAT),
+            *metric_fields(self.metric),
+            Field("metric_form", metric_to_dict(self.metric)),
+            Field("names", self.names),
+            *(Field(words=name, text=_between(one)) for name, one in scores.items()),
+            Field("scores", {name: one._asdict() for name, one in scores.items()}),
+            *(self._main.fields()[3:] if len(self.names) > 1 else ()),
+            Field("best", self.best()),
+            Field("p_best", self._chances),
+            Field("n", self.n),
+            Field("n_labels", self.n_labels, "labels", labels),
+            Field("reference", self.reference, "reference", old),
+            *self._keys("coverage", "history", "notes"),
+            self._field("assumptions", "assuming")._replace(
+                text="; ".join(self.assumptions)
+            ),
+            Field("decisions", table.decisions),
+            Field("pattern", table.pattern),
+            Field("cell", table.cell),
+            Field("odds", table.odds),
+            Field("labelled", [rows, table.y[rows].astype(np.int64)]),
+            Field("effect", table.effect),
+            Field("groups", None if groups is None else [groups.code, groups.size]),
+        ]
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+            raise ValueError(
+                f"this is no saved comparison: its key 'file' is not {NAME!r}"
+            )
+        check_version(values.get("format"), FORMAT, "this comparison")
+        return cls.kind
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Comparison:
+        names, coverage = tuple(values["names"]), float(values["coverage"])
+        whole = (np.array(values[name], dtype=np.int64) for name in ("pattern", "cell"))
+        (pattern, cell), groups = whole, values["groups"]
+        decisions = np.array(values["decisions"], dtype=bool)
+        odds = np.array(values["odds"])
+        y = np.full(pattern.size, np.nan)
+        y[np.array(values["labelled"][0], dtype=np.int64)] = values["labelled"][1]
+        shape = pattern.size, decisions.shape[1] - 1, odds.shape[1] - 1, len(decisions)
+        if shape != (cell.size, pattern.max(), cell.max(), len(names)):
+            raise ValueError("its parts do not fit together")
+        if groups is not None:
+            groups = ScoredGroups(np.array(groups[0]), np.array(groups[1], dtype=float))
+        how = metric_from_dict(values["metric_form"]), float(values["effect"]), groups
+        table = PatternTable(decisions, pattern, cell, odds, y, *how)
+        looks = [[float(x) for x in one.values()] for one in values["history"]]
+        history = tuple(Look(int(first), *rest) for first, *rest in looks)
+        old, told = values["reference"], (values["notes"], values["assumptions"])
+        return cls(names, coverage, table, tuple(old), history, *map(tuple, told))
+
+    def to_frame(self, backend: str = "pandas") -> Frame:
+        """One row per model: score, interval, and the probability to be the best.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}
+            Library of the frame.
+        """
+        scores = list(self.scores().values())
+        columns = {
+            "model": list(self.names),
+            "mean": [one.mean for one in scores],
+            "low": [one.interval[0] for one in scores],
+            "high": [one.interval[1] for one in scores],
+            "p_best": self._chances,
+            "n_positives": self.table.decisions @ np.bincount(self.table.pattern),
+        }
+        return as_frame(columns, backend)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the difference over the labels, with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        several, what = len(self.names) > 1, metric_title(self.metric.name)
+        if several:
+            what = f"{what} of {self._main.first} - {self._main.second}"
+        with drawing(ax, xlabel="Labels of these rows", ylabel=what) as ax:
+            x, mean, low, high = np.array(self.looks()).T
+            bars = np.maximum([mean - low, high - mean], 0.0)
+            label = f"mean and {self.coverage:.0%} interval"
+            ax.errorbar(x, mean, bars, fmt="o-", color="C0", capsize=3, label=label)
+            if several:
+                ax.axhline(0.0, color="black", linestyle=":", label="no difference")
+        return ax
+
+
+def _between(score: ModelScore) -> str:
+    return "{0:.4f} ({1[0]:.4f} to {1[1]:.4f})".format(*score)

@@ -1,0 +1,226 @@
+"""``argmetric compare``: models on the same rows, and the rows to label."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+import argmetric as am
+from argmetric._compare import refuse_two_labels
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._command import Given, command
+from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import average_of, metric_named, warnings_in
+from argmetric.cli._progress import progress
+from argmetric.cli.scores import _rows as io
+from argmetric.cli.scores._layout import READING, Rows
+from argmetric.cli.scores._lines import require, save
+from argmetric.cli.scores._refusals import exclude
+from argmetric.scale import files
+
+ROW = "row"  # the column of numbers of rows, from 1
+_OWN = {
+    **opt.table(
+        opt.COLUMNS,
+        """
+        scores: The columns of scores, one for each model, as in 'p_*'. The part that *
+            matches is the name of the model. By default one column of scores, that of
+            --score, serves all.
+        decisions: The columns of decisions, one for each model, as in 'd_*'. By default
+            each model decides by --threshold, or by the cut that is best on the
+            reference.
+        labels: A file of rows that were labelled by now: the column row, as -o writes
+            it, and that of --label.
+        """,
+        scores=Annotated[str | None, Parameter(metavar="PATTERN")],
+        decisions=Annotated[str | None, Parameter(metavar="PATTERN")],
+        labels=opt.FilePath | None,
+    ),
+    "next": opt.option(
+        int | None, opt.OUTPUT, None, "Write so many rows to label next.", gte=1
+    ),
+}
+
+
+@command(
+    "scores score logits decisions threshold group label pos_label metric average "
+    "zero_division reference reference_label labels coverage next seed output "
+    f"output_format report json {READING}",
+    changed={"average": (opt.AverageOver, None), **_OWN},
+)
+def compare(o: Given) -> int:
+    """Say which model is better on the same rows, and which labels would tell.
+
+    The answer is the paired difference of the scores with an interval, and the
+    posterior probability that a model is better, which is no p-value. `--next 50 -o
+    to_label.csv` writes the rows whose labels tell most; with their labels filled in,
+    `--labels to_label.csv` gives the answer again, and the next rows.
+
+    Parameters
+    ----------
+    label
+        The column of true labels, in the rows (empty where unknown), in the reference
+        and in the file of --labels. By default the one called label, y, y_true or
+        target.
+    threshold
+        Every model calls rows of this score and above positive.
+    reference
+        Labelled rows with scores of the same models, in columns of the same names.
+    output
+        The file for the rows of --next, replaced whole or not at all.
+    """
+    if o.next is not None and o.output is None:
+        raise UsageError("--next writes rows: pass -o FILE")
+    if o.output is not None and o.next is None:
+        raise UsageError("-o takes the rows of --next: pass --next 50, say")
+    exclude(o, "decisions", "threshold")
+    exclude(o, "scores", "score")
+    for path in filter(None, (o.output, o.report)):
+        io.refuse_bad_target(path)
+    if o.report is not None:
+        require(o.report)
+    metric, average = (
+        metric_named(o.metric, o.zero_division),
+        average_of(o.average, o.group),
+    )
+    rows = _read(o, io.gathered(o.file, o.more), metric)
+    notes: list[str] = []
+    reference = None
+    if o.reference is not None:
+        reference = _read(o, o.reference, metric, rows)
+        if reference.y is None:
+            raise files.DataError(
+                f"{o.reference} has no column of labels: pass --label"
+            )
+    elif o.decisions is None and o.threshold is None:
+        raise UsageError(
+            "nothing decides: pass --decisions, --threshold or --reference"
+        )
+    groups = io.load_groups(rows.table, o.group)
+    with progress(f"comparing on {rows.table.n_rows:,} rows"), warnings_in(notes):
+        try:
+            given: Any = groups  # coded already
+            found = am.compare(
+                _decisions(o, rows, reference, metric, notes),
+                rows.p,
+                metric,
+                reference=None if reference is None else (reference.y, reference.p),
+                known=rows.y,
+                groups=given,
+                average=average if groups is not None else None,
+                logits=bool(o.logits),
+                coverage=o.coverage,
+            )
+            if o.labels is not None:
+                found = _labelled(o, found)
+        except (ValueError, TypeError) as error:
+            raise files.DataError(f"{rows.table.source}: {error}") from error
+    some = None
+    if o.next is not None:
+        some = found.next_rows(o.next, random_state=o.seed)
+        _write(rows.table, some, o)
+    if o.report is not None:
+        save(am.report(found), o.report)
+    told, several = found.to_dict(), len(found.names) > 1
+    kept = ("metric", "zero_division", "n_labels", "coverage", "best", "assumptions")
+    values = rows.described() | {key: told[key] for key in kept}
+    values |= {
+        "answer": found._title(),
+        "models": found.to_frame("pyarrow").to_pylist(),
+        "difference": found.difference().to_dict() if several else None,
+        "history": [one._asdict() for one in found.looks()],
+        "reference_rows": found.reference[0],
+        "reference_positives": found.reference[1],
+        "next": None if some is None else (some + 1).tolist(),
+        "notes": [*notes, *found.notes],
+        "output": o.output,
+    }
+    facts = [("rows", _report.rows_asked(values)), ("answer", found._title())]
+    return _report.tell("compare", values, [*facts, *found.lines()], json=o.json)
+
+
+def _read(o: Given, source: io.Input, metric: Any, new: Rows | None = None) -> Rows:
+    """Read scores and labels of rows, or of the reference of `new` ones."""
+    table = io.read_rows(source, **o.only(*READING.split()))
+    rows = Rows(table, "wide", metric, logits=bool(o.logits))
+    if o.scores is not None:
+        rows.columns = (
+            rows.matched(o.scores, "--scores") if new is None else new.columns
+        )
+        if new is not None:
+            rows.columns = rows.partners(o.scores, "--scores", o.scores)
+        rows.use("scores", o.scores)
+    else:
+        name = o.score if new is None else new.used["score"]
+        name = io.find_score(table, name, logits=rows.logits, taken=[o.label, o.group])
+        rows.use("score", name)
+    names = rows.columns or {"": rows.used["score"]}
+    read = (files.probabilities(table, x, logits=rows.logits) for x in names.values())
+    rows.p = dict(zip(rows.columns, read, strict=True)) if rows.columns else next(read)
+    label = o.label if new is None else o.reference_label or o.label
+    there = bool(files.default_columns(table, files.LABEL_NAMES))
+    if label is not None:
+        there = new is not None or label in table.names
+    if there:
+        name = io.find_label(table, label, taken=[rows.used.get("score")])
+        how: Any = {"pos_label": o.pos_label, "missing": new is None}
+        rows.y = files.labels(table, name, **how)
+        rows.use("label", name)
+    return rows
+
+
+def _decisions(
+    o: Given, rows: Rows, reference: Rows | None, metric: Any, notes: list[str]
+) -> Any:
+    """Decisions of each model, or the cuts that decide."""
+    if o.decisions is not None:
+        found = rows.matched(o.decisions, "--decisions")
+        if rows.columns:
+            found = rows.partners(o.decisions, "--decisions", o.scores)
+        rows.use("decisions", o.decisions)
+        return {
+            x: io.load_decisions(rows.table, one, o.pos_label)
+            for x, one in found.items()
+        }
+    names = rows.names or [rows.used["score"]]
+    if o.threshold is not None:
+        return dict.fromkeys(names, o.threshold)
+    assert reference is not None
+    scores = reference.p if rows.columns else {names[0]: reference.p}
+    rules: Any = {x: am.tune(reference.y, p, metric) for x, p in scores.items()}
+    cuts = ", ".join(f"{name} {rule.threshold:.4g}" for name, rule in rules.items())
+    notes.append(f"models decide by the cuts that are best on the reference: {cuts}")
+    return rules
+
+
+def _labelled(o: Given, found: am.Comparison) -> am.Comparison:
+    """Add the labels of --labels, whose rows are counted from 1."""
+    table = io.read_rows(o.labels, **o.only("encoding", "max_line", "decimal"))
+    numbers = files.numbers(table, files.named_column(table, ROW))
+    odd = (numbers != np.rint(numbers)) | (numbers < 1) | (numbers > found.n)
+    if odd.any():
+        first = int(np.argmax(odd))
+        raise files.DataError(
+            f"{table.source}: row {first + 1}: {numbers[first]:g} in the column "
+            f"{ROW!r} is no number of the {found.n:,} rows, which are counted from 1"
+        )
+    name = io.find_label(table, o.label, taken=[ROW])
+    y = files.labels(table, name, pos_label=o.pos_label, missing=True)
+    rows, y = numbers[~np.isnan(y)].astype(np.int64), y[~np.isnan(y)]
+    try:
+        refuse_two_labels(rows, y, np.append(np.nan, found.table.y))
+    except ValueError as error:
+        raise files.DataError(f"{table.source}: {error}") from None
+    return found.add(rows - 1, y)
+
+
+def _write(table: files.Table, some: Any, o: Given) -> None:
+    """Write some rows, with their numbers from 1."""
+    lines = None if table.lines is None else table.lines.take(some)
+    part = replace(table, columns=table.columns.take(some), lines=lines, parts=())
+    new = {ROW: "the column of another name in the rows"}
+    io.rows_out(part, o, new).write(part, {ROW: some + 1})

@@ -1,0 +1,155 @@
+"""``argmetric compare``: models in files, rows to label, labels that come, the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from command import Run
+
+RNG = np.random.default_rng(6)
+X = RNG.normal(-1.2, 1.6, 1400)
+Y = (RNG.random(1400) < 1 / (1 + np.exp(-X))).astype(int)
+P = {
+    name: (1 / (1 + np.exp(-X - RNG.normal(0, s, 1400)))).round(6)
+    for name, s in (("a", 1.5), ("b", 0.4))
+}
+OLD, NEW = slice(0, 500), slice(500, None)
+GIVEN = ("compare", "new.csv", "--scores", "p_*", "--reference", "old.csv")
+
+
+def write(path: str, columns: dict[str, Any]) -> None:
+    with open(path, "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(columns)
+        rows.writerows(zip(*columns.values(), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("old.csv", {"p_a": P["a"][OLD], "p_b": P["b"][OLD], "y": Y[OLD]})
+    ids = [f"{i:04d}" for i in range(900)]
+    called = {f"d_{name}": (p[NEW] >= 0.4).astype(int) for name, p in P.items()}
+    scores = {f"p_{name}": p[NEW] for name, p in P.items()}
+    write("new.csv", {"id": ids, **scores, **called})
+
+
+def compared() -> am.Comparison:
+    scores = {name: p[NEW] for name, p in P.items()}
+    old = {name: p[OLD] for name, p in P.items()}
+    rules = {name: am.tune(Y[OLD], p, "f1") for name, p in old.items()}
+    return am.compare(rules, scores, "f1", reference=(Y[OLD], old))
+
+
+def test_the_answer_is_that_of_the_function(run: Run) -> None:
+    found, one = compared(), compared().difference()
+    values = json.loads(run(*GIVEN, "--json").out)
+    assert values["difference"] == one.to_dict()
+    assert values["answer"] == repr(found).splitlines()[0]
+    assert [x["model"] for x in values["models"]] == ["a", "b"]
+    assert values["models"][1]["p_best"] == found.best().probability
+    assert (values["rows"], values["reference_rows"]) == (900, 500)
+    text = run(*GIVEN).out
+    assert f"P(a is better)  {one.probability:.3f}" in text
+    assert "models decide by the cuts that are best on the reference: a 0." in text
+    decided = json.loads(run(*GIVEN, "--decisions", "d_*", "--json").out)
+    cut = json.loads(run(*GIVEN, "--threshold", "0.4", "--json").out)
+    assert decided["models"] == cut["models"]
+
+
+def test_rows_are_labelled_in_batches(run: Run) -> None:
+    found = compared()
+    run(*GIVEN, "--next", "40", "-o", "to_label.csv")
+    with open("to_label.csv") as file:
+        rows = list(csv.DictReader(file))
+    numbers = np.array([int(row["row"]) for row in rows])
+    np.testing.assert_array_equal(numbers - 1, found.next_rows(40))
+    assert [row["id"] for row in rows] == [f"{i - 1:04d}" for i in numbers]
+    y = Y[NEW][numbers - 1]
+    write("found.csv", {"row": numbers, "y": y})
+    more = found.add(numbers - 1, y)
+    end = run(*GIVEN, "--labels", "found.csv", "--next", "5", "-o", "n.csv", "--json")
+    values = json.loads(end.out)
+    assert values["difference"] == more.difference().to_dict()
+    assert values["n_labels"] == 40
+    assert values["next"] == (more.next_rows(5) + 1).tolist()
+    assert [one["n_labels"] for one in values["history"]] == [0, 40]
+
+
+def test_a_judge_and_labels_of_people(run: Run) -> None:
+    known = [str(y) if i % 9 == 0 else "" for i, y in enumerate(Y[NEW])]
+    called = {f"d_{name}": (p[NEW] >= 0.4).astype(int) for name, p in P.items()}
+    write("judged.csv", {"judge": P["b"][NEW], "human": known, **called})
+    given = ("--score", "judge", "--decisions", "d_*", "--label", "human", "--json")
+    values = json.loads(run("compare", "judged.csv", *given).out)
+    assert values["n_labels"] == 100
+    assert values["reference_rows"] == 100
+    y = np.array([float(one) if one else np.nan for one in known])
+    found = am.compare(called, P["b"][NEW], known=y)
+    assert values["difference"]["mean"] == found.mean
+
+
+def test_the_page_has_verdict_picture_and_rows(run: Run) -> None:
+    run(*GIVEN, "--report", "page.html")
+    run(*GIVEN, "--report", "page.md")
+    page = Path("page.md").read_text()
+    found = compared()
+    assert page.splitlines()[0].startswith("# b is better than a by 0.")
+    assert "- Verdict: **" in page
+    rows = ", ".join(map(str, found.next_rows(25) + 1))
+    assert f"Counted from 1: {rows}." in page
+    html = Path("page.html").read_text()
+    assert "no difference" in html
+    assert "<svg" in html
+    report = am.report(found)
+    assert report.kind == "compare"
+    assert report.values["comparison"]["mean"] == found.mean
+    same = am.compare([P["a"] > 0.5] * 2, P["a"])
+    assert [one.key for one in am.report(same).sections] == ["models", "labels"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--next", "5"), "--next writes rows: pass -o FILE"),
+        (("-o", "x.csv"), "-o takes the rows of --next"),
+        (("--decisions", "q_*"), "no column matches --decisions 'q_*'"),
+        (("--decisions", "d_*", "--threshold", "0.5"), "exclude each other"),
+        (("--score", "p_a"), "--scores and --score exclude each other"),
+        (
+            ("--labels", "twice.csv"),
+            "twice.csv: row 4 is labelled twice, once 0 and once 1",
+        ),
+        (
+            ("--labels", "odd.csv"),
+            "row 1: 0 in the column 'row' is no number of the 900",
+        ),
+        (("--labels", "far.csv"), "row 1: 5000 in the column 'row' is no number"),
+    ],
+)
+def test_what_is_refused(run: Run, given: tuple[str, ...], message: str) -> None:
+    write("twice.csv", {"row": [4, 4], "y": [0, 1]})
+    write("odd.csv", {"row": [0], "y": [1]})
+    write("far.csv", {"row": [5000], "y": [1]})
+    ended = run(*GIVEN, *given)
+    assert ended.code in (1, 2)
+    assert message in ended.err
+
+
+def test_references_that_tell_nothing_are_refused(run: Run) -> None:
+    none = {"p_a": [0.1, 0.2, 0.3], "p_b": [0.3, 0.1, 0.2], "y": [0, 0, 0]}
+    write("none.csv", none)
+    given = (*GIVEN[:4], "--threshold", "0.4", "--reference")
+    for file, message in (
+        ("none.csv", "no positive among its 3 rows"),
+        ("new.csv", "new.csv has no column of labels"),
+    ):
+        assert message in run(*given, file).err
+    assert "nothing decides: pass --decisions" in run(*GIVEN[:4]).err

@@ -1,0 +1,472 @@
+"""compare: its law against plain twins, labels, plans, and files."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+import argmetric as am
+from argmetric._compare.law import _AT, DEGREES, EFFECT_OF_JUDGED, SIGMA
+from argmetric._compare.strata import RatePrior, drawn_rates
+
+LOSS = am.CustomMetric(
+    lambda tp, k, t, n: 1 - 2 * tp / (k + t), "loss", greater_is_better=False
+)
+
+
+def expit(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def models(seed: int, n: int = 3000, noise: tuple[float, ...] = (0.4, 1.2)) -> Any:
+    """Labels, and scores of models that are as good as their noise is small."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(-1.5, 1.7, n)
+    y = rng.random(n) < expit(x)
+    return y, [expit(1.4 * (x + rng.normal(0.0, one, n)) + 0.3) for one in noise]
+
+
+Y, P = models(0)
+OLD, NEW = slice(0, 600), slice(600, None)
+NEW_Y = Y[NEW]
+CUTS = [0.4, 0.45]
+LABELS = [p[NEW] >= cut for p, cut in zip(P, CUTS, strict=True)]
+REFERENCE = Y[OLD], [p[OLD] for p in P]
+FOUND = am.compare(CUTS, [p[NEW] for p in P], reference=REFERENCE)
+
+
+def true_scores(y: Any, labels: Any, metric: Any = "f1") -> np.ndarray:
+    return np.array([am.evaluate(y, one, metric).score for one in labels])
+
+
+# ------------------------------------------------------------------------------- law
+
+
+def plain_truths(p: Any, labels: Any, count: int) -> np.ndarray:
+    """Labels of rows, drawn row by row as the law is written down.
+
+    Every row is a cell: an effect of its pattern, a rate of the pattern, and a label.
+    """
+    rng, x = np.random.default_rng(3), np.log(p / (1 - p))
+    code = labels[0] * 2 + labels[1]
+    at = _AT / 2
+    chance = (1 + at**2 / DEGREES) ** (-(DEGREES + 1) / 2) * np.gradient(at)
+    found = np.zeros((count, p.size))
+    for y, pattern in itertools.product(found, np.unique(code)):
+        here = code == pattern
+        effect = EFFECT_OF_JUDGED * rng.choice(at, p=chance / chance.sum())
+        tilted = expit(x[here] + effect)
+        mu = tilted.mean()
+        kappa = 1 / (SIGMA**2 * mu * (1 - mu))
+        rate = rng.beta(kappa * mu, kappa * (1 - mu))
+        part = tilted * rate / mu
+        if rate > mu:
+            part = 1 - (1 - tilted) * (1 - rate) / (1 - mu)
+        y[here] = rng.random(here.sum()) < part
+    return found
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "recall"])
+def test_the_law_without_labels_is_that_of_its_plain_twin(metric: str) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(1.0, 2.0, 40)
+    labels = np.array([p > 0.35, rng.random(40) < p], dtype=float)
+    found = am.compare(list(labels), p, metric)
+    y, value = plain_truths(p, labels, 4000), am.get_metric(metric).value
+    counts = [(y @ one, one.sum(), y.sum(axis=1), float(p.size)) for one in labels]
+    wanted = np.array([value(*one) for one in counts]).T
+    gap = wanted[:, 0] - wanted[:, 1]
+    one = found.difference()
+    assert one.mean == pytest.approx(gap.mean(), abs=4 * gap.std() / 60)
+    assert one.probability == pytest.approx((gap > 0).mean(), abs=0.04)
+    ends = np.quantile(gap, (0.05, 0.95))
+    np.testing.assert_allclose(one.interval, ends, atol=0.12 * gap.std())
+    for name, column in zip("AB", wanted.T, strict=True):
+        score = found.scores()[name]
+        assert score.mean == pytest.approx(column.mean(), abs=4 * column.std() / 60)
+
+
+def test_means_over_groups_are_those_of_a_plain_twin() -> None:
+    rng = np.random.default_rng(2)
+    p, groups = rng.beta(1.0, 2.0, 60), np.repeat(np.arange(12), 5)
+    labels = np.array([p > 0.35, p > 0.6], dtype=float)
+    found = am.compare(list(labels), p, "f1", groups=groups)
+
+    y = plain_truths(p, labels, 3000).reshape(-1, 1, 12, 5)
+    called = labels.reshape(2, 12, 5)
+    hits, size = (y * called).sum(axis=3), called.sum(axis=2) + y.sum(axis=3)
+    f1 = np.divide(2 * hits, size, out=np.zeros_like(hits), where=size > 0)
+    wanted = f1.mean(axis=2)
+    gap = wanted @ [1.0, -1.0]
+    one = found.difference()
+    assert one.mean == pytest.approx(gap.mean(), abs=5 * gap.std() / 30)
+    ends = np.quantile(gap, (0.05, 0.95))
+    np.testing.assert_allclose(one.interval, ends, atol=0.2 * gap.std())
+    whole = am.compare(list(labels), p, "f1", groups=groups, known=(p > 0.5) * 1.0)
+    exact = [
+        am.evaluate(p > 0.5, one, "f1", groups=groups, average="groups").score
+        for one in labels
+    ]
+    assert [x.mean for x in whole.scores().values()] == pytest.approx(exact)
+
+
+def test_the_posterior_of_rates_is_that_of_the_model() -> None:
+    """E[rate] of two strata with an effect of each group, by sums over the grid."""
+    x = np.array([-2.0, -1.0, 0.5, 1.5])
+    shares = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.0, 0.3, 0.7]])
+    group, drawn, found = np.array([0, 1]), np.array([20.0, 0.0]), np.array([9.0, 0.0])
+    levels, slopes = np.linspace(-1.5, 1.5, 5), np.linspace(0.5, 1.5, 3)
+    effect, effective = np.array([-0.8, 0.0, 0.9]), np.log([0.2, 0.5, 0.3])
+    sigma = 0.4
+    total, wanted = 0.0, np.zeros(2)
+    for a, b, (i, u), (j, w) in itertools.product(
+        levels, slopes, enumerate(effect), enumerate(effect)
+    ):
+        mu = shares @ expit(a + b * x + np.array([u, u, w, w]))
+        kappa = 1 / (sigma**2 * mu * (1 - mu))
+        level = np.exp(-(a**2) / 2 - (b - 1) ** 2 / 0.5 + effective[i] + effective[j])
+        for k, m, c, kap in zip(found, drawn, mu, kappa, strict=True):
+            level *= betabinom(m, kap * c, kap * (1 - c)).pmf(k)
+        total += level
+        wanted += level * (kappa * mu + found) / (kappa + drawn)
+    prior = RatePrior(levels, slopes, None, sigma, effect, effective)
+    rng = np.random.default_rng(0)
+    one = drawn_rates(x, shares, group, drawn, found, prior, 40_000, rng)
+    error = one.rate.std(axis=0) / 200
+    assert (np.abs(one.rate.mean(axis=0) - wanted / total) < 4 * error).all()
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "jaccard", "balanced_accuracy", LOSS])
+def test_all_labels_leave_nothing_open(metric: Any) -> None:
+    wanted = true_scores(NEW_Y, LABELS, metric)
+    found = am.compare(LABELS, [p[NEW] for p in P], metric, reference=REFERENCE)
+    rows = found.next_rows(10_000)
+    np.testing.assert_array_equal(rows, np.arange(NEW_Y.size))
+    done = found.add(rows, NEW_Y)
+    known = am.compare(LABELS, [p[NEW] for p in P], metric, known=NEW_Y * 1.0)
+    better = int(np.argmin(wanted) if metric is LOSS else np.argmax(wanted))
+    for one in (done, known):
+        assert [x.mean for x in one.scores().values()] == pytest.approx(list(wanted))
+        gap = wanted[0] - wanted[1]
+        assert one.mean == pytest.approx(gap)
+        assert one.interval == pytest.approx((gap, gap))
+        assert one.best() == ("AB"[better], 1.0)
+        assert one.sure() == "AB"[better]
+        with pytest.raises(ValueError, match="labels of all rows are known"):
+            one.next_rows(1)
+
+
+def test_the_same_decisions_are_told() -> None:
+    same = am.compare([LABELS[0], LABELS[0]], P[0][NEW], reference=(Y[OLD], P[0][OLD]))
+    one = same.difference()
+    assert (one.mean, one.interval, one.probability) == (0.0, (0.0, 0.0), 0.5)
+    assert one.verdict == "same decisions"
+    assert same.best().probability == pytest.approx(0.5)
+    assert same.sure(0.6) is None
+    assert same.notes == ("B decides as A does: their difference is 0",)
+    assert repr(same).startswith("A and B make the same decisions")
+
+
+def test_differences_hold_and_labels_narrow_them() -> None:
+    """Generated data with known truth, cuts that were tuned on the reference."""
+    held, errors = np.zeros(2), np.zeros((2, 16))
+    for seed in range(16):
+        y, p = models(100 + seed, 2500)
+        new, reference = slice(500, None), (y[:500], [one[:500] for one in p])
+        how: dict[str, Any] = {"n_bootstrap": 0, "cv": None}
+        rules = [am.tune(y[:500], one[:500], "f1", **how) for one in p]
+        labels = [rule.applies(one[new]) for rule, one in zip(rules, p, strict=True)]
+        gap = np.subtract(*true_scores(y[new], labels))
+        found = am.compare(labels, [one[new] for one in p], reference=reference)
+        for step in range(2):
+            low, high = found.interval
+            held[step] += low <= gap <= high
+            errors[step, seed] = found.mean - gap
+            rows = found.next_rows(50, random_state=seed)
+            found = found.add(rows, y[new][rows])
+    assert (held >= 12).all()
+    assert np.abs(errors).mean() < 0.05
+
+
+# ---------------------------------------------------------------------------- labels
+
+
+def test_rows_to_label_are_where_models_differ() -> None:
+    rows = FOUND.next_rows(60)
+    assert rows.size == 60
+    assert (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(rows, FOUND.next_rows(60))
+    assert not np.array_equal(rows, FOUND.next_rows(60, random_state=1))
+    apart = LABELS[0] != LABELS[1]
+    assert apart[rows].mean() > 4 * apart.mean()
+    more = FOUND.add(rows, NEW_Y[rows])
+    assert not set(more.next_rows(60)) & set(rows.tolist())
+    assert (FOUND.n_labels, more.n_labels) == (0, 60)
+
+
+def test_labels_are_added_step_by_step() -> None:
+    found = FOUND
+    for _ in range(3):
+        rows = found.next_rows(25)
+        found = found.add(rows, NEW_Y[rows])
+    assert [one.n_labels for one in found.history] == [0, 25, 50]
+    first = FOUND.difference()
+    assert found.history[0][1:] == (first.mean, *first.interval)
+    width = [one.high - one.low for one in found.looks()]
+    assert width[-1] < 0.6 * width[0]
+    assert found.add([rows[0]], [NEW_Y[rows[0]]]) is found  # it is known already
+    named = FOUND.add([1, 5, 7], ["spam", None, "ham"], pos_label="spam")
+    assert named.table.y[[1, 5, 7]].tolist() == pytest.approx(
+        [1, np.nan, 0], nan_ok=True
+    )
+
+
+def test_a_wrong_map_is_corrected_by_labels() -> None:
+    """The reference has other labels: half of the positives are none by now."""
+    rng = np.random.default_rng(4)
+    y = NEW_Y & (rng.random(NEW_Y.size) < 0.5)
+    truth = true_scores(y, LABELS)
+    found = FOUND
+    for _ in range(4):
+        rows = found.next_rows(50)
+        found = found.add(rows, y[rows])
+    before, after = FOUND.scores()["A"], found.scores()["A"]
+    assert before.interval[0] > truth[0]
+    assert abs(after.mean - truth[0]) < 0.7 * abs(before.mean - truth[0])
+    assert after.interval[0] <= truth[0] <= after.interval[1]
+    low, high = found.interval
+    assert low <= truth[0] - truth[1] <= high
+
+
+def test_several_models() -> None:
+    y, p = models(7, 3000, (0.3, 0.6, 1.0, 2.0))
+    new = slice(600, None)
+    labels = {name: one[new] >= 0.4 for name, one in zip("wxyz", p, strict=True)}
+    scores = {name: one[new] for name, one in zip("wxyz", p, strict=True)}
+    old = {name: one[:600] for name, one in zip("wxyz", p, strict=True)}
+    found = am.compare(labels, scores, reference=(y[:600], old))
+    truth = dict(zip("wxyz", true_scores(y[new], labels.values()), strict=True))
+    for _ in range(2):
+        rows = found.next_rows(40)
+        found = found.add(rows, y[new][rows])
+    assert truth[found.best().model] > max(truth.values()) - 0.02
+    frame = found.to_frame("polars")
+    assert frame.columns == ["model", "mean", "low", "high", "p_best", "n_positives"]
+    assert frame["p_best"].sum() == pytest.approx(1.0)
+    assert found.difference("w", "z").mean > 0.05
+    assert found.difference(0, 3).mean == found.difference("w", "z").mean
+    one, other = found.difference("w", "z"), found.difference("z", "w")
+    assert one.mean == pytest.approx(-other.mean)
+    assert one.probability == pytest.approx(1 - other.probability)
+    with pytest.raises(ValueError, match="there is no model 'a': there are 'w', 'x'"):
+        found.difference("a", "w")
+    with pytest.raises(ValueError, match="compared with itself"):
+        found.difference("w", 0)
+
+
+def test_one_model_has_rows_that_tell_of_its_score() -> None:
+    found = am.compare(0.4, P[0][NEW], reference=(Y[OLD], P[0][OLD]))
+    truth = true_scores(NEW_Y, LABELS[:1])[0]
+    rows = found.next_rows(100)
+    called = LABELS[0][rows].mean()
+    assert called > 1.5 * LABELS[0].mean()
+    more = found.add(rows, NEW_Y[rows])
+    assert more.interval[0] <= truth <= more.interval[1]
+    assert more.interval[1] - more.interval[0] < 0.2
+    assert repr(more).startswith("F1 of A: 0.")
+    with pytest.raises(ValueError, match="a difference needs two"):
+        found.difference()
+
+
+def test_labels_that_a_plan_asks_for() -> None:
+    needed = [FOUND.labels_needed(gap) for gap in (0.08, 0.04, 0.02)]
+    assert needed[0] < needed[1] < needed[2] <= NEW_Y.size
+    assert FOUND.labels_needed(0.04, power=0.95) > needed[1]
+    rows = FOUND.next_rows(needed[1])
+    more = FOUND.add(rows, NEW_Y[rows])
+    assert more.interval[1] - more.interval[0] < 2 * 0.04
+    assert more.labels_needed(0.04) < needed[1]
+
+
+# ---------------------------------------------------------------------- input, output
+
+
+def test_models_are_given_in_many_ways() -> None:
+    pandas = pytest.importorskip("pandas")
+    wanted = FOUND.difference()
+    p = [one[NEW] for one in P]
+    rules = [am.tune(Y[OLD], one[OLD], "f1") for one in P]
+    frame = pandas.DataFrame({"x": p[0], "y": p[1]})
+    old = pandas.DataFrame({"y": P[1][OLD], "x": P[0][OLD]})
+    for labels, scores, reference in (
+        (LABELS, p, REFERENCE),
+        (np.array(LABELS).T, np.array(p).T, (Y[OLD], np.array(REFERENCE[1]).T)),
+        (pandas.DataFrame(dict(zip("xy", LABELS, strict=True))), frame, (Y[OLD], old)),
+        ({"y": LABELS[1], "x": LABELS[0]}, frame, (Y[OLD], old)),
+    ):
+        found = am.compare(labels, scores, reference=reference)
+        one = found.difference(*(("x", "y") if "x" in found.names else "AB"))
+        assert one.mean == pytest.approx(wanted.mean, abs=0.006)
+    odds = [np.log(one / (1 - one)) for one in p]
+    old_odds = [np.log(one[OLD] / (1 - one[OLD])) for one in P]
+    found = am.compare(LABELS, odds, reference=(Y[OLD], old_odds), logits=True)
+    assert found.mean == pytest.approx(wanted.mean, abs=1e-9)
+    tuned = am.compare(rules, p, reference=REFERENCE)
+    cut = [rule.applies(one) for rule, one in zip(rules, p, strict=True)]
+    assert tuned.mean == am.compare(cut, p, reference=REFERENCE).mean
+    made = [am.decide(one) for one in p]
+    decided = am.compare(made, p)
+    assert decided.mean == am.compare([one.labels for one in made], p).mean
+    assert decided.assumptions[0] == "probabilities are calibrated"
+    named = am.compare(
+        [np.where(one, "yes", "no") for one in LABELS],
+        p,
+        reference=(np.where(Y[OLD], "yes", "no"), REFERENCE[1]),
+        pos_label="yes",
+    )
+    assert named.mean == wanted.mean
+
+
+def test_one_column_of_scores_serves_all_systems() -> None:
+    """A judge that is a model, and labels of people on some of the rows."""
+    held, apart = 0, []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(-0.5, 1.5, 2000)
+        y, judged = rng.random(2000) < expit(x), expit(2 * x + 0.7)
+        labels = [np.where(rng.random(2000) < q, y, x > 0) for q in (0.8, 0.6)]
+        known = np.full(2000, np.nan)
+        rows = rng.choice(2000, 150, replace=False)
+        known[rows] = y[rows]
+        found = am.compare(labels, judged, known=known)
+        assert found.reference == (150, int(y[rows].sum()))
+        gap = np.subtract(*true_scores(y, labels))
+        held += found.interval[0] <= gap <= found.interval[1]
+        map_ = am.calibrate(y[rows], judged[rows])
+        other = am.compare(labels, judged, reference=map_).add(rows, y[rows])
+        apart.append(other.mean - found.mean)
+    assert held >= 7
+    assert np.abs(apart).max() < 0.01
+    judged = P[1][NEW]
+    with pytest.raises(ValueError, match="a Calibrator is for one column of scores"):
+        am.compare(LABELS, [judged, judged], reference=map_)
+    few = np.where(np.arange(NEW_Y.size) < 3, 0.0, np.nan)
+    assert am.compare(LABELS, judged, known=few).notes == (
+        "known labels are of one class: scores are taken as they are",
+    )
+
+
+def test_matrices_are_averaged_as_forecast_does() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.beta(1.0, 2.0, (50, 4))
+    y = rng.random((50, 4)) < p
+    labels = [p > 0.4, p > 0.55]
+    for average in ("macro", "samples", "micro"):
+        found = am.compare(labels, [p, p], average=average, known=y * 1.0)
+        wanted = [am.evaluate(y, one, average=average).score for one in labels]
+        assert [x.mean for x in found.scores().values()] == pytest.approx(wanted)
+        free = am.compare(labels, [p, p], average=average)
+        near = [am.forecast(p, one, average=average).mean for one in labels]
+        assert [x.mean for x in free.scores().values()] == pytest.approx(near, abs=0.06)
+
+
+def test_a_comparison_is_kept_in_a_file(tmp_path: Any) -> None:
+    rows = FOUND.next_rows(30)
+    found = FOUND.add(rows, NEW_Y[rows])
+    found.save(tmp_path / "c.json")
+    again = am.Comparison.load(tmp_path / "c.json")
+    assert repr(again) == repr(found)
+    np.testing.assert_array_equal(again.next_rows(25), found.next_rows(25))
+    rows = found.next_rows(25)
+    one, other = (x.add(rows, NEW_Y[rows]) for x in (found, again))
+    assert one.to_dict() == other.to_dict()
+    groups = np.arange(NEW_Y.size) // 6
+    by_group = am.compare(LABELS, P[0][NEW], groups=groups)
+    by_group.save(tmp_path / "g.json")
+    assert am.Comparison.load(tmp_path / "g.json").interval == by_group.interval
+    with pytest.raises(ValueError, match="no saved comparison"):
+        am.Comparison.from_dict({"file": "x"})
+    broken = found.to_dict() | {"names": ["A"]}
+    with pytest.raises(ValueError, match="do not fit together"):
+        am.Comparison.from_dict(broken)
+
+
+def test_what_it_shows() -> None:
+    rows = FOUND.next_rows(50)
+    found = FOUND.add(rows, NEW_Y[rows])
+    text, one = repr(found), found.difference()
+    assert text.splitlines()[0] == (
+        f"A is better than B by {one.mean:.4f} F1, 90% interval {one.interval[0]:+.4f} "
+        f"to {one.interval[1]:+.4f}: {one.verdict}"
+    )
+    assert f"P(A is better)  {one.probability:.3f}" in text
+    assert "labels          50 of 2,400 rows (2.1%)" in text
+    values = found.to_dict()
+    assert values["mean"] == one.mean
+    assert values["best"] == {"model": "A", "probability": found.best().probability}
+    ax = found.plot()
+    assert ax.get_ylabel() == "F1 of A - B"
+    assert FOUND.plot(ax) is ax
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [LABELS[0], LABELS[1][:-1]]}, "labels of B has shape"),
+        ({"p": [P[0][NEW], P[1]]}, "p of B has 3,000 rows, but p of A has 2,400"),
+        ({"p": [P[0][NEW]] * 3}, "decisions of 2 models, but the scores of 3"),
+        ({"labels": [0.1, 0.2, 0.3]}, "labels are 3 numbers, thresholds, for 2"),
+        ({"labels": []}, "labels is empty: there is no model"),
+        ({"p": {}}, "p is empty: there is no model"),
+        ({"labels": {"a": 0.4, "b": 0.4}, "p": {"a": P[0], "c": P[1]}}, "names must"),
+        (
+            {"reference": (Y[OLD], REFERENCE[1][:1])},
+            "the scores of 1 models, but p of 2",
+        ),
+        ({"reference": (Y[OLD][:9], REFERENCE[1])}, "p of A in the reference has 600"),
+        (
+            {"reference": (np.zeros(600), REFERENCE[1])},
+            "no positive among its 600 rows",
+        ),
+        ({"reference": (np.ones(600), REFERENCE[1])}, "no negative among its 600 rows"),
+        ({"reference": (Y[OLD], [np.full(600, 0.5)] * 2)}, "reference are equal"),
+        ({"reference": 3}, "reference must be labelled rows here, a pair"),
+        ({"known": np.zeros(5)}, "known has shape"),
+        ({"coverage": 2}, "coverage must lie strictly between 0 and 1"),
+        ({"groups": np.arange(7)}, "groups"),
+        ({"average": "macro"}, "needs groups"),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+    given = {"labels": LABELS, "p": [p[NEW] for p in P], "reference": REFERENCE}
+    with pytest.raises((ValueError, TypeError), match=message):
+        am.compare(**(given | change))
+
+
+def test_odd_decisions_and_small_references_are_noted() -> None:
+    none = np.zeros(NEW_Y.size)
+    found = am.compare([LABELS[0], none], P[0][NEW])
+    assert found.notes == ("B calls no row positive: its decisions are of one class",)
+    some = np.r_[np.flatnonzero(Y[OLD])[:15], np.flatnonzero(~Y[OLD])[:300]]
+    small = Y[OLD][some], [p[OLD][some] for p in P]
+    found = am.compare(LABELS, [p[NEW] for p in P], reference=small)
+    assert found.notes[0].startswith("the reference has only 15 rows of one class")
+
+
+def test_labels_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="row 7 is labelled twice, once 0 and once 1"):
+        FOUND.add([7, 3, 7], [0, 1, 1])
+    more = FOUND.add([7, 3], [0, 1])
+    with pytest.raises(ValueError, match="row 3 is labelled 0, but it was 1 before"):
+        more.add([3], [0])
+    with pytest.raises(ValueError, match="rows has 2400 at position 1: the 2,400 rows"):
+        FOUND.add([1, 2400], [0, 1])
+    with pytest.raises(TypeError, match="rows must be whole numbers"):
+        FOUND.add([0.5], [1])
+    with pytest.raises(ValueError, match="y has shape"):
+        FOUND.add([1, 2], [1])
+    assert FOUND.add([7, 7], [1, 1]).n_labels == 1

@@ -1,0 +1,279 @@
+"""Every public result keeps one protocol, or is named here with the reason why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric import search, sequence, stream, tensors
+from argmetric._ground.display import MOST_LINES, Field, Headline, Result, Shown, number
+from argmetric._ground.saving import plain
+from argmetric._ground.types import Interval
+from argmetric._ground.verdicts import ALARM, CHECK, PERIOD
+from argmetric._monitor import VERDICTS, Period
+
+ROOMS = (am, am.classes, am.scale, search, sequence, stream, am.train)
+MEMBERS = ("notes", "assumptions", "fields", "lines", "plot", "to_frame", "to_dict")
+
+# Results without save() and load(), and why
+NOT_KEPT = {
+    "ActualClassScore": "counts of labels: evaluate makes it again at once",
+    "ActualScore": "counts of labels: evaluate makes it again at once",
+    "CalibrationCheck": "to_dict() has all figures; nothing is computed from it later",
+    "ClassCalibrationCheck": "as CalibrationCheck",
+    "ClassDecision": "labels belong into the user's table; `rule` has save()",
+    "ClassForecast": "to_dict() has its figures, to_frame() its law",
+    "ClassPeriod": "ClassMonitoring keeps its periods",
+    "Decision": "labels belong into the user's table; curves need the input again",
+    "Difference": "a few figures: to_dict(); Comparison keeps all",
+    "Evaluation": "six figures: to_dict()",
+    "Forecast": "to_dict() has its figures, to_frame() its law",
+    "Guarantee": "a Rule keeps its own",
+    "LabelledEstimate": "a few figures: to_dict()",
+    "LabellingPlan": "to_frame() is the list of rows to label",
+    "Period": "Monitoring keeps its periods",
+    "Recalibration": "four figures: to_dict(), and Recalibration(**figures)",
+    "ScaledClassDecision": "the folder that it wrote keeps it",
+    "ScaledDecision": "the folder that it wrote keeps it",
+    "ScaledScore": "counts of files: evaluate makes it again",
+    "SequenceDecision": "labels belong into the user's table",
+    "SpanDecision": "labels belong into the user's file",
+    "Summary": "to_html() is its page, to_dict() its text and steps",
+    "SummaryScores": "to_frame() has every cluster",
+    "TaskReport": "a list of problems to mend",
+    "TreeScores": "to_dict() has all counts",
+    "UtilityDistribution": "to_frame() is the whole law",
+    "Review": "rows belong into the user's table",
+}
+WITHOUT_PLOT = {
+    "Difference": "Comparison draws it over the labels",
+    "TaskReport": "sentences, and nothing to draw",
+}
+# What is shown and is no result: parts, models and running scores
+NO_RESULTS = {
+    "AllPairs": "an estimator",
+    "Costing": "a learner",
+    "Expectation": "a mean and its bounds: a number that says how exact it is",
+    "Files": "what verbs of many files are called on",
+    "FixedRule": "a rule that goes on learning",
+    "FOFORule": "a rule that goes on learning",
+    "HistogramRule": "a rule that goes on learning",
+    "History": "the log of a fit: a sequence of iterations, which its model keeps",
+    "LinearLearner": "a learner",
+    "Mixture": "a policy",
+    "MultiLabelTagger": "a model",
+    "NewtonRule": "a rule that goes on learning",
+    "OFORule": "a rule that goes on learning",
+    "OneAgainstAll": "an estimator",
+    "Parser": "a model",
+    "ProgressiveScore": "a running score, which every row changes",
+    "RankingPrinciple": "a property of a metric",
+    "RuleRun": "labels and thresholds of a stream, row by row",
+    "SFORule": "a rule that goes on learning",
+    "Searn": "a model",
+    "SpanMarginals": "input of decode_spans",
+    "Summarizer": "a model",
+    "Tagger": "a model",
+    "ThresholdRule": "what rules of streams have in common",
+    "Tree": "a sentence with its heads",
+    "VectorExpectation": "means and their bounds",
+}
+# Tensors stay on their device: no text, frame or file is made of them unasked
+ON_A_DEVICE = ("TensorDecision", "TensorForecast", "MaskDecision")
+
+
+def public_classes() -> dict[str, type]:
+    found = {}
+    for room in ROOMS:
+        for name in room.__all__:
+            one = getattr(room, name)
+            if isinstance(one, type):
+                found[name] = one
+    return found | {"Period": Period}
+
+
+RESULTS = {
+    name: one for name, one in public_classes().items() if issubclass(one, Result)
+}
+
+
+def test_the_tables_name_results_and_nothing_else():
+    kept = {name for name, one in RESULTS.items() if hasattr(one, "save")}
+    assert not kept & set(NOT_KEPT)
+    assert kept | set(NOT_KEPT) == set(RESULTS)
+    assert set(WITHOUT_PLOT) <= set(RESULTS)
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_every_result_keeps_the_protocol(name):
+    kind = RESULTS[name]
+    for member in MEMBERS:
+        there = hasattr(kind, member) or member in getattr(
+            kind, "__dataclass_fields__", {}
+        )
+        assert there or (member == "plot" and name in WITHOUT_PLOT), member
+    if name not in NOT_KEPT:
+        assert callable(kind.save)
+        assert callable(kind.load)
+    if dataclasses.is_dataclass(kind):
+        assert kind.__dataclass_params__.frozen
+
+
+def test_what_else_is_shown_is_named():
+    shown = {
+        name
+        for name, one in public_classes().items()
+        if issubclass(one, Shown) and not issubclass(one, Result)
+    }
+    assert shown <= set(NO_RESULTS)
+    for name in ON_A_DEVICE:
+        if name != "MaskDecision":
+            assert getattr(tensors, name).__dataclass_params__.frozen
+
+
+P = np.array([0.9, 0.8, 0.4, 0.3, 0.2, 0.1])
+Y = [1, 1, 0, 1, 0, 0]
+
+
+def some_results():
+    law = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
+    decision = am.decide(P)
+    rule = am.tune(Y * 20, np.tile(P, 20), n_bootstrap=20, random_state=0)
+    promised = am.tune(Y * 40, np.tile(P, 40), min_recall=0.5, confidence=0.9)
+    new = np.tile(P, 40)
+    found = am.monitor(new, 0.5, reference=(Y * 20, np.tile(P, 20)), every=80)
+    classes = am.classes.decide(np.stack([P, 1 - P], axis=1), classes=["a", "b"])
+    yield decision, "expected F1 ", decision.expected
+    yield decision.forecast(), "F1 ", decision.forecast().mean
+    yield am.evaluate(Y, P > 0.35), "actual F1 ", am.evaluate(Y, P > 0.35)
+    yield rule, "p >= ", rule.mean
+    yield am.Rule("f1", 0.3), "p >= 0.3", None
+    yield promised.guarantee, "p ≥ ", None
+    yield found, "F1 in the last period ", None
+    yield found.periods[-1], "score ", None
+    yield found.to_label(10), "rows to label 10", None
+    yield classes, "expected macro F1 ", classes.expected
+    yield classes.forecast(), "macro F1 ", classes.forecast().mean
+    yield law, "mean ", law.mean
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_the_answer_comes_first_and_ten_lines_are_enough(place):
+    """First line: the answer with its number; the view has it in large letters."""
+    one, words, value = list(some_results())[place]
+    headline = one._headline()
+    assert isinstance(headline, Headline)
+    assert str(headline).startswith(words)
+    if not isinstance(one, float):  # which prints as a float
+        lines = repr(one).splitlines()
+        assert lines[0] == f"{type(one).__name__}: {headline}"
+        assert len(lines) <= MOST_LINES
+    if value is not None:
+        assert number(value) in str(headline)
+    html = one._repr_html_()
+    assert "font-size:2.2em" in html
+    for note in one.notes:
+        assert note in repr(one)
+    assert ("<details>" in html) == bool(one.assumptions)
+    assert "<script" not in html
+
+
+class Remarked(Result):
+    """A result with more notes and lines than anybody reads."""
+
+    @property
+    def notes(self):
+        return tuple(f"note {i}" for i in range(9))
+
+    def fields(self):
+        return [Field(f"k{i}", i, f"line {i}", str(i)) for i in range(9)]
+
+
+def test_what_is_too_long_says_what_is_left_out():
+    lines = repr(Remarked()).splitlines()
+    assert len(lines) == MOST_LINES
+    assert lines[3].strip() == "... 7 more lines in a notebook and in to_dict()"
+    assert lines[-1].strip() == "... 4 more in notes"
+    assert list(Remarked().to_frame("pyarrow").column_names) == [
+        f"k{i}" for i in range(9)
+    ]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_every_one_is_a_frame_and_plain_values(backend):
+    pytest.importorskip(backend)
+    for one, *_ in some_results():
+        assert len(one.to_frame(backend)) >= 1
+        plain(one.to_dict())
+
+
+def test_pictures_are_drawn_of_plain_arrays():
+    for one, *_ in list(some_results())[:4]:
+        picture = one._picture()
+        assert picture.count("<svg") == picture.count("</svg>")
+        assert "nan" not in picture
+    decision = am.decide(P)
+    assert decision._picture().count("<circle") == 1
+    assert decision.forecast()._picture().count("<rect") > 3
+
+
+def test_periods_and_guarantees_are_drawn():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawn = [one for one, *_ in some_results()]
+    guarantee, period = drawn[5], drawn[7]
+    assert guarantee.plot().get_xlabel() == "Threshold"
+    assert period.plot().get_title().endswith(period.verdict)
+    plt.close("all")
+
+
+def test_an_actual_score_does_not_change():
+    score = am.evaluate(Y, P > 0.35)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        score.metric = None
+    assert score.interval == (score.interval.low, score.interval.high)
+
+
+def test_intervals_are_pairs_with_named_ends():
+    interval = am.forecast(P, P > 0.35).interval
+    assert isinstance(interval, Interval)
+    assert interval == (interval.low, interval.high)
+    assert plain({"interval": interval}) == {"interval": list(interval)}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.12345, "0.123"),
+        (0.00412, "0.00412"),
+        (1.0, "1.000"),
+        (12.345, "12.3"),
+        (1234.5, "1,234"),
+        (0.0, "0.000"),
+        (math.nan, "undefined"),
+    ],
+)
+def test_numbers_have_three_digits(value, text):
+    assert number(value) == text
+
+
+def test_verdicts_are_those_of_the_table():
+    assert tuple(PERIOD) == VERDICTS
+    assert len(set(CHECK.values())) == len(CHECK)
+    assert len(set(PERIOD.values())) == len(PERIOD)
+    found = am.monitor(np.tile(P, 40), 0.5, reference=(Y * 20, np.tile(P, 20)))
+    assert {one.verdict for one in found.periods} <= set(PERIOD)
+    check = am.calibration_check(Y * 20, np.tile(P, 20), n_bootstrap=20)
+    verdicts = (check.fit_to_decide, check.fit_to_forecast)
+    assert set(verdicts) <= set(CHECK)
+    page = am.report(check)
+    assert tuple(card.value for card in page.cards) == verdicts
+    page = am.report(found)
+    assert page.cards[0].value == found.periods[-1].verdict
+    assert set(ALARM) >= {one.alarm for one in found.alarms}
