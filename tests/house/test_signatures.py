@@ -79,6 +79,7 @@ def test_the_help_of_a_verb_fits_in_two_screens():
 # Where a public signature may say Any, and why
 ANY_ALLOWED = {
     r"search\.": "tasks, sentences and documents are of the user's own types",
+    r"sets\.SetDecision labels": "in the form of the samples",
     r"sequence\.": "sentences, spans and models are of the user's own types",
     r"scale\.Dask client": "a client of dask, which need not be installed",
     r".* (options|params)$": "handed on as they are",

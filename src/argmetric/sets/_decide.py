@@ -176,7 +176,8 @@ def _held_out(read: Samples, form: Floats, most: int) -> tuple[Floats, Floats]:
         rest = replace(read, weights=weights / total[question])
         chosen, _ = _choose(rest, form, most)
         scores[out] = _scores(read, form, chosen)[out]
-    return np.bincount(question, read.weights * scores, read.n), scores
+    means = np.bincount(question, read.weights * scores, read.n)
+    return means.astype(np.float64), scores
 
 
 def _labelled(

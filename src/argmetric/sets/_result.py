@@ -57,7 +57,7 @@ class SetDecision(Result):
     sizes: Integers
     n_samples: int
     n_labelled: int
-    notes: tuple[str, ...] = ()  # type: ignore[misc]
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -129,7 +129,10 @@ class SetDecision(Result):
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         """
-        labels = {"xlabel": "questions, sorted", "ylabel": self.metric.name}
+        labels: dict[str, Any] = {
+            "xlabel": "questions, sorted",
+            "ylabel": self.metric.name,
+        }
         with drawing(ax, **labels) as ax:
             at = np.arange(1, self.n + 1)
             ax.plot(at, np.sort(self.mean_each), "o-", ms=3, label="score to expect")

@@ -136,10 +136,10 @@ def _from_array(draws: AnyArray, weights: Any, name: str) -> Samples:
     if draws.ndim != 3 or 0 in draws.shape[:2]:
         raise ValueError(f"{name} has shape {draws.shape}: {_FORM}")
     if not np.isin(draws, (0, 1)).all():
-        draw, row, label = (int(i[0]) for i in np.nonzero(~np.isin(draws, (0, 1))))
+        place = [int(i[0]) for i in np.nonzero(~np.isin(draws, (0, 1)))]
         raise ValueError(
-            f"{name} has {shown(draws[draw, row, label].item())} in draw {draw}, row "
-            f"{row}, label {label}: draws are 0 or 1"
+            f"{name} has {shown(draws[tuple(place)].item())} in draw {place[0]}, row "
+            f"{place[1]}, label {place[2]}: draws are 0 or 1"
         )
     n_draws, rows, labels = draws.shape
     by_row = np.ascontiguousarray(draws.transpose(1, 0, 2)).reshape(-1, labels)

@@ -29,7 +29,7 @@ def score(o, k, t, form):
 
 
 @inner
-def mean_score(hits, k, sizes, weights, form):
+def mean_over_samples(hits, k, sizes, weights, form):
     """The weighted mean of f over all samples."""
     total = 0.0
     for s in range(sizes.shape[0]):
@@ -38,7 +38,7 @@ def mean_score(hits, k, sizes, weights, form):
 
 
 @inner
-def count_hits(chosen, items, ends, first, hits):
+def count_shared_items(chosen, items, ends, first, hits):
     """Items that every sample shares with the chosen ones."""
     for s in range(hits.shape[0]):
         hits[s] = 0.0
@@ -70,7 +70,7 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
         longest = max(longest, sizes[s])
     chosen[:] = 0.0
     hits[:] = 0.0
-    best = mean_score(hits, 0.0, sizes, weights, form)
+    best = mean_over_samples(hits, 0.0, sizes, weights, form)
     bound = best
     for k in range(1, min(m, most) + 1):
         gain[:m] = 0.0
@@ -92,8 +92,8 @@ def best_sums(items, ends, first, sizes, weights, form, most, chosen, scratch):
             trial[order[i]] = 1.0
             above += gain[order[i]]
         bound = max(bound, above)
-        count_hits(trial, items, ends, first, hits)
-        value = mean_score(hits, float(k), sizes, weights, form)
+        count_shared_items(trial, items, ends, first, hits)
+        value = mean_over_samples(hits, float(k), sizes, weights, form)
         if value > best + TIE:
             best = value
             chosen[:] = trial[:m]
@@ -113,8 +113,8 @@ def try_all(items, ends, first, sizes, weights, form, most, chosen, scratch):
             k += (code >> i) & 1
         if k > most:
             continue
-        count_hits(trial[:m], items, ends, first, hits)
-        value = mean_score(hits, float(k), sizes, weights, form)
+        count_shared_items(trial[:m], items, ends, first, hits)
+        value = mean_over_samples(hits, float(k), sizes, weights, form)
         if value > best + TIE or (value > best - TIE and k < size):
             best, size = max(value, best), k
             chosen[:] = trial[:m]
@@ -131,7 +131,7 @@ def changed_score(hits, gained, sign, k, sizes, weights, form):
 
 
 @kernel
-def climb(items, ends, first, sizes, weights, form, most, best, chosen, scratch):
+def climb_sets(items, ends, first, sizes, weights, form, most, best, chosen, scratch):
     """Add, drop or swap single items as long as the mean score rises."""
     m, samples = chosen.shape[0], sizes.shape[0]
     hits, gained = scratch[1, :samples], np.empty(samples)
@@ -139,7 +139,7 @@ def climb(items, ends, first, sizes, weights, form, most, best, chosen, scratch)
     for s in range(samples):
         for e in range(ends[s], ends[s + 1]):
             member[items[e - first], s] = 1.0
-    count_hits(chosen, items, ends, first, hits)
+    count_shared_items(chosen, items, ends, first, hits)
     k = chosen.sum()
     rises = True
     while rises:
@@ -194,7 +194,7 @@ def choose_sets(questions, ends, items, firsts, weights, form, most, chosen, fou
                     entries, own, own[0], sizes, share, form, most, mask, scratch
                 )
             else:
-                best = climb(
+                best = climb_sets(
                     entries, own, own[0], sizes, share, form, most, best, mask, scratch
                 )
         found[q, 0], found[q, 1] = best, max(best, bound)
