@@ -64,7 +64,7 @@ def decide(
     Notes
     -----
     The best k items are those of the largest sum over the samples that have them of
-    w·(1 + β²)/(β²·|sample| + k); the best k wins [1]_.
+    w·(1 + β²)/(β²·t + k), t the size of the sample; the best k wins [1]_.
 
     References
     ----------
