@@ -3,7 +3,7 @@
     python benchmarks/compare.py -o compare.jsonl --minutes 6   # stops, and goes on
     python benchmarks/compare.py -o compare.jsonl --only pairs  # one section
     python benchmarks/compare.py -o compare.jsonl --table       # what was measured
-    python benchmarks/compare.py -o /tmp/x.jsonl --quick        # a smoke run
+    python benchmarks/compare.py -o smoke.jsonl --quick         # a smoke run
 
 A pool is what five models, trained on the same rows, say of others. REFERENCE of these
 are labelled; the models decide about up to NEW others, each by the cut that is best on

@@ -110,8 +110,8 @@ class SetDecision(Result):
     def _headline(self) -> Headline:
         interval = with_interval(self.interval, self.coverage)
         what = "" if self.n == 1 else f"{self.n:,} sets, "
-        name = f"{what}{metric_title(self.metric.name)}"
-        return Headline(name, number(self.mean), f"{interval} to expect")
+        name = f"{what}{metric_title(self.metric.name)} to expect"
+        return Headline(name, number(self.mean), interval)
 
     def _columns(self) -> dict[str, Any]:
         return {
