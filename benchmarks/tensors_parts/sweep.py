@@ -35,10 +35,11 @@ def scores(kind: str, length: int, absent: float = 0.0) -> Any:
     rng = np.random.default_rng(length)
     shape = rows_of(length), length
     x = rng.random(shape, dtype=np.float32)
-    if kind == "powers":
-        x = x**6
+    if kind == "powers":  # by products, which are rounded alike everywhere
+        x = (x * x * x) * (x * x * x)
     elif kind == "beta":
-        x = np.minimum(x**10 / (x**10 + rng.random(shape, dtype=np.float32)), 1.0)
+        x = (x * x * x) * (x * x) * ((x * x * x) * (x * x))
+        x = np.minimum(x / (x + rng.random(shape, dtype=np.float32)), 1.0)
     elif kind == "blobs":
         width = max(length // 50, 1)
         x = np.cumsum(x.astype(np.float64) - 0.5, axis=1)

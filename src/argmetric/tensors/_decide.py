@@ -382,17 +382,14 @@ def choose_fused(
 
     found, labels = decide_fused(given, metric, logits)
     again = (found[0] < 0) | (found[2] != found[2])
-    if bool(again.any()):  # refused rows, and ties, of which the first are chosen
-        xp, work = namespace(given), found[1].dtype
-        refused = found[0] < 0
-        part = Part(slice(0), np.broadcast_to(part.length, 1), None, part.length)
-        limits = TensorLimits(0, None, 0.0, 0.0)
-        if bool(refused.any()):
-            some = choose(given[refused], part, metric, limits, logits, work)
+    if bool(again.any()):  # rows to be taken whole, and ties
+        left = found[0] < 0
+        if bool(left.any()):
+            some, _ = decide_fused(given[left], metric, logits, whole=True)
             for target, values in zip(found, some, strict=True):
-                target[refused] = values
+                target[left] = values
         tied = found[0][again], found[1][again], found[2][again]
-        labels[again] = mark(xp, given[again], tied, part)
+        labels[again] = mark(namespace(given), given[again], tied, part)
     return found, labels
 
 

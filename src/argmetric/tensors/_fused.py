@@ -18,17 +18,12 @@ from argmetric._expected.kernels.nodes import (
     exponential_sum,
     two_sided_sum,
 )
-from argmetric._ground.types import Floats
 from argmetric.metrics import MCC, ItemForm, Kappa, Metric, RatioForm
 from argmetric.tensors._arrays import Tensor, as_single, require_torch
 from argmetric.tensors._decide import counts_hits
 from argmetric.tensors._fused_agreement import agree_rows
-from argmetric.tensors._fused_rows import (
-    decide_rows,
-    settle_sorted,
-    sort_rows,
-    weigh_rows,
-)
+from argmetric.tensors._fused_rows import decide_rows, sort_rows, weigh_rows
+from argmetric.tensors._fused_window import kind_of, pruning, run_window
 
 torch = require_torch("the fused kernel")
 MOST_LABELS = 1024
@@ -47,22 +42,24 @@ def can_fuse(metric: Metric) -> bool:
     return items or counts_hits(metric.form)
 
 
-def decide_fused(x: Tensor, metric: Metric, logits: bool) -> tuple[Found, Tensor]:
+def decide_fused(
+    x: Tensor, metric: Metric, logits: bool, whole: bool = False
+) -> tuple[Found, Tensor]:
     """Best counts of rows with their values and cut-offs, and the labels.
 
-    A cut-off is nan where a tie is split, and a count -1 where the row needs the
-    generic path.
+    A cut-off is nan where a tie is split, and a count -1 where a window was not enough
+    and the row is to be taken whole.
     """
-    form, m, zero = metric.form, x.shape[1], metric.zero_division
+    form, m = metric.form, x.shape[1]
     keys = sorted_keys(x.contiguous(), logits)
     if isinstance(form, ItemForm):
         found = weigh(keys, m, metric, logits)
     elif not isinstance(form, RatioForm):
         found = agree(keys, m, metric, logits)
-    elif m <= LONG_ROWS or kind_of(form) == 2 or logits:
-        found = decide_all(keys, m, form, zero, logits)
+    elif whole or logits or m <= LONG_ROWS or kind_of(metric) == 2:
+        found = decide_all(keys, m, metric, logits)
     else:
-        found = decide_long(keys, m, form, zero)
+        found = run_window(keys, m, metric, 1, 12, MANY)
     cut = found[2]
     level = as_single(cut) if x.dtype == torch.float32 else cut
     return found, x >= level[:, None]
@@ -100,52 +97,33 @@ def empty_found(key: Tensor) -> Found:
     return best, value, torch.empty_like(value)
 
 
-def nodes_of(form: RatioForm, n: int) -> tuple[Floats, Floats]:
-    low, high = form.denominator_range(n, n)
-    return exponential_sum(1.0, float(low), float(high))
-
-
-def kind_of(form: RatioForm) -> int:
-    """0: a denominator without tp; 1: one of k and misses; 2: any other."""
-    _, d1, _, d3 = form.d
-    return 0 if d1 == 0 else 1 if d1 + d3 == 0 else 2
-
-
-def pruning(form: RatioForm, n: int) -> tuple[float, float, float]:
-    """D ≥ low + step·(T - 1) with a hit: nodes with s·low + (E[T]-1)·(1-e^(-s·step))
-    above the limit add less than rounding.
-    """
-    _, d1, d2, d3 = form.d
-    step = d3 if d1 == 0 else min(1.0, d1 + d2 + d3, d3)
-    low = d2 + d3 if d1 == 0 else step
-    limit = -math.log(TOLERANCE) + math.log((d1 + d2 + d3 + d2 + d3) * n / low) + 1.0
-    return low, step, limit
-
-
 # Numbers that a kernel is given are rounded to float32; those of a table are not.
 @lru_cache(maxsize=64)
-def node_tables(form: RatioForm, m: int, n: int, device: Any) -> tuple[Tensor, ...]:
+def node_tables(metric: Metric, m: int, n: int, device: Any) -> tuple[Tensor, ...]:
     """c1·w·e^(-s·d2·k) for k = 1…n, s, u of a hit, u of a miss, and e^(-s·d2).
 
     For kind 2 the first is c1·w alone.
     """
-    s, w = (torch.from_numpy(x).to(device) for x in nodes_of(form, m))
+    form = metric.form
+    assert isinstance(form, RatioForm)
+    low, high = map(float, form.denominator_range(m, m))
+    s, w = on_device(device, *exponential_sum(1.0, low, high))
     _, d1, d2, d3 = form.d
     k = torch.arange(1, n + 1, dtype=torch.float64, device=device)
     table = form.c[1] * w[:, None] * torch.exp(-d2 * s[:, None] * k)
-    if kind_of(form) == 2:
+    if kind_of(metric) == 2:
         table = (form.c[1] * w)[:, None].expand_as(table)
     factors = [torch.exp(-s * x) for x in (d1 + d3, d3, d2)]
     return table.contiguous(), s, *factors
 
 
-def decide_all(
-    keys: Tensor, m: int, form: RatioForm, zero_division: float, logits: bool
-) -> Found:
+def decide_all(keys: Tensor, m: int, metric: Metric, logits: bool) -> Found:
     """Best counts by sums over all items of rows of m, padded and in order."""
+    form = metric.form
+    assert isinstance(form, RatioForm)
     rows, n = keys.shape
     programs, shape = layout(keys)
-    table, s, *factors = node_tables(form, m, n, keys.device)
+    table, s, *factors = node_tables(metric, m, n, keys.device)
     found = empty_found(keys)
     decide_rows[(programs,)](
         keys,
@@ -156,66 +134,12 @@ def decide_all(
         rows,
         m,
         s.shape[0],
-        zero_division,
+        metric.zero_division,
         *pruning(form, m),
         NODES=triton.next_power_of_2(s.shape[0]),
-        KIND=kind_of(form),
+        KIND=kind_of(metric),
         LOGITS=logits,
         **shape,
-    )
-    return found
-
-
-@lru_cache(maxsize=64)
-def window_table(form: RatioForm, n: int, device: Any) -> Tensor:
-    """s, s·d2, c1·w, u and 1 - u of a miss: one row each."""
-    s, w = (torch.from_numpy(x).to(device) for x in nodes_of(form, n))
-    _, _, d2, d3 = form.d
-    rows = s, s * d2, form.c[1] * w, torch.exp(-s * d3), -torch.expm1(-s * d3)
-    return torch.stack(rows).contiguous()
-
-
-def decide_long(keys: Tensor, m: int, form: RatioForm, zero_division: float) -> Found:
-    """Best counts of F-beta or Jaccard from a window of each row, where one is enough.
-
-    Else by all items.
-    """
-    found = settle_window(keys, m, form, zero_division, num_warps=1)
-    left = torch.nonzero(found[0] < 0)[:, 0]
-    if left.numel():
-        some = decide_all(keys[left], m, form, zero_division, False)
-        for target, values in zip(found, some, strict=True):
-            target[left] = values
-    return found
-
-
-def settle_window(
-    keys: Tensor, m: int, form: RatioForm, zero_division: float, num_warps: int
-) -> Found:
-    """As `_pixels.settle_sorted_rows`, from rows in order."""
-    table = window_table(form, m, keys.device)
-    found, n_nodes = empty_found(keys), table.shape[1]
-    settle_sorted[(keys.shape[0],)](
-        keys,
-        table,
-        *(keys,) * 4,  # used for a bracket alone
-        *found,
-        keys.stride(0),
-        m,
-        m,
-        n_nodes,
-        zero_division,
-        *form.d[1:],
-        *pruning(form, m),
-        MANY,
-        WINDOW=128 * num_warps,
-        AHEAD=96 * num_warps,
-        SCAN=128 * num_warps,
-        POWERS=12,
-        NODES=triton.next_power_of_2(n_nodes),
-        JACCARD=kind_of(form) == 1,
-        BRACKET=False,
-        num_warps=num_warps,
     )
     return found
 

@@ -1,8 +1,9 @@
-"""Best masks on a GPU: histograms of all pixels, a bracket, and a window in it.
+"""Long rows and masks on a GPU: histograms of all items, a bracket, a window in it.
 
-The histogram of the bits of p brackets the best cut-off by ratios of expected counts.
-Where many pixels lie in the bracket, it gets a histogram of its own, and so on. The
-pixels of the last bracket are sorted. The twin of the kernels is `_pixels`.
+The histogram of the bits of p, in float32, brackets the best cut-off by values at
+expected counts. Where many items lie in the bracket, it gets a histogram of its own,
+and so on. The items of the last bracket are sorted; where very many are equal, one
+stands for all. The twin of the kernels is `_pixels`.
 """
 
 from __future__ import annotations
@@ -10,35 +11,40 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from argmetric.metrics import Metric, RatioForm
+from argmetric.metrics import Metric
 from argmetric.tensors._arrays import Tensor, require_torch
-from argmetric.tensors._fused import (
-    empty_found,
+from argmetric.tensors._fused_window import (
+    _larger,
     kind_of,
-    pruning,
-    settle_window,
+    rough_value,
+    run_window,
     window_table,
 )
-from argmetric.tensors._fused_rows import rough_ratio, settle_sorted
-from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS, WINDOW
+from argmetric.tensors._pixels import AHEAD, MANY_PIXELS, POWERS
 
 torch = require_torch("the fused kernel")
 SHORTEST = 1 << 14  # shorter rows are sorted
-ROOM = 4096  # pixels of a row in its last bracket
-BLOCK = 2048  # pixels of a step
+ROOM = 4096  # places for the items of the last bracket of a row
+BLOCK = 2048  # items of a step
 STEPS = 8  # steps of a program
-BINS = 1024  # the last is for pixels that are not counted
+BINS = 1024, 4096, 4096  # of each histogram; the last one of the first is for padding
 SHIFT = 18  # 32 bins an octave, from 2^-31 to 1
 LOWEST = (127 - 31) << 23
-FAINT = 1e-5  # the fourth power of such pixels is rounding
-TWICE = 1 << 18  # longer rows may need a third histogram
+FAINT = 1e-5  # the fourth power of such items is rounding
+
+
+@triton.jit
+def _bits(p):
+    """The bits of p in float32, which are in the order of p."""
+    return p.to(tl.float32).to(tl.int32, bitcast=True)
 
 
 @triton.jit
 def scan_rows(
     p_ptr,
     state_ptr,
-    count_ptr,
+    bin_ptr,
+    seen_ptr,
     sums_ptr,
     n,
     LOWEST: tl.constexpr,
@@ -48,184 +54,261 @@ def scan_rows(
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
     BINS: tl.constexpr,
-    FIRST: tl.constexpr,
+    LEVEL: tl.constexpr,
+    KIND: tl.constexpr,
 ):
-    """Pixels of every bin of a bracket. Sums of powers of all pixels with FIRST, else
-    the number of those above the bracket, and their sum.
+    """Items of every bin of a bracket. At level 0 sums of powers of all p, and of 1 - p
+    for MCC and kappa; else the number of items above the bracket, and their sum.
     """
     row = tl.program_id(1).to(tl.int64)
-    low = LOWEST
-    high = 0
-    shift = SHIFT
-    if not FIRST:
-        low = tl.load(state_ptr + 3 * row)
-        high = tl.load(state_ptr + 3 * row + 1)
-        shift = tl.load(state_ptr + 3 * row + 2)
-    if shift >= 0:
-        begin = tl.program_id(0) * BLOCK * STEPS
+    begin = tl.program_id(0) * BLOCK * STEPS
+    power = tl.arange(0, 2 * POWERS)
+    sums = tl.zeros((2 * POWERS,), dtype=tl.float64)
+    bin_ptr += row * BINS
+    if LEVEL == 0:
         count = tl.zeros((BINS,), dtype=tl.int32)
-        power = tl.arange(0, POWERS)
-        sums = tl.zeros((POWERS,), dtype=tl.float64)
         for step in range(STEPS):
             place = begin + step * BLOCK + tl.arange(0, BLOCK)
             inside = place < n
             p = tl.load(p_ptr + row * n + place, mask=inside, other=0.0)
-            bits = p.to(tl.int32, bitcast=True)
-            if FIRST:
-                at = tl.minimum(tl.maximum((bits - low) >> shift, 0), BINS - 2)
-                x = p.to(tl.float64)
-                y = x
-                for j in tl.static_range(3):
+            at = tl.minimum(tl.maximum((_bits(p) - LOWEST) >> SHIFT, 0), BINS - 2)
+            x = p.to(tl.float64)
+            y = x
+            for j in tl.static_range(3):
+                sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+                y = y * x
+            if tl.max(p, 0) > FAINT:
+                for j in tl.static_range(3, POWERS):
                     sums += tl.where(power == j, tl.sum(y, 0), 0.0)
                     y = y * x
-                if tl.max(p, 0) > FAINT:
-                    for j in tl.static_range(3, POWERS):
-                        sums += tl.where(power == j, tl.sum(y, 0), 0.0)
-                        y = y * x
-            else:
-                above = inside & (bits >= high)
-                inside &= (bits >= low) & (bits < high)
-                at = tl.minimum((bits - low) >> shift, BINS - 2)
-                size = tl.sum(above.to(tl.int32), 0)
-                if size > 0:
-                    mass = tl.sum(tl.where(above, p, 0.0).to(tl.float64), 0)
-                    sums += tl.where(power == 0, size.to(tl.float64), 0.0)
-                    sums += tl.where(power == 1, mass, 0.0)
+            if KIND >= 3:
+                x = tl.where(inside, 1.0 - x, 0.0)
+                y = x
+                for j in tl.static_range(POWERS, 2 * POWERS):
+                    sums += tl.where(power == j, tl.sum(y, 0), 0.0)
+                    y = y * x
             count += tl.histogram(tl.where(inside, at, BINS - 1), BINS)
         bins = tl.arange(0, BINS)
         keep = (bins < BINS - 1) & (count > 0)
-        tl.atomic_add(count_ptr + row * BINS + bins, count, mask=keep)
-        tl.atomic_add(sums_ptr + row * POWERS + power, sums, mask=sums > 0.0)
+        tl.atomic_add(bin_ptr + bins, count, mask=keep, sem="relaxed")
+        sums_ptr += row * 2 * POWERS + power
+        tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
+    else:
+        low = tl.load(state_ptr + 4 * row)
+        high = tl.load(state_ptr + 4 * row + 1)
+        shift = tl.load(state_ptr + 4 * row + 2)
+        if shift >= 0:
+            size = tl.zeros((BLOCK,), dtype=tl.int32)
+            mass = tl.zeros((BLOCK,), dtype=tl.float64)
+            for step in range(STEPS):
+                place = begin + step * BLOCK + tl.arange(0, BLOCK)
+                p = tl.load(p_ptr + row * n + place, mask=place < n, other=-1.0)
+                bits = _bits(p)
+                above = bits >= high
+                size += above.to(tl.int32)
+                mass += tl.where(above, p, 0.0).to(tl.float64)
+                inside = (bits >= low) & (bits < high)
+                at = tl.minimum((bits - low) >> shift, BINS - 1)
+                tl.atomic_add(bin_ptr + at, 1, mask=inside, sem="relaxed")
+                if LEVEL == 2:
+                    tl.store(seen_ptr + row * BINS + at, p, mask=inside)
+            sums += tl.where(power == 0, tl.sum(size, 0).to(tl.float64), 0.0)
+            sums += tl.where(power == 1, tl.sum(mass, 0), 0.0)
+            sums_ptr += row * 2 * POWERS + power
+            tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
 
 
 @triton.jit
 def choose_bracket(
     state_ptr,
+    bin_ptr,
+    seen_ptr,
+    item_ptr,
+    value_ptr,
     count_ptr,
     above_ptr,
     total_ptr,
-    d1,
-    d2,
-    d3,
-    AROUND: tl.constexpr,
+    table_ptr,
+    size,
     AHEAD: tl.constexpr,
-    BEHIND: tl.constexpr,
     ROOM: tl.constexpr,
     LOWEST: tl.constexpr,
     SHIFT: tl.constexpr,
     POWERS: tl.constexpr,
     BINS: tl.constexpr,
-    FIRST: tl.constexpr,
+    LEVEL: tl.constexpr,
+    KIND: tl.constexpr,
 ):
-    """The bins around the best ratio of expected counts, with pixels on both sides.
+    """The bins around the best value at expected counts, with items on both sides.
 
     A state is the bits of the lower and upper end, and how many of them a bin of the
     next histogram has, as a shift: -1 where no other is needed.
     """
     row = tl.program_id(0).to(tl.int64)
-    low = LOWEST
-    high = 0x7F800000
-    shift = SHIFT
+    low = tl.full((), LOWEST, tl.int32)
+    high = tl.full((), 0x7F800000, tl.int32)
+    shift = tl.full((), SHIFT, tl.int32)
     ahead = tl.full((), 0.0, tl.float64)
     hits = tl.full((), 0.0, tl.float64)
-    if not FIRST:
-        low = tl.load(state_ptr + 3 * row)
-        high = tl.load(state_ptr + 3 * row + 1)
-        shift = tl.load(state_ptr + 3 * row + 2)
-        ahead = tl.load(above_ptr + row * POWERS)
-        hits = tl.load(above_ptr + row * POWERS + 1)
+    n = tl.full((), 0.0, tl.float64) + size
+    same = tl.full((), -1.0, tl.float64)
+    state_ptr += 4 * row
+    total_ptr += row * 2 * POWERS
+    if LEVEL > 0:
+        low = tl.load(state_ptr)
+        high = tl.load(state_ptr + 1)
+        shift = tl.load(state_ptr + 2)
+        ahead = tl.load(above_ptr + row * 2 * POWERS)
+        hits = tl.load(above_ptr + row * 2 * POWERS + 1)
     if shift >= 0:
         bin = tl.arange(0, BINS)
-        count = tl.load(count_ptr + row * BINS + bin).to(tl.float64)
+        count = tl.load(bin_ptr + row * BINS + bin).to(tl.float64)
         edge = (low + (bin << shift)).to(tl.float32, bitcast=True)
         next = (low + ((bin + 1) << shift)).to(tl.float32, bitcast=True)
-        if FIRST:
+        if LEVEL == 0:
             edge = tl.where(bin == 0, 0.0, edge)
         middle = tl.minimum(edge.to(tl.float64) / 2.0 + next.to(tl.float64) / 2.0, 1.0)
+        if LEVEL > 0:
+            middle = tl.where(shift == 0, edge.to(tl.float64), middle)
         middle = tl.where(count > 0.0, middle, 0.0)
-        mean = tl.load(total_ptr + row * POWERS)
-        second = tl.load(total_ptr + row * POWERS + 1)
+        mean = tl.load(total_ptr)
+        second = tl.load(total_ptr + 1)
         k = ahead + tl.cumsum(count, 0, reverse=True)
         mass = hits + tl.cumsum(count * middle, 0, reverse=True)
-        rough = rough_ratio(mass, k, mean, second, d1, d2, d3)
-        rough = tl.where(count > 0.0, rough, -1.0)
-        best = tl.min(tl.where(rough == tl.max(rough, 0), bin, BINS), 0)
+        chosen = k
+        if KIND >= 3:
+            flip = mean > 0.5 * n
+            chosen = tl.where(flip, n - k, k)
+            mass = tl.where(flip, chosen - (mean - mass), mass)
+            mean = tl.where(flip, tl.load(total_ptr + POWERS), mean)
+            second = tl.where(flip, tl.load(total_ptr + POWERS + 1), second)
+        rough = rough_value(mass, chosen, n, mean, second, table_ptr, KIND)
+        rough = tl.where(count > 0.0, rough, float("-inf"))
+        top = tl.max(rough, 0)
+        best = tl.min(tl.where(rough == top, bin, BINS), 0)
+        if KIND == 3 and LEVEL == 0:
+            # Another maximum is nearly as good; bins are known to a percent
+            good = top * (1.0 - tl.minimum(tl.maximum(2.0 / mean, 0.02), 1.0))
+            early = tl.where(bin < best, rough, float("-inf"))
+            late = tl.where(bin > best, rough, float("-inf"))
+            most = tl.associative_scan(early, 0, _larger)
+            falls = (bin < best) & (most >= good) & (rough < most * (1.0 - 1e-9))
+            most = tl.associative_scan(late, 0, _larger, reverse=True)
+            falls |= (bin > best) & (most >= good) & (rough < most * (1.0 - 1e-9))
+            rival = tl.max((falls & (count > 0.0)).to(tl.int32), 0)
+            tl.store(count_ptr + 4 * row + 3, rival)
         of_best = tl.sum(tl.where(bin == best, k, 0.0), 0)
         above = of_best - tl.sum(tl.where(bin == best, count, 0.0), 0)
-        # Pixels on both sides, unless they are many of nearly the same value
-        first = tl.max(tl.where(k >= of_best + BEHIND, bin, 0), 0)
+        # Items on both sides, unless they are many of nearly the same value
+        first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
         few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
-        first = tl.maximum(tl.minimum(tl.maximum(first, few), best - AROUND), 0)
+        first = tl.maximum(tl.minimum(tl.maximum(first, few), best - 2), 0)
         last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
         few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
-        last = tl.maximum(tl.minimum(last, few), best + AROUND + 1)
-        size = tl.sum(tl.where((bin >= first) & (bin < last), count, 0.0), 0)
-        if last < BINS - 1:
+        last = tl.maximum(tl.minimum(last, few), best + 3)
+        within = (bin >= first) & (bin < last)
+        items = tl.sum(tl.where(within, count, 0.0), 0)
+        over = items > ROOM - 3
+        if LEVEL == 2:
+            # One of the items of the fullest bin
+            most = tl.max(tl.where(within, count, 0.0), 0)
+            fullest = tl.min(tl.where(within & (count == most), bin, BINS), 0)
+            seen = tl.load(seen_ptr + row * BINS + fullest, mask=over, other=0.0)
+            same = tl.where(over, seen.to(tl.float64), -1.0)
+        if last < BINS - (1 if LEVEL == 0 else 0):
             high = tl.minimum(low + (last << shift), high)
         low = low + (first << shift)
-        if FIRST:
+        if LEVEL == 0:
             low = tl.where(first == 0, 0, low)
         span = tl.minimum(high, 0x3F800001) - low
         finer = 0
         for _ in tl.static_range(24):
-            finer += ((span >> finer) >= BINS - 1).to(tl.int32)
-        tl.store(state_ptr + 3 * row, low)
-        tl.store(state_ptr + 3 * row + 1, high)
-        tl.store(state_ptr + 3 * row + 2, tl.where(size > ROOM, finer, -1))
+            finer += ((span >> finer) >= 4095).to(tl.int32)
+        tl.store(state_ptr, low)
+        tl.store(state_ptr + 1, high)
+        tl.store(state_ptr + 2, tl.where(over, finer, -1))
+    if LEVEL == 2:
+        item_ptr += row * ROOM + ROOM
+        tl.store(item_ptr - 2, float("inf"))
+        tl.store(item_ptr - 3, tl.maximum(same, 0.0))
+        tl.store(value_ptr + row, same)
 
 
 @triton.jit
 def bracket_rows(
     p_ptr,
     state_ptr,
-    items_ptr,
-    width_ptr,
-    first_ptr,
+    item_ptr,
+    value_ptr,
+    count_ptr,
     sums_ptr,
+    total_ptr,
     n,
     ROOM: tl.constexpr,
     POWERS: tl.constexpr,
     BLOCK: tl.constexpr,
     STEPS: tl.constexpr,
+    KIND: tl.constexpr,
+    DOUBLE: tl.constexpr,
 ):
-    """Pixels in a bracket of every row, and count and powers of those above.
+    """Items in a bracket of every row; count and powers of those before it.
 
-    The last place is for the largest pixel below the bracket.
+    The last places are for the smallest item above the bracket and the largest below.
     """
     row = tl.program_id(1).to(tl.int64)
     begin = tl.program_id(0) * BLOCK * STEPS
-    low = tl.load(state_ptr + 3 * row).to(tl.float32, bitcast=True)
-    high = tl.load(state_ptr + 3 * row + 1).to(tl.float32, bitcast=True)
+    low = tl.load(state_ptr + 4 * row)
+    high = tl.load(state_ptr + 4 * row + 1)
+    same = tl.load(value_ptr + row)
     power = tl.arange(0, POWERS)
     sums = tl.zeros((POWERS,), dtype=tl.float64)
+    flip = tl.full((), 0, tl.int1)
+    if KIND >= 3:
+        flip = tl.load(total_ptr + row * 2 * POWERS) > 0.5 * n
     first = tl.full((), 0, tl.int32)
-    below = tl.zeros((BLOCK,), dtype=tl.float32)
+    copies = tl.full((), 0, tl.int32)
+    below = tl.full((), 0.0, p_ptr.dtype.element_ty)
+    above = tl.full((), float("inf"), p_ptr.dtype.element_ty)
+    item_ptr += row * ROOM
+    count_ptr += 4 * row
     for step in range(STEPS):
         place = begin + step * BLOCK + tl.arange(0, BLOCK)
         p = tl.load(p_ptr + row * n + place, mask=place < n, other=-1.0)
-        above = p >= high
-        inside = (p >= low) & (p < high)
-        below = tl.maximum(below, tl.where(p < low, p, 0.0))
-        size = tl.sum(above.to(tl.int32), 0)
+        bits = _bits(p)
+        over = bits >= high
+        under = (place < n) & (bits < low)
+        inside = (bits >= low) & (bits < high)
+        equal = inside & (p == same)
+        inside &= p != same
+        below = tl.maximum(below, tl.max(tl.where(under, p, 0.0), 0))
+        above = tl.minimum(above, tl.min(tl.where(over, p, float("inf")), 0))
+        first += tl.sum(over.to(tl.int32), 0)
+        copies += tl.sum(equal.to(tl.int32), 0)
         taken = tl.sum(inside.to(tl.int32), 0)
         if taken > 0:
-            start = tl.atomic_add(width_ptr + row, taken)
+            start = tl.atomic_add(count_ptr, taken, sem="relaxed")
             to = start + tl.cumsum(inside.to(tl.int32), 0) - 1
-            tl.store(items_ptr + row * ROOM + to, p, mask=inside & (to < ROOM - 1))
-        if size > 0:
-            x = tl.where(above, p, 0.0).to(tl.float64)
+            tl.store(item_ptr + to, p, mask=inside & (to < ROOM - 3))
+        before = over
+        if KIND >= 3:
+            before = (over & (flip == 0)) | (under & flip)
+        if tl.max(before.to(tl.int32), 0) > 0:
+            x = p.to(tl.float64)
+            x = tl.where(before, tl.where(flip, 1.0 - x, x), 0.0)
             y = x
             for j in tl.static_range(POWERS):
                 sums += tl.where(power == j, tl.sum(y, 0), 0.0)
                 y = y * x
-        first += size
-    near = tl.max(below, 0)
-    if near > 0.0:
-        last_ptr = items_ptr.to(tl.pointer_type(tl.int32)) + row * ROOM + ROOM - 1
-        tl.atomic_max(last_ptr, near.to(tl.int32, bitcast=True))
+    of_bits = tl.int64 if DOUBLE else tl.int32
+    last_ptr = (item_ptr + ROOM - 1).to(tl.pointer_type(of_bits))
+    tl.atomic_max(last_ptr, below.to(of_bits, bitcast=True), sem="relaxed")
+    tl.atomic_min(last_ptr - 1, above.to(of_bits, bitcast=True), sem="relaxed")
     if first > 0:
-        tl.atomic_add(first_ptr + row, first)
-        tl.atomic_add(sums_ptr + row * POWERS + power, sums)
+        tl.atomic_add(count_ptr + 1, first, sem="relaxed")
+    if copies > 0:
+        tl.atomic_add(count_ptr + 2, copies, sem="relaxed")
+    sums_ptr += row * POWERS + power
+    tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
 
 
 @triton.jit
@@ -316,83 +399,69 @@ def sums_fused(p: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return count, sums[0], sums[1]
 
 
-def fits_kernel(p: Tensor, metric: Metric) -> bool:
-    """Whether `settle_fused` knows the metric and the type, and pays."""
-    form = metric.form
-    known = isinstance(form, RatioForm) and kind_of(form) < 2
-    return known and (p.dtype == torch.float32 or p.shape[1] <= SHORTEST)
-
-
 def settle_fused(
     p: Tensor, metric: Metric, logits: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `_pixels.settle_sorted_rows`.
+    """As `_pixels.settle_sorted_rows`, from probabilities.
 
     No number leaves the device, so the calls can be captured in a CUDA graph.
     """
-    form, p = metric.form, p.contiguous()
-    assert isinstance(form, RatioForm)
+    p = p.contiguous()
     rows, n = p.shape
     if n <= SHORTEST:
         keys = torch.sort(p, 1, descending=True).values
-        return settle_window(keys, n, form, metric.zero_division, num_warps=2)
-    levels = 2 if n <= TWICE else 3
-    ints = torch.zeros(rows * (levels * BINS + 2), dtype=torch.int32, device=p.device)
-    *counts, width, first = ints.split([rows * BINS] * levels + [rows, rows])
-    sums = torch.zeros(
-        (levels + 1, rows * POWERS), dtype=torch.float64, device=p.device
-    )
-    state = torch.empty((rows, 3), dtype=torch.int32, device=p.device)
-    items = torch.zeros((rows, ROOM), dtype=torch.float32, device=p.device)
-    found = empty_found(p)
+        return run_window(keys, n, metric, 2, POWERS, MANY_PIXELS)
+    levels, kind = len(BINS), kind_of(metric)
+
+    def zeros(dtype: torch.dtype, *sizes: int) -> list[Tensor]:
+        """Zeros in one piece of memory: so many numbers for each row."""
+        whole = torch.zeros(rows * sum(sizes), dtype=dtype, device=p.device)
+        return list(whole.split([rows * size for size in sizes]))
+
+    *bins, state, count = zeros(torch.int32, *BINS, 4, 4)
+    *sums, above, same = zeros(torch.float64, *[2 * POWERS] * levels, POWERS, 1)
+    seen = torch.empty((rows, BINS[-1]), dtype=p.dtype, device=p.device)
+    items = torch.zeros((rows, ROOM), dtype=p.dtype, device=p.device)
+    table, _ = window_table(metric, n, p.device)
     programs = triton.cdiv(n, BLOCK * STEPS), rows
-    bits = {"LOWEST": LOWEST, "SHIFT": SHIFT, "BINS": BINS, "POWERS": POWERS}
-    blocks = {"BLOCK": BLOCK, "STEPS": STEPS}
-    for level, count in enumerate(counts):
-        here = {**bits, "FIRST": level == 0}
+    blocks = {"POWERS": POWERS, "BLOCK": BLOCK, "STEPS": STEPS, "KIND": kind}
+    bits = {"LOWEST": LOWEST, "SHIFT": SHIFT}
+    for level, size in enumerate(BINS):
+        here = {**bits, "LEVEL": level, "BINS": size}
         scan_rows[programs](
-            p, state, count, sums[level], n, FAINT=FAINT, **here, **blocks
+            p, state, bins[level], seen, sums[level], n, FAINT=FAINT, **here, **blocks
         )
         choose_bracket[(rows,)](
             state,
+            bins[level],
+            seen,
+            items,
+            same,
             count,
             sums[level],
             sums[0],
-            *form.d[1:],
-            AROUND=2 if level == 0 else 6,
+            table,
+            n,
             AHEAD=AHEAD,
-            BEHIND=WINDOW - AHEAD,
             ROOM=ROOM,
+            POWERS=POWERS,
+            KIND=kind,
             **here,
         )
-    above = sums[levels]
+    double = p.dtype == torch.float64
     bracket_rows[programs](
-        p, state, items, width, first, above, n, ROOM=ROOM, POWERS=POWERS, **blocks
-    )
-    table = window_table(form, n, p.device)
-    n_nodes = table.shape[1]
-    settle_sorted[(rows,)](
-        torch.sort(items, 1, descending=True).values,
-        table,
-        width,
-        first,
+        p,
+        state,
+        items,
+        same,
+        count,
         above,
         sums[0],
-        *found,
-        ROOM,
-        ROOM,
         n,
-        n_nodes,
-        metric.zero_division,
-        *form.d[1:],
-        *pruning(form, n),
-        MANY_PIXELS,
-        WINDOW=WINDOW,
-        AHEAD=AHEAD,
-        SCAN=1024,
-        POWERS=POWERS,
-        NODES=triton.next_power_of_2(n_nodes),
-        JACCARD=kind_of(form) == 1,
-        BRACKET=True,
+        ROOM=ROOM,
+        DOUBLE=double,
+        **blocks,
     )
-    return found
+    keys = torch.sort(items, 1, descending=True).values
+    bracket = count, same, above, sums[0]
+    return run_window(keys, n, metric, 4, POWERS, MANY_PIXELS, *bracket)

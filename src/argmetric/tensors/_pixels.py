@@ -258,16 +258,17 @@ def decide_pixels(
         return best, value, cut, labels
     ways = [settle_sorted_rows, settle_whole]
     if p.is_cuda and has_triton() and not logits:
-        from argmetric.tensors._fused_masks import fits_kernel, settle_fused
+        from argmetric.tensors._fused_masks import settle_fused
 
-        if fits_kernel(p, metric):
-            ways.insert(0, settle_fused)
+        ways.insert(0, settle_fused)
     best, value, cut = ways[0](p, metric, logits)
     single = p.dtype == torch.float32
     labels = p >= (as_single(cut) if single else cut)[:, None]
     if capturing(p):
         return best, torch.where(best < 0, math.nan, value), cut, labels
     again = (best < 0) | torch.isnan(cut)
+    if not bool(again.any()):
+        return best, value, cut, labels
     for way in ways[1:]:
         left = torch.nonzero(best < 0)[:, 0]
         if left.numel():
@@ -275,10 +276,10 @@ def decide_pixels(
                 (best, value, cut), way(p[left], metric, logits), strict=True
             ):
                 target[left] = values
-    if bool(again.any()):  # of items with equal p the first ones are taken
-        part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
-        some = best[again], value[again], cut[again]
-        labels[again] = mark(namespace(p), p[again], some, part)
+    # Of items with equal p the first ones are taken
+    part = Part(slice(0), np.zeros(0, dtype=np.int64), None, n)
+    some = best[again], value[again], cut[again]
+    labels[again] = mark(namespace(p), p[again], some, part)
     return best, value, cut, labels
 
 
