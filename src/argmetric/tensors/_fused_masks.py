@@ -91,8 +91,6 @@ def scan_rows(
         bins = tl.arange(0, BINS)
         keep = (bins < BINS - 1) & (count > 0)
         tl.atomic_add(bin_ptr + bins, count, mask=keep, sem="relaxed")
-        sums_ptr += row * 2 * POWERS + power
-        tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
     else:
         low = tl.load(state_ptr + 4 * row)
         high = tl.load(state_ptr + 4 * row + 1)
@@ -114,8 +112,8 @@ def scan_rows(
                     tl.store(seen_ptr + row * BINS + at, p, mask=inside)
             sums += tl.where(power == 0, tl.sum(size, 0).to(tl.float64), 0.0)
             sums += tl.where(power == 1, tl.sum(mass, 0), 0.0)
-            sums_ptr += row * 2 * POWERS + power
-            tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
+    sums_ptr += row * 2 * POWERS + power
+    tl.atomic_add(sums_ptr, sums, mask=sums > 0.0, sem="relaxed")
 
 
 @triton.jit
@@ -446,6 +444,7 @@ def settle_fused(
             ROOM=ROOM,
             POWERS=POWERS,
             KIND=kind,
+            num_warps=size // 256,
             **here,
         )
     double = p.dtype == torch.float64
