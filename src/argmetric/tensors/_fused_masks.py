@@ -174,6 +174,10 @@ def choose_bracket(
         k = ahead + tl.cumsum(count, 0, reverse=True)
         mass = hits + tl.cumsum(count * middle, 0, reverse=True)
         chosen = k
+        if KIND == 3 and LEVEL == 0:
+            # Near k = n from below, where the rounding of bins would be all there is
+            missed = tl.cumsum(count * middle, 0) - count * middle
+            mass = tl.where(2.0 * k > n, mean - missed, mass)
         if KIND >= 3:
             flip = mean > 0.5 * n
             chosen = tl.where(flip, n - k, k)
@@ -200,10 +204,14 @@ def choose_bracket(
         # Items on both sides, unless they are many of nearly the same value
         first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
         few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
-        first = tl.maximum(tl.minimum(tl.maximum(first, few), best - 2), 0)
+        lowest = tl.min(tl.where(count > 0.0, bin, BINS), 0)
+        first = tl.maximum(tl.maximum(first, few), lowest)
+        first = tl.maximum(tl.minimum(first, best - 2), 0)
         last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
         few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
-        last = tl.maximum(tl.minimum(last, few), best + 3)
+        highest = tl.max(tl.where(count > 0.0, bin, 0), 0)
+        last = tl.minimum(tl.minimum(last, few), highest + 1)
+        last = tl.maximum(last, best + 3)
         within = (bin >= first) & (bin < last)
         items = tl.sum(tl.where(within, count, 0.0), 0)
         over = items > ROOM - 3
@@ -289,7 +297,7 @@ def bracket_rows(
             tl.store(item_ptr + to, p, mask=inside & (to < ROOM - 3))
         before = over
         if KIND >= 3:
-            before = (over & (flip == 0)) | (under & flip)
+            before = tl.where(flip, under, over)
         if tl.max(before.to(tl.int32), 0) > 0:
             x = p.to(tl.float64)
             x = tl.where(before, tl.where(flip, 1.0 - x, x), 0.0)

@@ -174,7 +174,10 @@ def _has_rival(
     key_ptr,
     table_ptr,
     top,
+    near,
     start,
+    first,
+    head,
     width,
     flip,
     n,
@@ -185,28 +188,36 @@ def _has_rival(
 ):
     """Whether MCC at expected counts has another maximum that is nearly as good.
 
-    Chances of T without an item differ by that item: by 1/mean of the value.
+    Chances of T without an item differ by 1/mean of the value, so that two counts are
+    compared to so much of the share of items between them.
     """
     rival = tl.full((), 0, tl.int32)
     high = tl.full((), float("-inf"), tl.float64)
+    reach = tl.full((), float("-inf"), tl.float64)
     low = tl.full((), float("inf"), tl.float64)
-    hits = tl.full((), 0.0, tl.float64)
-    good = top * (1.0 - tl.minimum(2.0 / tl.maximum(mean, 1e-300), 1.0))
+    hits = head
+    best = (first + near + 1).to(tl.float64)
+    share = 4.0 / tl.maximum(tl.minimum(best, n - best), 1.0)
     for begin in range(0, width, SCAN):
         at = begin + tl.arange(0, SCAN)
         x, _ = _items(key_ptr, at, width, width, flip)
-        k = (at + 1).to(tl.float64)
+        k = (first + at + 1).to(tl.float64)
         mass = hits + tl.cumsum(x, 0)
         rough = rough_value(mass, k, n, mean, second, table_ptr, 3)
+        doubt = tl.minimum(share * tl.abs(k - best), 1.0) * 2.0 / tl.maximum(mean, 2.0)
+        upper = rough + top * doubt
         early = tl.where(at < start, rough, float("-inf"))
         most = tl.maximum(tl.associative_scan(early, 0, _larger), high)
-        falls = (at < start) & (most >= good) & (rough < most * (1.0 - 1e-9))
+        upper_early = tl.where(at < start, upper, float("-inf"))
+        good = tl.maximum(tl.associative_scan(upper_early, 0, _larger), reach)
+        falls = (at < start) & (good >= top) & (rough < most * (1.0 - 1e-9))
         behind = (at >= start + WINDOW) & (at < width)
         late = tl.where(behind, rough, float("inf"))
         least = tl.minimum(tl.associative_scan(late, 0, _smaller), low)
-        rises = behind & (rough >= good) & (rough > least * (1.0 + 1e-9))
+        rises = behind & (upper >= top) & (rough > least * (1.0 + 1e-9))
         rival = tl.maximum(rival, tl.max((falls | rises).to(tl.int32), 0))
         high = tl.max(most, 0)
+        reach = tl.max(good, 0)
         low = tl.min(least, 0)
         hits += tl.sum(x, 0)
     return rival
@@ -326,7 +337,10 @@ def _curve(
             share = tl.sum(powers * before, 0) / a
             most = tl.maximum(_pick(before, 0, power), 0.0)
             if u > 1.0:
-                of_hits = tl.minimum(of_hits, tl.log(u) * start_k)
+                log_u = -tl.load(node_ptr) * (
+                    tl.load(table_ptr) + tl.load(table_ptr + 2)
+                )
+                of_hits = tl.minimum(of_hits, log_u * start_k)
                 share = tl.minimum(tl.maximum(share, 0.0), most)
             # Each factor with its own e^(-s·d2), as u may be above 1
             phi = q + x * u
@@ -479,14 +493,22 @@ def settle_window(
             SCAN,
             KIND,
         )
+        beside = width
+        if BRACKET:  # the item behind it is there as well
+            behind = (first + length < size).to(tl.int32)
+            beside += behind
+            length += behind
         start = tl.maximum(tl.minimum(near + 1 - AHEAD, length - WINDOW), 0)
         rival = tl.full((), 0, tl.int32)
-        if KIND == 3 and not BRACKET:
+        if KIND == 3:
             rival = _has_rival(
                 key_ptr,
                 table_ptr,
                 top,
+                near,
                 start,
+                first,
+                head,
                 width,
                 flip,
                 n,
@@ -495,11 +517,8 @@ def settle_window(
                 SCAN,
                 WINDOW,
             )
-        beside = width
-        if BRACKET:  # the item behind it is there as well
-            behind = (first + length < size).to(tl.int32)
-            beside += behind
-            length += behind
+            # Ends of long runs of equal items compete, which a bracket does not have
+            rival += (copies > 1).to(tl.int32)
         begins = tl.load(key_ptr + tl.where(flip, width - 1, 0)).to(tl.float64)
         ends = tl.load(key_ptr + _kept(length - 1, split, copies, width, flip))
         equal = (first == 0) & (length == size) & (begins == ends.to(tl.float64))
@@ -606,7 +625,7 @@ def settle_window(
                 okay &= nowhere | (most >= top - slack)
                 value = of_edge
             else:
-                okay &= exact | (left == WINDOW)
+                okay &= (exact | (left == WINDOW)) & (most <= top + slack)
             # Ties may begin before the window: behind `low`, and `high` is one of them
             lost = left == WINDOW
             low = tl.where(lost, start + WINDOW, low)
