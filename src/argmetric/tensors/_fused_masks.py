@@ -180,8 +180,10 @@ def choose_bracket(
             mass = tl.where(2.0 * k > n, mean - missed, mass)
         if KIND >= 3:
             flip = mean > 0.5 * n
-            chosen = tl.where(flip, n - k, k)
-            mass = tl.where(flip, chosen - (mean - mass), mass)
+            # The cut is above the last bin that is taken
+            chosen = tl.where(flip, n - k + count, k)
+            rest = mean - mass + count * middle
+            mass = tl.where(flip, chosen - rest, mass)
             mean = tl.where(flip, tl.load(total_ptr + POWERS), mean)
             second = tl.where(flip, tl.load(total_ptr + POWERS + 1), second)
         rough = rough_value(mass, chosen, n, mean, second, table_ptr, KIND)

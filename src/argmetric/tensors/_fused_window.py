@@ -601,8 +601,10 @@ def settle_window(
             if fresh == 1:
                 # An end of a window is no best place, unless it is one of the row
                 ended = first + end == size
-                inner = ended | (start + right < end - 1)
-                inner &= (left > 0) | (first + start == 0) | ((start > 0) & (flip == 0))
+                peak = tl.min(tl.where(curve == most, place, WINDOW), 0)
+                last_tied = tl.where(flip, right, peak)
+                inner = ended | (start + last_tied < end - 1)
+                inner &= (peak > 0) | (first + start == 0)
                 if KIND < 3:
                     # As `_pixels.ends`
                     d1 = tl.load(table_ptr)
@@ -636,11 +638,29 @@ def settle_window(
             more = okay & (flip == 0) & (nowhere == 0) & (high > low)
             more &= lost | ((left == 0) & (start > 0))
             going = more.to(tl.int32)
-            start = tl.where(high - low < WINDOW, low, (low + high) // 2)
+            # Along the slope of the window, or half-way
+            height = tl.sum(tl.where(place == 0, curve, 0.0), 0)
+            slope = tl.sum(tl.where(place == WINDOW // 4, curve, 0.0), 0) - height
+            back = (height - level) / tl.maximum(slope, 1e-300) * (WINDOW // 4)
+            back = tl.minimum(tl.maximum(back, 0.0), 1e9).to(tl.int32) + WINDOW // 2
+            ahead = tl.minimum(tl.maximum(start - back, low), high - 1)
+            ahead = tl.where(lost, (low + high) // 2, ahead)
+            start = tl.where(high - low < WINDOW, low, ahead)
             fresh = tl.full((), 0, tl.int32)
         okay &= nowhere | (flip == 1) | (chosen > 0) | (first == 0)
         last = chosen + 1 >= length
         here_ptr = key_ptr + _kept(chosen, split, copies, width, flip)
+        if KIND == 3 and BRACKET:
+            # Runs of equal items at the cut have ends that may be better
+            far = tl.minimum(chosen + 65, length - 1)
+            one = tl.load(
+                key_ptr + _kept(tl.minimum(chosen + 1, far), split, copies, width, flip)
+            )
+            other = tl.load(key_ptr + _kept(far, split, copies, width, flip))
+            okay &= (one != other) | (far <= chosen + 1) | nowhere
+            far = tl.maximum(chosen - 64, 0)
+            other = tl.load(key_ptr + _kept(far, split, copies, width, flip))
+            okay &= (tl.load(here_ptr) != other) | (far >= chosen) | nowhere
         next_ptr = key_ptr + _kept(chosen + 1, split, copies, width, flip)
         chosen_key = tl.load(here_ptr).to(tl.float64)
         next_key = tl.load(next_ptr, mask=last == 0, other=0.0).to(tl.float64)
