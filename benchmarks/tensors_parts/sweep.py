@@ -232,7 +232,7 @@ def images(device: Any, say: Callable[..., None]) -> None:
                 found = ask()
                 line[f"{metric}_ms"] = device.time(ask)
                 line[f"{metric}_captured_ms"] = device.time_captured(ask)
-                line[f"{metric}_expected"] = float(found.mean)
+                line[f"{metric}_expected"] = float(found.mean_expected)
                 line[f"{metric}_empty"] = int((found.n_pixels == 0).sum())
                 line |= beside_rankseg(device, p, metric)
             line["multiclass_ms"] = device.time(

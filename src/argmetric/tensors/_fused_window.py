@@ -526,6 +526,7 @@ def settle_window(
         floor = tl.load(table_ptr + 7) * certain
         place = tl.arange(0, WINDOW)
         going = tl.full((), 1, tl.int32)
+        turns = tl.full((), 0, tl.int32)
         fresh = tl.full((), 1, tl.int32)
         okay = tl.full((), 1, tl.int1)
         nowhere = tl.full((), 0, tl.int1)
@@ -594,6 +595,7 @@ def settle_window(
                 top = tl.maximum(most, nothing)
                 slack = tl.maximum(1e-12 * tl.abs(top), floor)
                 level = most - slack
+            summit = tl.min(tl.where(curve == most, place, WINDOW), 0)
             left = tl.min(tl.where(curve >= level, place, WINDOW), 0)
             right = tl.max(tl.where(curve >= level, place, -1), 0)
             here = tl.where(flip, right, left)
@@ -601,19 +603,26 @@ def settle_window(
             if fresh == 1:
                 # An end of a window is no best place, unless it is one of the row
                 ended = first + end == size
-                peak = tl.min(tl.where(curve == most, place, WINDOW), 0)
-                last_tied = tl.where(flip, right, peak)
+                at_near = ((near >= start) & (near < end)).to(tl.int32)
+                last_tied = tl.where(flip, right, summit)
                 inner = ended | (start + last_tied < end - 1)
-                inner &= (peak > 0) | (first + start == 0)
+                inner &= (summit > 0) | (first + start == 0)
+                # Rounding moves a flat peak
+                rise = most - tl.sum(tl.where(at == near, curve, 0.0), 0)
+                inner |= (rise <= 0.01 * slack) & (flip == 0) & (at_near == 1)
                 if KIND < 3:
                     # As `_pixels.ends`
                     d1 = tl.load(table_ptr)
                     d2 = tl.load(table_ptr + 1)
                     d3 = tl.load(table_ptr + 2)
                     mass = _pick(before, 0, power) + tl.sum(x, 0)
-                    spread = tl.maximum(d3, tl.abs(d1 + d3))
+                    # Var(D) is at most that of misses and of hits
+                    of_hits = (d1 + d3) * (d1 + d3)
+                    of_misses = d3 * d3
+                    spread = of_misses * tl.maximum(mean - mass, 0.0) + of_hits * mass
+                    spread = tl.where(of_hits > of_misses, of_hits * mean, spread)
                     below = d2 * end_k + d3 * mean + d1 * mass
-                    excess = 1.0 + spread * spread * mean / (d2 * end_k * below)
+                    excess = 1.0 + spread / (d2 * end_k * below)
                     rough = rough_value(mass, end_k, n, mean, second, table_ptr, KIND)
                     rough *= excess * (d1 + d2 + d3)
                     inner &= ended | (mean >= many) | (rough <= top)
@@ -637,7 +646,13 @@ def settle_window(
             value = tl.where(lost | nowhere, value, new)
             more = okay & (flip == 0) & (nowhere == 0) & (high > low)
             more &= lost | ((left == 0) & (start > 0))
-            going = more.to(tl.int32)
+            # A peak at an end of the first window: another window
+            move = (fresh == 1) & (turns < 8) & (nowhere == 0)
+            to_left = (summit == 0) & (start > 0)
+            to_right = (start + summit == end - 1) & (end < length)
+            move &= (okay == 0) & (to_left | to_right)
+            going = (more | move).to(tl.int32)
+            turns += 1
             # Along the slope of the window, or half-way
             height = tl.sum(tl.where(place == 0, curve, 0.0), 0)
             slope = tl.sum(tl.where(place == WINDOW // 4, curve, 0.0), 0) - height
@@ -645,8 +660,13 @@ def settle_window(
             back = tl.minimum(tl.maximum(back, 0.0), 1e9).to(tl.int32) + WINDOW // 2
             ahead = tl.minimum(tl.maximum(start - back, low), high - 1)
             ahead = tl.where(lost, (low + high) // 2, ahead)
-            start = tl.where(high - low < WINDOW, low, ahead)
-            fresh = tl.full((), 0, tl.int32)
+            ahead = tl.where(high - low < WINDOW, low, ahead)
+            left_one = tl.maximum(start - WINDOW + 32, 0)
+            right_one = tl.minimum(start + WINDOW - 32, length - WINDOW)
+            next_one = tl.where(to_left, left_one, right_one)
+            start = tl.where(move, next_one, ahead)
+            fresh = move.to(tl.int32)
+            low = tl.where(move, 0, low)
         okay &= nowhere | (flip == 1) | (chosen > 0) | (first == 0)
         last = chosen + 1 >= length
         here_ptr = key_ptr + _kept(chosen, split, copies, width, flip)
