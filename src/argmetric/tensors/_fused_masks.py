@@ -203,14 +203,18 @@ def choose_bracket(
             tl.store(count_ptr + 4 * row + 3, rival)
         of_best = tl.sum(tl.where(bin == best, k, 0.0), 0)
         above = of_best - tl.sum(tl.where(bin == best, count, 0.0), 0)
-        # Items on both sides, unless they are many of nearly the same value
+        # Items on both sides; in the end unless they are many of nearly the same value
         first = tl.max(tl.where(k >= of_best + AHEAD, bin, 0), 0)
-        few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
+        few = 0
+        if LEVEL == 2:
+            few = tl.min(tl.where(k <= of_best + ROOM // 4, bin, BINS), 0)
         lowest = tl.min(tl.where(count > 0.0, bin, BINS), 0)
         first = tl.maximum(tl.maximum(first, few), lowest)
         first = tl.maximum(tl.minimum(first, best - 2), 0)
         last = tl.min(tl.where(k <= above - AHEAD, bin, BINS), 0)
-        few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
+        few = BINS
+        if LEVEL == 2:
+            few = tl.max(tl.where(k >= above - ROOM // 4, bin, 0), 0)
         highest = tl.max(tl.where(count > 0.0, bin, 0), 0)
         last = tl.minimum(tl.minimum(last, few), highest + 1)
         last = tl.maximum(last, best + 3)
