@@ -13,11 +13,11 @@ help: ## this list
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 .venv/.ready-demo: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --editable ".[report]"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
 	@touch $@
 
 .venv/.ready: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test --group browser
+	@$(BIN)/python -m pip install --quiet --editable ".[cli,plot,report]" --group test --group browser
 	@touch $@
 
 .venv/.ready-docs: .venv/.ready
@@ -63,7 +63,7 @@ PRODUCTION := .venv-production/bin
 .venv-production/.ready: pyproject.toml
 	@$(PYTHON) -m venv .venv-production
 	@$(PRODUCTION)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(PRODUCTION)/python -m pip install --quiet --editable ".[report,onnx,spark,mlflow,langchain,llama-index,haystack]" --group test --group production
+	@$(PRODUCTION)/python -m pip install --quiet --editable ".[cli,report,onnx,spark,mlflow,langchain,llama-index,haystack]" --group test --group production
 	@touch $@
 
 java: # the system's, for Spark; root of a Debian installs it
@@ -94,7 +94,7 @@ TORCH ?= torch
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist \
+	@.venv-torch/bin/python -m pip install --quiet --editable ".[cli]" array-api-strict pytest hypothesis pytest-xdist \
 		torchmetrics lightning monai transformers accelerate "triton; sys_platform == 'linux'"
 	@touch $@
 

@@ -150,7 +150,10 @@ import doctest, sys
 
 class Bare:
     def find_spec(self, name, *_):
-        if name in ("pandas", "polars", "matplotlib", "jinja2", "openpyxl"):
+        if name in (
+            *("pandas", "polars", "matplotlib", "jinja2", "openpyxl"),
+            *("pyarrow", "cyclopts", "rich"),  # its model is of scikit-learn
+        ):
             raise ModuleNotFoundError(f"a bare install has no {name}", name=name)
 
 sys.meta_path.insert(0, Bare())
