@@ -68,7 +68,16 @@ IN_THE_ROOT = {
     *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "Makefile"),
     "pyproject.toml",
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"),
-    *("SECURITY.md", "benchmarks", "conftest.py", "docs", "examples", "src", "tests"),
+    *(
+        "SECURITY.md",
+        "benchmarks",
+        "conftest.py",
+        "docs",
+        "examples",
+        "packaging",
+        "src",
+    ),
+    "tests",
 }
 
 

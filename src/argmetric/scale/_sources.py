@@ -176,15 +176,20 @@ def _found(path: str) -> tuple[list[str], str | None]:
             root, found = posixpath.dirname(path), [path]
         whole = [system.unstrip_protocol(one) for one in found]
         return whole, system.unstrip_protocol(root)
-    path = os.path.abspath(path).replace(os.sep, "/")
+    path = _slashed(os.path.abspath(path))
     if os.path.isdir(path):
-        return _below(path, os.walk(path)), path
+        return [_slashed(one) for one in _below(path, os.walk(path))], path
     if glob.has_magic(path) and not os.path.exists(path):
-        files = [one for one in glob.glob(path, recursive=True) if os.path.isfile(one)]
-        return files, _plain_part(path)
+        found = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+        return [_slashed(one) for one in found], _plain_part(path)
     if not os.path.exists(path):
         raise DataError(f"files: there is no {path}")
     return [path], os.path.dirname(path)
+
+
+def _slashed(path: str) -> str:
+    """A path with / between its folders, on Windows too."""
+    return path.replace(os.sep, "/")
 
 
 def _below(folder: str, walk: Any) -> list[str]:
