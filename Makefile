@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all test-production test-torch java coverage chromium test-browser lint clean-tree warm docs bench papers clean
+.PHONY: help demo test test-all test-lowest test-production test-torch java coverage dist sbom release chromium test-browser lint clean-tree warm docs bench papers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -13,11 +13,11 @@ help: ## this list
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 .venv/.ready-demo: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --editable ".[report]"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
 	@touch $@
 
 .venv/.ready: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test --group browser
+	@$(BIN)/python -m pip install --quiet --editable ".[cli,plot,report]" --group test --group browser
 	@touch $@
 
 .venv/.ready-docs: .venv/.ready
@@ -58,12 +58,24 @@ test: .venv/.ready ## every check, reports in Chromium among them where there is
 test-all: export ARGMETRIC_SLOW = 1
 test-all: test ## every check, and those that take long
 
+# The oldest libraries that pyproject.toml allows. They and new ones of others warn of each
+# other; that is not our news.
+.venv-lowest/.ready: pyproject.toml packaging/lowest.txt
+	@$(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-lowest/bin/python -m pip install --quiet --constraint packaging/lowest.txt --editable ".[cli,plot,report]" --group test
+	@touch $@
+
+test-lowest: .venv-lowest/.ready ## the tests with the oldest libraries that are allowed
+	OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=.venv-lowest/kernels .venv-lowest/bin/python -m pytest \
+		--numprocesses auto --dist loadfile -W default::DeprecationWarning -W default::FutureWarning tests
+
 # Engines and frameworks are large, and pin versions: they get an environment of their own.
 PRODUCTION := .venv-production/bin
 .venv-production/.ready: pyproject.toml
 	@$(PYTHON) -m venv .venv-production
 	@$(PRODUCTION)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(PRODUCTION)/python -m pip install --quiet --editable ".[report,onnx,spark,mlflow,langchain,llama-index,haystack]" --group test --group production
+	@$(PRODUCTION)/python -m pip install --quiet --editable ".[cli,report,onnx,spark,mlflow,langchain,llama-index,haystack]" --group test --group production
 	@touch $@
 
 java: # the system's, for Spark; root of a Debian installs it
@@ -94,7 +106,7 @@ TORCH ?= torch
 	@$(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-torch/bin/python -m pip install --quiet "$(TORCH)"
-	@.venv-torch/bin/python -m pip install --quiet --editable . array-api-strict pytest hypothesis pytest-xdist \
+	@.venv-torch/bin/python -m pip install --quiet --editable ".[cli]" array-api-strict pytest hypothesis pytest-xdist \
 		torchmetrics lightning monai transformers accelerate "triton; sys_platform == 'linux'"
 	@touch $@
 
@@ -103,6 +115,23 @@ test-torch: .venv-torch/.ready ## only the tests of tensors and training loops, 
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+.venv/.ready-release: .venv/.ready
+	@$(BIN)/python -m pip install --quiet --group release
+	@touch $@
+
+dist: .venv/.ready-release ## wheel and sdist in dist/, built twice, compared, and tried outside of the checkout
+	$(BIN)/python packaging/release.py --dist
+
+# What a light install brings, in an environment that has nothing else
+sbom: .venv/.ready-release ## sbom.cdx.json: the libraries of a light install, as CycloneDX
+	@rm -rf .venv-sbom && $(PYTHON) -m venv .venv-sbom && .venv-sbom/bin/python -m pip install --quiet .
+	@.venv-sbom/bin/python -m pip uninstall --quiet --yes pip setuptools
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file sbom.cdx.json .venv-sbom
+	@rm -rf .venv-sbom
+
+release: .venv/.ready-release ## make release VERSION=0.1.0: check, date the changelog, test, build, commit, tag; pushes nothing
+	$(BIN)/python packaging/release.py $(VERSION)
 
 papers: .venv/.ready ## re-run the claims of the papers and report which hold
 	$(BIN)/python benchmarks/papers.py --fast
@@ -126,4 +155,4 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/monitor.py
 
 clean: ## remove what can be made again
-	rm -rf .venv .venv-production .venv-torch demo.html docs/_build docs/gallery docs/api
+	rm -rf .venv .venv-lowest .venv-production .venv-torch .venv-sbom dist sbom.cdx.json demo.html docs/_build docs/gallery docs/api

@@ -7,8 +7,9 @@ loads numpy and nothing heavier.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from argmetric._ground.lazy import load_module
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrate import calibrate as calibrate
@@ -164,10 +165,10 @@ __all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"argmetric.{name}")
+        return load_module(f"argmetric.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'argmetric' has no attribute {name!r}")
-    attribute = getattr(importlib.import_module(_ROOM_OF[name]), name)
+    attribute = getattr(load_module(_ROOM_OF[name]), name)
     globals()[name] = attribute
     return attribute
 

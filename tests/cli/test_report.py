@@ -221,5 +221,5 @@ def test_a_missing_extra_is_named_before_the_work(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     ended = run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html")
     assert ended.code == 1
-    assert "pip install '.[report]' in a checkout" in ended.err
+    assert "pip install 'argmetric[report]'" in ended.err
     assert not Path("out.csv").exists()

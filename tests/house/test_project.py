@@ -68,7 +68,16 @@ IN_THE_ROOT = {
     *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml", "Makefile"),
     "pyproject.toml",
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md"),
-    *("SECURITY.md", "benchmarks", "conftest.py", "docs", "examples", "src", "tests"),
+    *(
+        "SECURITY.md",
+        "benchmarks",
+        "conftest.py",
+        "docs",
+        "examples",
+        "packaging",
+        "src",
+    ),
+    "tests",
 }
 
 
@@ -150,7 +159,10 @@ import doctest, sys
 
 class Bare:
     def find_spec(self, name, *_):
-        if name in ("pandas", "polars", "matplotlib", "jinja2", "openpyxl"):
+        if name in (
+            *("pandas", "polars", "matplotlib", "jinja2", "openpyxl"),
+            *("pyarrow", "cyclopts", "rich"),  # its model is of scikit-learn
+        ):
             raise ModuleNotFoundError(f"a bare install has no {name}", name=name)
 
 sys.meta_path.insert(0, Bare())

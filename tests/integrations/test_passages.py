@@ -90,7 +90,7 @@ def test_a_missing_framework_names_its_extra(monkeypatch, module, library):
     monkeypatch.setitem(sys.modules, library, None)
     found._made.cache_clear()
     extra = module.replace("_", "-")
-    text = rf"this needs {library}: pip install '\.\[{extra}\]'"
+    text = rf"this needs {library}: pip install 'argmetric\[{extra}\]'"
     with pytest.raises(ModuleNotFoundError, match=text):
         found.PassageFilter  # noqa: B018
     found._made.cache_clear()

@@ -100,7 +100,7 @@ def test_a_missing_library_names_its_extra(monkeypatch, call, library, extra):
     for name in [x for x in sys.modules if x.partition(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    text = rf"this needs {library}: pip install '\.\[{extra}\]'"
+    text = rf"this needs {library}: pip install 'argmetric\[{extra}\]'"
     with pytest.raises(ModuleNotFoundError, match=text):
         call()
 

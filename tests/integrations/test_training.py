@@ -238,7 +238,7 @@ def test_the_error_of_a_missing_library_names_the_extra(
         return real(wanted, *rest)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ModuleNotFoundError, match=rf"'\.\[{extra}\]'"):
+    with pytest.raises(ModuleNotFoundError, match=rf"'argmetric\[{extra}\]'"):
         getattr(found, name)
     with pytest.raises(AttributeError, match="has no attribute"):
         found.Nothing  # noqa: B018

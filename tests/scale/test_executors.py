@@ -7,8 +7,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
+from argmetric._ground.lazy import load_module
 from argmetric.scale import Dask, Processes, Threads
-from argmetric.scale._executors import as_executor, load_extra
+from argmetric.scale._executors import as_executor
 from scale_data import scored, write_parts
 from scale_tasks import die, die_once, refuse_three, square, tasks_done
 
@@ -80,8 +81,8 @@ def test_what_has_a_map_is_an_executor(cluster):
 
 def test_a_missing_library_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ModuleNotFoundError, match=r"'\.\[dask\]'"):
-        load_extra("distributed", "dask")
+    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[dask\]"):
+        load_module("distributed")
 
 
 def test_workers_of_our_own_are_given_time_to_come_back(monkeypatch):

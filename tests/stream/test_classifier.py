@@ -432,7 +432,7 @@ def test_the_extra_is_named_where_river_is_missing(monkeypatch):
     from argmetric.stream import RiverClassifier
 
     monkeypatch.setattr("argmetric.stream._wrapper._RiverBase", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[river\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[river\]'"):
         RiverClassifier()
 
 

@@ -315,5 +315,5 @@ def test_errors_name_the_extra(name, monkeypatch):
     for module in ("_losses", "_achievable"):
         monkeypatch.delitem(sys.modules, f"argmetric.tensors.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"pip install '\.\[torch\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'argmetric\[torch\]'"):
         getattr(tensors, name)

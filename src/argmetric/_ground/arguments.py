@@ -355,5 +355,5 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def install(extra: str) -> str:
-    """How to install the libraries of an extra; the package is on no index yet."""
-    return f"pip install '.[{extra}]' in a checkout of argmetric"
+    """How to install the libraries of an extra."""
+    return f"pip install 'argmetric[{extra}]'"

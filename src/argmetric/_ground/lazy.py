@@ -1,10 +1,54 @@
-"""Names of a package that are loaded at their first use."""
+"""Names that are loaded at their first use, and libraries that may be missing."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
+
+# Libraries that not every user needs: the extra that brings a module, and whose it is
+# where that is named otherwise
+_EXTRAS = {
+    "cyclopts": "cli",
+    "rich": "cli",
+    "pyarrow": "files",
+    "sklearn": "sklearn",
+    "cloudpickle": "dask",
+    "fsspec": "dask",
+    "dask": "dask",
+    "distributed": "dask",
+    "pyspark": "spark",
+    "mlflow": "mlflow",
+    "langchain_core": "langchain",
+    "llama_index": "llama-index",
+    "haystack": "haystack",
+    "monai": "monai",
+    "lightning": "lightning",
+}
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def missing_library(error: ModuleNotFoundError) -> str | None:
+    """Which library is missing and how to install it; None where it is no extra."""
+    library = (error.name or "").partition(".")[0]
+    if library not in _EXTRAS:
+        return None
+    from argmetric._ground.arguments import install
+
+    named = _DISTRIBUTIONS.get(library, library)
+    return f"this needs {named}: {install(_EXTRAS[library])}"
+
+
+def load_module(name: str, package: str | None = None) -> ModuleType:
+    """A module; a library that it lacks is named with the extra that brings it."""
+    try:
+        return importlib.import_module(name, package)
+    except ModuleNotFoundError as error:
+        missing = missing_library(error)
+        if missing is None:
+            raise
+        raise ModuleNotFoundError(missing, name=error.name) from None
 
 
 def lazy_names(
@@ -25,6 +69,6 @@ def lazy_names(
     def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f".{module_of[name]}", package), name)
+        return getattr(load_module(f".{module_of[name]}", package), name)
 
     return load, lambda: everything, everything

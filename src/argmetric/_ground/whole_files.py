@@ -119,6 +119,9 @@ def held_alone(path: str, refusal: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             os.unlink(path)
         os.close(handle)
+        if os.name == "nt":  # Windows removes no open file
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 def _locked(path: str) -> int | None:

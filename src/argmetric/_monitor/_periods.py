@@ -11,6 +11,7 @@ import numpy as np
 from argmetric._ground.arguments import check_count, is_whole, shown
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import read_together
+from argmetric._ground.lazy import load_module
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
 from argmetric._ground.validation import (
     check_length,
@@ -175,7 +176,7 @@ def _zone_of(time: Any) -> bool:
 
 def _parsed(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
     """Text and objects as times, and whether they have zones."""
-    import pyarrow as pa
+    pa = load_module("pyarrow")
 
     kinds = {hasattr(one, "isoformat") for one in values}
     if kinds == {True}:
@@ -206,7 +207,7 @@ def _parsed(values: AnyArray, first: int) -> tuple[AnyArray, bool]:
 
 
 def _cast(texts: Any, kind: Any) -> AnyArray | None:
-    import pyarrow as pa
+    pa = load_module("pyarrow")
 
     try:
         return np.asarray(texts.cast(kind).to_numpy(zero_copy_only=False)).astype(

@@ -19,6 +19,7 @@ from argmetric._forecast.means import law_of_mean
 from argmetric._forecast.over_truth import GroupSample
 from argmetric._ground.groups import Segments
 from argmetric._ground.labels import read_handed_in
+from argmetric._ground.lazy import load_module
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, Interval
@@ -284,14 +285,16 @@ def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
     By boosted trees, out of fold; scaled so that their sum is the number of rows that
     such weights are worth, (Σw)²/Σw².
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    ensemble = load_module("sklearn.ensemble")
+    selection = load_module("sklearn.model_selection")
 
     X = np.concatenate([old, new])
     is_new = np.repeat([0, 1], [len(old), len(new)])
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    model = HistGradientBoostingClassifier(random_state=0)
-    p = cross_val_predict(model, X, is_new, cv=folds, method="predict_proba")[:, 1]
+    folds = selection.StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    model = ensemble.HistGradientBoostingClassifier(random_state=0)
+    p = selection.cross_val_predict(model, X, is_new, cv=folds, method="predict_proba")[
+        :, 1
+    ]
     p = np.clip(p[: len(old)], 1e-9, 1.0 - 1e-9)
     weight = np.clip(p / (1.0 - p) * len(old) / len(new), *WEIGHTS)
     return np.asarray(weight * weight.sum() / (weight**2).sum())

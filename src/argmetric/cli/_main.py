@@ -139,6 +139,11 @@ def _explained(error: Exception) -> tuple[int, str]:
         return errors.FAILURE, f"{where}: {error.strerror or message}"
     if isinstance(error, (ValueError, TypeError, OSError)):
         return errors.FAILURE, message
+    if isinstance(error, ModuleNotFoundError):
+        from argmetric._ground.lazy import missing_library
+
+        if missing := missing_library(error):
+            return errors.FAILURE, missing.replace("this", "this command", 1)
     said = f"unexpected {type(error).__name__}: {message}"
     return errors.FAILURE, f"{said} (run again with {_DEBUG_FLAG})"
 

@@ -3,13 +3,13 @@
 from functools import cache
 from typing import Any
 
+from argmetric._ground.lazy import load_module
 from argmetric.integrations._tables import PassageChoice
-from argmetric.scale import load_extra
 
 
 @cache
 def _made() -> Any:
-    haystack = load_extra("haystack", "haystack")
+    haystack = load_module("haystack")
     documents_type = list[haystack.Document]  # type: ignore[name-defined]
 
     @haystack.component

@@ -3,14 +3,14 @@
 from functools import cache
 from typing import Any
 
+from argmetric._ground.lazy import load_module
 from argmetric.integrations._tables import PassageChoice
-from argmetric.scale import load_extra
 
 
 @cache
 def _made() -> type[Any]:
-    core = load_extra("langchain_core.documents", "langchain")
-    base = load_extra("langchain_core.documents.compressor", "langchain")
+    core = load_module("langchain_core.documents")
+    base = load_module("langchain_core.documents.compressor")
 
     class PassageFilter(base.BaseDocumentCompressor):  # type: ignore[misc, name-defined]
         """Keeps the documents that a `PassageChoice` chooses by their scores."""

@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from argmetric._ground.lazy import load_module
 from argmetric._verbs.tune import Rule
 from argmetric.metrics import MetricLike
-from argmetric.scale import load_extra
 
 
 @cache
 def _made() -> type[Any]:
-    lightning = load_extra("lightning.pytorch", "lightning")
+    lightning = load_module("lightning.pytorch")
     from argmetric.tensors import BestAchievable
 
     class RuleCallback(lightning.Callback):  # type: ignore[misc, name-defined]

@@ -3,13 +3,13 @@
 from functools import cache
 from typing import Any
 
+from argmetric._ground.lazy import load_module
 from argmetric.integrations._tables import PassageChoice
-from argmetric.scale import load_extra
 
 
 @cache
 def _made() -> type[Any]:
-    base = load_extra("llama_index.core.postprocessor.types", "llama-index")
+    base = load_module("llama_index.core.postprocessor.types")
 
     class PassageFilter(base.BaseNodePostprocessor):  # type: ignore[misc, name-defined]
         """Keeps the nodes that a `PassageChoice` chooses by their scores."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import argmetric
+from argmetric._ground.lazy import load_module
 from argmetric._verbs.tune import MultiLabelRule, Rule
 from argmetric.classes import MultiClassRule
-from argmetric.scale import load_extra
 
 _CODE = """\
 import mlflow
@@ -50,7 +50,7 @@ def log_rule(
     -------
     mlflow.models.model.ModelInfo
     """
-    pyfunc = load_extra("mlflow.pyfunc", "mlflow")
+    pyfunc = load_module("mlflow.pyfunc")
     with tempfile.TemporaryDirectory() as folder:
         path, code = Path(folder, "rule.json"), Path(folder, "rule_model.py")
         code.write_text(_CODE)
@@ -69,7 +69,7 @@ def log_rule(
 
 def predictor() -> Any:
     """A pyfunc model that reads the rule, and the model before it, from its files."""
-    pyfunc = load_extra("mlflow.pyfunc", "mlflow")
+    pyfunc = load_module("mlflow.pyfunc")
 
     class RulePredictor(pyfunc.PythonModel):  # type: ignore[misc, name-defined]
         def load_context(self, context: Any) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from argmetric.scale import load_extra
+from argmetric._ground.lazy import load_module
 from argmetric.tensors import decide_masks
 
 
 @cache
 def _made() -> dict[str, type[Any]]:
-    transforms = load_extra("monai.transforms", "monai")
-    utils = load_extra("monai.utils", "monai")
+    transforms = load_module("monai.transforms")
+    utils = load_module("monai.utils")
 
     class BestMasks(transforms.Transform):  # type: ignore[misc, name-defined]
         """From logits or probabilities (classes, *space) to masks in their shape.

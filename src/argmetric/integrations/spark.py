@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from argmetric._ground.arguments import check_flag, shown
+from argmetric._ground.lazy import load_module
 from argmetric.integrations._tables import (
     check_columns,
     checked_settings,
     decide_table,
 )
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.scale import load_extra
 
 
 def decide(
@@ -48,7 +48,7 @@ def decide(
     -------
     pyspark.sql.DataFrame
     """
-    types = load_extra("pyspark.sql.types", "spark")
+    types = load_module("pyspark.sql.types")
     if not hasattr(df, "mapInArrow"):
         raise TypeError(
             f"df must be a DataFrame of Spark, not {type(df).__name__}: "
@@ -80,7 +80,7 @@ def decide(
 
 def _refuse_split_groups(df: Any, groups: str) -> None:
     """Refuse partitions of which two hold rows of one group."""
-    functions = load_extra("pyspark.sql.functions", "spark")
+    functions = load_module("pyspark.sql.functions")
     place = functions.spark_partition_id().alias("place")
     places = functions.count_distinct("place").alias("places")
     rows = df.select(df[groups].alias("group"), place).groupBy("group").agg(places)

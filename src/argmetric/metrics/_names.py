@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from argmetric._ground.arguments import shown
+from argmetric._ground.plugins import load_plugin, plugin_names
 from argmetric.metrics import _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._fractional import FBeta
@@ -154,6 +155,7 @@ NAMED: dict[str, Callable[[], Metric]] = {
     "f0.5": lambda: FBeta(0.5),
     **_PLAIN,
 }
+PLUGINS: Literal["argmetric.metrics"] = "argmetric.metrics"
 ALIASES = {"f": "f1"} | {
     alias: name for name, kind in _PLAIN.items() for alias in kind.aliases
 }
@@ -163,8 +165,12 @@ MetricLike = str | Metric | Callable[..., Any]
 
 
 def metric_names() -> tuple[str, ...]:
-    """Names of the catalogue; "f" with any positive number also works."""
-    return tuple(NAMED)
+    """Names of the catalogue, and of metrics that other packages add.
+
+    "f" with any positive number also works. A package adds a metric by an entry point
+    of the group ``argmetric.metrics``.
+    """
+    return (*NAMED, *(name for name in plugin_names(PLUGINS) if name not in NAMED))
 
 
 def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Metric:
@@ -208,20 +214,39 @@ def _from_name(name: str) -> Metric:
     beta = re.fullmatch(r"f((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", plain)
     if beta and 0 < float(beta[1]) < math.inf:
         return FBeta(float(beta[1]))
+    if (added := _of_plugin(key)) is not None:
+        return added
     refuse_foreign_name(name)
     import difflib  # for what is misspelt alone
 
     stem = key.removesuffix("_score")
-    near = difflib.get_close_matches(stem, [*NAMED, *ALIASES], n=3, cutoff=0.7)
+    known = [*metric_names(), *ALIASES]
+    near = difflib.get_close_matches(stem, known, n=3, cutoff=0.7)
     if stem in NAMED:
         near = [stem]
     elif stem == "fbeta" or key in _F_NAMES:
         near = ["f1", "f2", "f0.5"]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
-        f"unknown metric {shown(name)}{hint} Known names: {', '.join(NAMED)}, "
+        f"unknown metric {shown(name)}{hint} Known names: {', '.join(metric_names())}, "
         'and "f<beta>" for any positive beta'
     )
+
+
+def _of_plugin(name: str) -> Metric | None:
+    """The metric that another package adds under a name; None where none does."""
+    found = load_plugin(PLUGINS, name)
+    if found is None:
+        return None
+    if not isinstance(found, Metric | type):
+        return CustomMetric(found, name)
+    metric = get_metric(found)
+    if metric.name != name:
+        raise ValueError(
+            f"the metric {name!r} of {PLUGINS} calls itself {metric.name!r}: both must "
+            "be the same"
+        )
+    return metric
 
 
 @dataclass(frozen=True)
@@ -261,6 +286,8 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     known = {key: restored(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":
+        if (added := _of_plugin(str(known["name"]))) is not None:
+            return added.with_zero_division(known["zero_division"])
         function = MissingFunction(str(known["name"]))
         return CustomMetric(function, **known)
     if kind not in CLASSES:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
     from argmetric.scale._executors import check_memory as check_memory
-    from argmetric.scale._executors import load_extra as load_extra
     from argmetric.scale._open import Files as Files
     from argmetric.scale._open import open as open
     from argmetric.scale._reading import columns_of as columns_of
@@ -32,7 +31,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_tasks": ("Progress",),
     },
     for_other_rooms={
-        "_executors": ("check_memory", "load_extra"),
+        "_executors": ("check_memory",),
         "_reading": ("columns_of",),
         "_sources": ("batches_of", "find_files", "look"),
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -142,7 +143,7 @@ def written(
         raise ValueError(f"output must be a folder of this machine, not {output}")
     places = places_of(output, files.work_dir)
     for path, *_ in files.found:
-        if path.startswith(places.output + "/"):
+        if path.startswith(places.output.replace(os.sep, "/") + "/"):
             raise DataError(f"output: {places.output} holds {path}, which is read")
     with running(files, places) as run, claimed(places):
         look_at(run, files.found, wanted)

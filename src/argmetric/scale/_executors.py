@@ -7,23 +7,21 @@ behind before it is done, so a worker that is lost costs a task that is done aga
 from __future__ import annotations
 
 import contextlib
-import importlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import Executor as Pool
 from concurrent.futures.process import BrokenProcessPool
-from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from argmetric._ground.arguments import (
     check_bytes,
     check_count,
     check_jobs,
-    install,
     shown,
 )
+from argmetric._ground.lazy import load_module
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -36,19 +34,6 @@ PATIENCE = {
 }
 WAIT_FOR_SCHEDULER = "30s"
 OLDEST_DASK = (2026, 6)  # the first in which no known fault loses rows or tasks
-
-
-def load_extra(module: str, extra: str) -> ModuleType:
-    """A library of an extra; where it is missing, the error says how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        library = module.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != library:
-            raise
-        raise ModuleNotFoundError(
-            f"this needs {library}: {install(extra)}", name=library
-        ) from None
 
 
 class Executor(Protocol):
@@ -175,7 +160,7 @@ class Dask(_Closing):
         self, client: Any = None, *, n_jobs: int | None = None, retries: int = 3
     ) -> None:
         workers, self.retries = check_jobs(n_jobs), check_count(retries, "retries")
-        distributed = load_extra("distributed", "dask")
+        distributed = load_module("distributed")
         version = distributed.__version__
         if tuple(map(int, version.split(".")[:2])) < OLDEST_DASK:
             oldest = ".".join(map(str, OLDEST_DASK))
@@ -184,7 +169,7 @@ class Dask(_Closing):
         if client is None:
             # Workers may be killed for their memory; what they hold is in files.
             # Another cluster of this machine may have the usual port.
-            settings = load_extra("dask", "dask").config.set(PATIENCE)
+            settings = load_module("dask").config.set(PATIENCE)
             with contextlib.ExitStack() as ends:
                 ends.enter_context(settings)
                 client = distributed.Client(

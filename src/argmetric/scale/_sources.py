@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from argmetric._ground.arguments import check_path, shown
-from argmetric.scale._executors import load_extra
+from argmetric._ground.lazy import load_module
 from argmetric.scale.files import BATCH_ROWS, DataError, typed_batches
 
 
@@ -74,7 +74,7 @@ def _numbered(collection: Any) -> list[tuple[int, bytes]]:
 
 def _recipe(delayed: Any) -> bytes:
     """What one partition alone is computed from, for any process."""
-    cloudpickle = load_extra("cloudpickle", "dask")
+    cloudpickle = load_module("cloudpickle")
     graph = dict(delayed.__dask_graph__().cull({delayed.key}))
     if any(type(one).__module__.startswith("distributed") for one in graph.values()):
         raise DataError(
@@ -87,8 +87,8 @@ def _recipe(delayed: Any) -> bytes:
 
 def _computed(recipe: bytes) -> Any:
     """A partition, in this thread: a task must not wait for the scheduler's others."""
-    graph, key = load_extra("cloudpickle", "dask").loads(recipe)
-    return load_extra("dask", "dask").get(graph, key)
+    graph, key = load_module("cloudpickle").loads(recipe)
+    return load_module("dask").get(graph, key)
 
 
 def _partition(data: Any, i: int, parts: tuple[bytes, ...], schema: Any) -> Partition:
@@ -176,15 +176,20 @@ def _found(path: str) -> tuple[list[str], str | None]:
             root, found = posixpath.dirname(path), [path]
         whole = [system.unstrip_protocol(one) for one in found]
         return whole, system.unstrip_protocol(root)
-    path = os.path.abspath(path).replace(os.sep, "/")
+    path = _slashed(os.path.abspath(path))
     if os.path.isdir(path):
-        return _below(path, os.walk(path)), path
+        return [_slashed(one) for one in _below(path, os.walk(path))], path
     if glob.has_magic(path) and not os.path.exists(path):
-        files = [one for one in glob.glob(path, recursive=True) if os.path.isfile(one)]
-        return files, _plain_part(path)
+        found = (one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+        return [_slashed(one) for one in found], _plain_part(path)
     if not os.path.exists(path):
         raise DataError(f"files: there is no {path}")
     return [path], os.path.dirname(path)
+
+
+def _slashed(path: str) -> str:
+    """A path with / between its folders, on Windows too."""
+    return path.replace(os.sep, "/")
 
 
 def _below(folder: str, walk: Any) -> list[str]:
@@ -222,7 +227,7 @@ def _common_folder(paths: list[str]) -> str:
 
 def file_system(address: str) -> tuple[Any, str]:
     """The fsspec file system of an address, and the path there."""
-    fsspec = load_extra("fsspec", "dask")
+    fsspec = load_module("fsspec")
     try:
         system, path = fsspec.core.url_to_fs(address)
     except ImportError as error:

@@ -177,9 +177,7 @@ def test_without_skops(run, monkeypatch):
         ["predict", "boosting.skops", "data.csv"],
     ):
         ended = run(*arguments)
-        assert ended == Ended(
-            1, "", f"{message}'.[models]' in a checkout of argmetric\n"
-        )
+        assert ended == Ended(1, "", f"{message}'argmetric[models]'\n")
 
 
 def test_models_of_other_versions(run):

@@ -440,9 +440,7 @@ def test_without_matplotlib_the_extra_is_named():
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
-    assert done.stdout == (
-        "plots need matplotlib: pip install '.[plot]' in a checkout of argmetric\n"
-    )
+    assert done.stdout == ("plots need matplotlib: pip install 'argmetric[plot]'\n")
 
 
 def test_a_run_of_a_rule_is_drawn():

@@ -202,7 +202,7 @@ def test_what_cannot_be_exported_is_refused():
 
 def test_onnx_names_its_extra(monkeypatch):
     monkeypatch.setitem(importlib.sys.modules, "onnx", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[onnx\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[onnx\]'"):
         RULES["plain"].to_onnx()
 
 

@@ -39,6 +39,7 @@ from argmetric.scale.files._source import (
     binary_format,
     format_by_name,
     marked,
+    read_by_plugin,
     sniff,
     without_codec,
 )
@@ -104,6 +105,9 @@ def _batches(
     source = Source(path)
     try:
         if format is None and source.regular:
+            if (columns := read_by_plugin(path)) is not None:
+                yield replace(_chosen(Table(columns, "arrow", path), choose), first=0)
+                return
             format = format_by_name(without_codec(path), role="format")
         if not source.head.strip() and len(source.head) < PIECE:
             raise DataError(f"{source.name} is empty")

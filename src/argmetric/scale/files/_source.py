@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
+from argmetric._ground.plugins import load_plugin
 from argmetric._ground.whole_files import DataError as DataError
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl", "xlsx"]
@@ -90,6 +91,28 @@ def format_by_name(path: str, *, role: Role) -> Format:
         raise DataError(
             f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
+
+
+def read_by_plugin(path: str) -> Any:
+    """The table of a file whose extension another package reads; None where none does.
+
+    An entry point of the group ``argmetric.formats`` has the extension as its name, and
+    is a function of a path that returns a `pyarrow.Table`.
+    """
+    extension = PurePath(path).suffix.lower()
+    if extension in EXTENSIONS or extension in _CODECS_OF_NAMES:
+        return None
+    try:
+        read = load_plugin("argmetric.formats", extension.removeprefix("."))
+        table = None if read is None else read(path)
+    except Exception as error:
+        raise DataError(f"{path}: {error}") from error
+    if table is not None and not hasattr(table, "column_names"):
+        raise DataError(
+            f"{path}: what reads {extension} must return a pyarrow.Table, and returned "
+            f"{type(table).__name__}"
+        )
+    return table
 
 
 def codec_by_name(path: str) -> str | None:

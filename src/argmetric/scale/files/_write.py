@@ -105,6 +105,7 @@ def typed_batches(
     """
     import pyarrow.parquet as pq
 
+    memory_map = memory_map and os.name == "posix"  # Windows replaces no mapped file
     if format == "parquet":
         with pq.ParquetFile(place, memory_map=memory_map) as file:
             chosen, about = choose(file.schema_arrow), file.metadata

@@ -19,6 +19,7 @@ from argmetric._ground.arguments import (
 from argmetric._ground.display import Shown
 from argmetric._ground.features import check_features
 from argmetric._ground.labels import clear_labels
+from argmetric._ground.lazy import load_module
 from argmetric._ground.types import Estimator, Features, Floats, Hashes, Integers
 from argmetric._ground.validation import check_weight, is_sparse
 from argmetric.search._searn._decisions import (
@@ -420,7 +421,7 @@ class Costing(Shown):
         sample_weight : array-like, optional
             Importances; by default all equal.
         """
-        from sklearn.base import clone
+        clone = load_module("sklearn.base").clone
 
         check_estimator(self.estimator)
         n_draws = check_count(self.n_draws, "n_draws", low=1, high=_MOST_DRAWS)

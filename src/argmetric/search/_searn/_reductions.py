@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.display import Shown
+from argmetric._ground.lazy import load_module
 from argmetric._ground.odds import bounded_logit
 from argmetric._ground.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import (
@@ -112,8 +113,8 @@ def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
 
 def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
     """A clone fitted to weighted rows, or a constant where there is one answer only."""
-    from sklearn.base import clone
-    from sklearn.utils.validation import has_fit_parameter
+    clone = load_module("sklearn.base").clone
+    has_fit_parameter = load_module("sklearn.utils.validation").has_fit_parameter
 
     if not has_fit_parameter(estimator, "sample_weight"):
         raise TypeError(
