@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from argmetric.search import LinearLearner, Searn, SequenceLabelling, WordChunking
-from argmetric.search._searn import _iterate
-from argmetric.search._searn._learners import TableScorer
-from argmetric.search._searn._policy import Mixture
-from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._sequences import PreparedInputs, prepared
+from argmetric.search import (
+    LinearLearner,
+    Searn,
+    SequenceLabelling,
+    SpanChunking,
+    WordChunking,
+)
+from searn_tasks import Kept
 
 
 class GenericLabelling(SequenceLabelling):
@@ -75,48 +77,37 @@ def pairs(history: int = 2) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("which", ["labels", "chunks"])
-@pytest.mark.parametrize(
-    ("kind", "costs"),
-    [
-        ("initial", "optimal"),
-        ("mixed", "optimal"),
-        ("initial", "rollout"),
-        ("mixed", "rollout"),
-        ("learned", "rollout"),
-        ("mixed", "tied"),
-        ("learned", "tied"),
-    ],
-)
-def test_roll_in_and_costs(which: str, kind: str, costs: Any) -> None:
+def fits_of(which: str, n: int = 40, **options: Any) -> tuple[Searn, Searn]:
+    """Compiled and generic, with what their learners were given."""
     compiled, generic, sample = pairs()[which]
-    X, Y = sample(0)
-    learner = LinearLearner(epochs=2, hash_bits=None)
-    searn = Searn(compiled, learner, beta=0.5, iterations=2).fit(X, Y)
-    found = []
-    for task in (compiled, generic):
-        learned = tuple(
-            _iterate.LearnedPolicy(task, one.scorer) for one in searn.policy_.learned
-        )
-        mixture = Mixture(
-            None if kind == "learned" else InitialPolicy(task),
-            () if kind == "initial" else learned,
-            () if kind == "initial" else (0.5, 0.5),
-        )
-        data = prepared(task, X), Y
-        assert isinstance(data[0], PreparedInputs) == (task is compiled)
-        options = {"kind": costs, "n_rollouts": 3, "seed": 5}
-        found.append(_iterate.roll_in(mixture, data, None, **options))
-    fast, slow = found
-    np.testing.assert_allclose(fast.costs, slow.costs, atol=1e-12)
-    np.testing.assert_array_equal(fast.places, slow.places)
-    np.testing.assert_array_equal(fast.decisions.indptr, slow.decisions.indptr)
-    assert fast.loss == pytest.approx(slow.loss)
-    assert fast.longest == slow.longest
-    scorer = searn.policy_.learned[0].scorer
-    np.testing.assert_allclose(
-        scorer.scores(fast.decisions), scorer.scores(slow.decisions), atol=1e-12
+    fast, slow = (
+        Searn(task, Kept(epochs=3, hash_bits=None), **options).fit(*sample(0, n))
+        for task in (compiled, generic)
     )
+    for one, other in zip(fast.history_, slow.history_, strict=True):
+        assert one.examples == other.examples
+        assert one.regret == pytest.approx(other.regret, abs=1e-9)
+        assert one.roll_in_loss == pytest.approx(other.roll_in_loss)
+        assert one.initial_weight == other.initial_weight
+    return fast, slow
+
+
+@pytest.mark.parametrize("which", ["labels", "chunks"])
+@pytest.mark.parametrize("costs", ["optimal", "rollout", "tied"])
+@pytest.mark.parametrize("beta", [0.5, 1.0])
+def test_roll_in_and_costs(which: str, costs: Any, beta: float) -> None:
+    """By the initial policy, then by a mixture of it or by what was learned alone."""
+    options = {"beta": beta, "iterations": 3, "n_rollouts": 3, "random_state": 5}
+    fast, slow = fits_of(which, costs=costs, **options)
+    met = zip(fast.learner.seen, slow.learner.seen, strict=True)
+    scorer = fast.policy_.learned[0].scorer
+    for (decisions, own), (expected, right) in met:
+        assert type(decisions) is not type(expected)  # compiled, and not
+        np.testing.assert_allclose(own, right, atol=1e-12)
+        np.testing.assert_array_equal(decisions.indptr, expected.indptr)
+        np.testing.assert_allclose(
+            scorer.scores(decisions), scorer.scores(expected), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("which", ["labels", "chunks"])
@@ -124,23 +115,14 @@ def test_roll_in_and_costs(which: str, kind: str, costs: Any) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"beta": 1.0, "iterations": 3},
+        {"beta": 1.0, "iterations": 2},
         {"beta": 0.4, "iterations": 3},
-        {"beta": 0.4, "iterations": 2, "costs": "rollout", "n_rollouts": 2},
-        {"beta": 0.4, "iterations": 2, "costs": "tied", "random_state": 3},
         {"beta": 1.0, "iterations": 1, "beam_scores": "raw"},
     ],
 )
 def test_a_whole_fit(which: str, beam: int, options: dict[str, Any]) -> None:
-    compiled, generic, sample = pairs()[which]
-    learner = LinearLearner(epochs=3, hash_bits=None)
-    fast = Searn(compiled, learner, beam=beam, **options).fit(*sample(0))
-    slow = Searn(generic, learner, beam=beam, **options).fit(*sample(0))
-    for one, other in zip(fast.history_, slow.history_, strict=True):
-        assert one.examples == other.examples
-        assert one.regret == pytest.approx(other.regret, abs=1e-9)
-        assert one.initial_weight == other.initial_weight
-    X, Y = sample(1, 60)
+    fast, slow = fits_of(which, beam=beam, **options)
+    X, Y = pairs()[which][2](1, 60)
     assert fast.predict(X) == slow.predict(X)
     assert fast.score(X, Y) == slow.score(X, Y)
 
@@ -161,17 +143,15 @@ def test_learners_and_lengths_of_history(kind: Any, history: int) -> None:
 
 def test_a_table_learns_as_hashed_weights_do_without_collisions() -> None:
     X, Y = labelled(0)
-    task = SequenceLabelling("abc", features=own)
-    tables = Searn(task, LinearLearner(hash_bits=None), iterations=1, beta=1.0)
-    hashed = Searn(task, LinearLearner(hash_bits=24), iterations=1, beta=1.0)
-    decisions = _iterate.roll_in(
-        Mixture(InitialPolicy(task)), (X, Y), None, kind="optimal", n_rollouts=1, seed=0
-    ).decisions
-    found = [one.fit(X, Y).policy_.learned[0].scorer for one in (tables, hashed)]
-    assert isinstance(found[0], TableScorer)
-    one, other = (scorer.scores(decisions) for scorer in found)
+    task = GenericLabelling("abc", features=own)
+    found = []
+    for bits in (None, 24):
+        learner = Kept(hash_bits=bits)
+        searn = Searn(task, learner, iterations=1, beta=1.0).fit(X, Y)
+        scorer = searn.policy_.learned[0].scorer
+        found.append(scorer.scores(learner.seen[0][0]))
     # Slopes below NEGLIGIBLE are left out of the table
-    np.testing.assert_allclose(one, other, atol=2e-2)
+    np.testing.assert_allclose(*found, atol=2e-2)
 
 
 def test_labels_out_of_reach_and_unknown_ones() -> None:
@@ -189,8 +169,6 @@ def test_labels_out_of_reach_and_unknown_ones() -> None:
 def test_what_a_table_refuses() -> None:
     with pytest.raises(ValueError, match="knows no products"):
         LinearLearner(hash_bits=None, quadratic=True)
-    from argmetric.search import SpanChunking
-
     X, Y = chunked(0)
     words = [[" ".join(token) for token in x] for x in X]
     searn = Searn(SpanChunking(["X", "Y"]), LinearLearner(hash_bits=None))
@@ -198,7 +176,7 @@ def test_what_a_table_refuses() -> None:
         searn.fit(words, Y)
 
 
-def test_features_are_read_once_for_tasks_that_share_them() -> None:
+def test_features_are_read_once() -> None:
     read = []
 
     def counted(x: Any, i: int) -> Any:
@@ -206,13 +184,9 @@ def test_features_are_read_once_for_tasks_that_share_them() -> None:
         return x[i]
 
     X, Y = labelled(0)
-    first = prepared(SequenceLabelling("abc", features=counted, history=1), X)
-    n = len(read)
-    assert n == sum(map(len, X))
-    task = SequenceLabelling("abc", features=counted, history=2)
-    learner = LinearLearner(hash_bits=None)
-    searn = Searn(task, learner, beta=1.0, iterations=1).fit(first, Y)
-    assert len(read) == n
-    assert searn.predict(first) == searn.predict(X)
-    assert list(first) == X
-    assert first[1:3] == X[1:3]
+    task = SequenceLabelling("abc", features=counted)
+    searn = Searn(task, LinearLearner(hash_bits=None), beta=0.5, iterations=3)
+    searn.fit(X, Y)
+    assert len(read) == sum(map(len, X))
+    searn.predict(X)
+    assert len(read) == 2 * sum(map(len, X))
