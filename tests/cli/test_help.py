@@ -1,7 +1,8 @@
-"""The help of every command, and the completion of the shell."""
+"""The help of every command, completion, and the tables of options and refusals."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -13,8 +14,13 @@ from typing import Any
 
 import pytest
 
+import argmetric as am
 from argmetric.cli._command import EXAMPLES, FIRST_LINES, app
+from argmetric.cli._errors import with_flags
+from argmetric.cli._options import OPTIONS
 from argmetric.cli._values import marked_streams
+from argmetric.cli.scores._refusals import REFUSALS
+from argmetric.scale import files as aio
 from command import Run
 
 ENDS = "--help", "-h", "--version"
@@ -176,3 +182,79 @@ def test_help_shows_asterisks_and_every_choice_once(
 
 def test_asterisks_are_looked_for() -> None:
     assert PATTERN.findall(EVERY["decide"].help)
+
+
+# -- options -----------------------------------------------------------------
+
+# Parameters by the options that give them, and those that no command line gives
+GIVEN = {
+    "p": "score",
+    "y": "label",
+    "labels": "decision_column",
+    "groups": "group",
+    "sample_weight": "weight",
+    "n_jobs": "jobs",
+    "random_state": "seed",
+    "classes": "one_label",
+    "cost": "cost_fp",
+}
+UNGIVEN = {
+    "decide": {
+        "cost": "a matrix of costs is no option",
+        "budget": "a column of costs is for Python",
+    },
+    "forecast": {"cost": "a matrix of costs is no option"},
+    "evaluate": {
+        "cost": "a matrix of costs is no option",
+        "forecast": "--score says the same by a note",
+        "sample_weight": "weights of rows are for Python",
+    },
+    "tune": {
+        "reference": "a threshold on the scores is the same",
+        "min_positives": "a floor on rows that are tuned on is for Python",
+        "budget": "a column of costs is for Python",
+        "n_bootstrap": "the default is enough for a command",
+        "cv": "the same",
+        "unlabelled": "decide --reference --confidence takes its rows for it",
+    },
+    "calibrate": {},
+}
+
+
+def options_of(command: str) -> set[str]:
+    found = app[command].assemble_argument_collection()
+    return {name for one in found for name in one.names}
+
+
+@pytest.mark.parametrize("verb", UNGIVEN)
+def test_every_parameter_is_an_option_or_has_a_reason(verb: str) -> None:
+    flags = options_of(verb)
+    for name in inspect.signature(getattr(am, verb)).parameters:
+        option = f"--{GIVEN.get(name, name).replace('_', '-')}"
+        assert (option in flags) != (name in UNGIVEN[verb]), name
+    assert all(UNGIVEN[verb].values())
+
+
+def test_every_refusal_has_options_a_message_and_a_reason() -> None:
+    for _, options, message, _ in REFUSALS:
+        assert "{}" in message
+        for name in options.split():
+            command, _, option = name.rpartition(":")
+            assert command in ("stream", "monitor") or option in {*OPTIONS, "method"}
+            if command:
+                assert f"--{option.replace('_', '-')}" in options_of(command)
+
+
+def test_every_role_has_a_flag():
+    known = {
+        name
+        for called, command in app.resolved_commands().items()
+        if not called.startswith("-") and command.default_command is not None
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+    }
+    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
+    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
+    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
+    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
+    assert flags - known == set()

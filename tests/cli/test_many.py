@@ -14,9 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli._progress import stages
-from argmetric.scale import Progress
-from argmetric.scale._executors import LEAST_MEMORY
 from scale_data import decisions, left_beside, scored, write_parts
 
 
@@ -61,14 +58,6 @@ def test_one_file_takes_the_path_that_its_size_says(run, table, tmp_path):
     np.testing.assert_array_equal(written.to_numpy(), labels)
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
     assert written.type == pq.read_table(tmp_path / "out")["decision"].type
-
-
-def test_dask_starts_its_own_processes(run, table, tmp_path):
-    words = ("--engine", "dask", "--jobs", "2", "--memory", "400kB")
-    ended = run("decide", "in", "--group", "user", "-o", "out", *words)
-    assert ended.code == 0, ended.err
-    assert "engine dask" in ended.err
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
 
 
 def test_a_map_comes_first(run, table, tmp_path):
@@ -251,7 +240,8 @@ def test_a_bad_value_is_no_file_to_skip_where_rows_are_not_moved(run, tmp_path):
         assert "are skipped" not in run(*words).err
 
 
-def test_stages_are_shown_after_a_while(monkeypatch):
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_stages_are_shown_after_a_while(run, table, monkeypatch, seconds):
     shown = []
     status = SimpleNamespace(
         start=lambda: shown.append("start"),
@@ -261,17 +251,15 @@ def test_stages_are_shown_after_a_while(monkeypatch):
     monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
-    with stages() as show:
-        show(Progress("decide", 0, 8))
-    assert shown == ["decide: 0 of 8 rows", "stop"]
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", seconds)
+    run("decide", "in", "--group", "user", "-o", "out")
+    assert ("start" in shown) == (seconds == 0)
+    assert shown[-1] == "stop"
+    assert any(" of 3,000 rows" in text for text in shown)
     shown.clear()
-    with stages():
-        time.sleep(0.2)
-    assert shown == ["start", "stop"]
     terminal.stderr = SimpleNamespace(isatty=lambda: False)
-    with stages() as show:
-        assert show is None
+    run("decide", "in", "--group", "user", "-o", "again")
+    assert shown == []
 
 
 # ------------------------------------------------------- evaluate, forecast, tune
@@ -374,25 +362,10 @@ def test_verbs_take_the_options_of_many_files(run, rows, tmp_path, verb, words):
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def test_tune_moves_no_rows(run, rows):
-    ended = run("tune", "in", "--memory", "2MB", "--on-error", "skip")
-    assert ended.code == 0, ended.err
-    assert "in pieces, engine local" in ended.out
-    for option in ("--work-dir", "--missing-groups"):
-        assert option in run("tune", "in", option, "own").err
-
-
-@pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
-def test_one_file_is_read_as_its_size_says(run, rows, verb):
-    assert "in pieces" not in run(verb, "in/part-000.parquet").out
-    ended = run(verb, "in/part-000.parquet", "--memory", "2kB")
-    assert "in pieces, engine local" in ended.out
-
-
 @pytest.mark.parametrize("files", ["in", "in/part-000.parquet"])
 @pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
 def test_less_memory_than_a_run_takes(run, rows, verb, files, monkeypatch):
-    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", LEAST_MEMORY)
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 500_000_000)
     refused = run(verb, files, "--memory", "499MB")
     assert refused.code != 0
     assert "memory must be at least 500 MB, not '499MB'" in refused.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import io
 import json
@@ -18,9 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale.files import _write
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
-from command import Ended, Run
+from command import Run
 
 PAIRS = list(zip(P.tolist(), Y.tolist(), strict=True))
 ROWS = "; rows are counted from 1, without the header"
@@ -129,18 +127,6 @@ def test_notes_name_options(run: Run) -> None:
         ended = run("decide", "scores.csv", *option, "-o", "out.csv")
         assert "to have no positive; with --zero-division 0 " in ended.err
         assert "zero_division" not in ended.err
-
-
-def test_a_threshold_is_scored(run: Run) -> None:
-    write_csv(label=Y, order=ORDER)
-    for option in ((), ("--score", "score"), ("--group", "order")):
-        groups = {"groups": ORDER, "average": "groups"} if "order" in option else {}
-        ended = run("evaluate", "scores.csv", "--threshold", "0.3", "--json", *option)
-        score = json.loads(ended.out)["actual"]["score"]
-        assert score == am.evaluate(Y, P >= 0.3, **groups)
-    shown = run("evaluate", "scores.csv", "--threshold", "0.3").out
-    assert "score >= 0.3" in shown
-    assert "(score 'score', label 'label')" in shown
 
 
 def test_no_file_is_offered_that_only_has_the_same_ending(run: Run) -> None:
@@ -264,56 +250,6 @@ def test_numbers_that_are_none(run: Run, arguments: list[str]) -> None:
         assert (ended.code, ended.out) == (2, ""), value
         assert ended.err.count("\n") == 1
         assert option in ended.err
-
-
-def test_a_name_twice_is_kept_in_csv_and_nowhere_else(run: Run) -> None:
-    Path("t.csv").write_text("x,score,x\n1,0.9,2\n")
-    assert run("decide", "t.csv").out == "x,score,x,decision\n1,0.9,2,1\n"
-    for name in ("o.jsonl", "o.parquet", "o.arrow"):
-        ended = run("decide", "t.csv", "-o", name)
-        assert ended.code == 1
-        assert "t.csv has 2 columns named 'x': columns 1 and 3; rename" in ended.err
-        assert not Path(name).exists()
-
-
-def test_missing_and_truncated_files(run: Run) -> None:
-    for name in ("scores.parquet", "scores.xyz"):
-        ended = run("decide", name)
-        assert ended == Ended(1, "", f"argmetric: {name}: no such file\n")
-    pq.write_table(pa.table({"score": P}), "scores.parquet")
-    whole = Path("scores.parquet").read_bytes()
-    Path("scores.parquet").write_bytes(whole[: len(whole) // 2])
-    ended = run("decide", "scores.parquet", "-o", "out.parquet")
-    assert ended.code == 1
-    assert ended.err.startswith("argmetric: scores.parquet is not a whole parquet file")
-    assert ended.err.count("\n") == 1
-    assert os.listdir() == ["scores.parquet"]
-
-
-def test_another_name_for_the_decision(run: Run) -> None:
-    write_csv(decision=1 - DECIDED)
-    ended = run("decide", "scores.csv", "--decision-column", "mine")
-    assert ended.out.splitlines()[0] == "id,score,decision,mine"
-    assert decisions(ended.out) == DECIDED.tolist()
-
-
-def test_full_disk_leaves_the_old_file(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_csv()
-    Path("out.csv").write_text("old")
-
-    def full(stream: Any, lines: Any) -> None:
-        stream.write(b"half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(_write, "_write_lines", full)
-    ended = run("decide", "scores.csv", "-o", "out.csv")
-    assert ended == Ended(
-        1, "", "argmetric: cannot write out.csv: No space left on device\n"
-    )
-    assert Path("out.csv").read_text() == "old"
-    assert sorted(os.listdir()) == ["out.csv", "scores.csv"]
 
 
 def test_binary_rows_are_not_for_a_terminal(

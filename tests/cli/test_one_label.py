@@ -109,13 +109,6 @@ def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> Non
     assert found["notes"] == list(d.notes)
 
 
-def test_logits_are_scores_before_a_softmax(run: Run) -> None:
-    z = np.round(np.log(P) + 3.0, 3)
-    found = json.loads(run("decide", write(p=z), *ASK, "--logits", "--json").out)
-    expected = am.classes.decide(z, classes=NAMES, logits=True).expected
-    assert found["decision"]["expected"] == expected
-
-
 def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
     columns = {f"p_{c}": P[:, i] for i, c in enumerate((2, 10, 1))}
     y = np.array([2.0, 10.0, 1.0])[CODES]
@@ -202,19 +195,6 @@ def test_an_actual_score_outside_of_the_interval_is_noted(run: Run) -> None:
     assert found["notes"][-1].endswith("with argmetric calibrate --one-label")
 
 
-def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
-    asked = "tune", write(), *ASK, "--label", "kind", "-o", "rule.json"
-    found = json.loads(run(*asked, "--json").out)
-    rule = am.classes.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
-    assert found["rules"] == [plain(rule.to_dict())]
-    assert found["file"] == "pets.csv"
-    kept = am.classes.MultiClassRule.load("rule.json")
-    assert kept.apply(P).tolist() == rule.apply(P).tolist()
-    told = " ".join(run(*asked).out.split())
-    assert f"score {rule.score:.3f}" in told
-    assert f"cat {rule.weights[0]:.3g}" in told
-
-
 def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     p, codes = REFERENCE
     y = np.array(NAMES)[codes]
@@ -250,13 +230,6 @@ def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
         assert found["forecast"] == plain(own.to_dict())
         real = am.classes.evaluate(Y, labels, "f1", classes=NAMES)
         assert found["actual"] == plain(real.to_dict())
-
-
-def test_recall_of_every_class_has_a_floor(run: Run) -> None:
-    asked = *ASK, "--label", "kind", "--min-recall", "0.3", "--json"
-    found = json.loads(run("decide", write(), *asked).out)
-    d = am.classes.decide(P, "f1", classes=NAMES, min_recall=0.3)
-    assert found["decision"] == plain(d.to_dict())
 
 
 def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:

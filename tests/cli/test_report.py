@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli._report import short_threshold
 from command import Run
 
 N = 400
@@ -25,17 +24,6 @@ def write(name: str = "scores.csv", p: np.ndarray = P, group: str = "g") -> str:
     lines = [f"p,y,{group}", *(",".join(map(str, row)) for row in rows)]
     Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name
-
-
-def test_a_page(run: Run) -> None:
-    ended = run("report", write(), "--metric", "f2", "-o", "page.html")
-    assert (ended.code, ended.out) == (0, "")
-    assert "written: page.html" in ended.err
-    page = Path("page.html").read_text(encoding="utf-8")
-    decision = am.decide(P, "f2")
-    assert f"Predict {decision.n_positives:,} of {N:,} rows positive" in page
-    assert f"{am.evaluate(Y, decision.labels, 'f2'):.3f}" in page
-    assert "scores.csv" in page
 
 
 def test_text_on_standard_output_and_twins(run: Run) -> None:
@@ -57,36 +45,6 @@ def test_groups_by_their_names(run: Run) -> None:
     worst = decision.group_ids[np.argsort(decision.group_expected)[0]]
     assert f'<th scope="row">{worst}</th>' in page
     assert "&lt;script&gt;" in page
-
-
-def test_reference(run: Run) -> None:
-    write()
-    write("known.csv")
-    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.md")
-    text = Path("page.md").read_text(encoding="utf-8")
-    wanted = am.decide(P, reference=(Y, P))
-    scores = am.calibrate(Y, P).apply(P)
-    cut = short_threshold(scores, wanted.threshold)
-    assert f"calibrated p ≥ {cut}" in text
-    assert f"p ≥ {wanted.threshold_raw:.3g} as given" in text
-    assert f"(p ≥ 0.5, {wanted.cut_half.n_positives} positives" in text
-    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.html")
-    page = Path("page.html").read_text(encoding="utf-8")
-    assert "Expected positives by calibrated probability" in page
-    assert "The check on the labelled reference" in text
-    assert "pass reference" not in text
-    write("grouped.csv")
-    run(
-        "report",
-        "grouped.csv",
-        "--group",
-        "g",
-        "--reference",
-        "known.csv",
-        "-o",
-        "g.md",
-    )
-    assert "lowest calibrated p chosen" in Path("g.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -204,14 +162,6 @@ def test_a_stream(run: Run) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     assert page.count("<figure>") == 3
     assert "<script" not in page
-
-
-def test_parts_of_speech(run: Run) -> None:
-    Path("tags.txt").write_text("a DT DT\ndog NN VB\n\nruns VB VB\n\n")
-    assert run("tag", "evaluate", "tags.txt", "--report", "page.txt").code == 0
-    lines = Path("page.txt").read_text(encoding="utf-8").splitlines()
-    assert "  actual     a [dog: NN missed]" in lines
-    assert "  predicted  a [dog: VB ✗]" in lines
 
 
 def test_a_missing_extra_is_named_before_the_work(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli._progress import progress, reading
 from cli_scores import COMPILED, DECIDED, Y, start, write_csv
 from command import Run
 
@@ -30,25 +27,6 @@ def test_the_package_is_the_command(run: Run) -> None:
     asked = [sys.executable, "-m", "argmetric", "--version"]
     ended = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert ended.stdout == f"{am.__version__}\n"
-
-
-def test_progress_waits_and_needs_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 0.02)
-    with progress("working"):
-        time.sleep(0.1)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with progress("working"):
-        time.sleep(0.2)
-    assert "working" in capsys.readouterr().err
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 5)
-    with progress("working"):
-        pass
-    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture
@@ -104,18 +82,6 @@ def test_every_command_gives_a_sign_of_life(
     assert run(*words).code == 0
     file = next(word for word in words if word.startswith("s."))
     assert ", ".join(shown) == f"reading {file}, {work}".removesuffix(", ")
-
-
-def test_someone_who_types_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, shown: list[str]
-) -> None:
-    with reading("-"):
-        pass
-    assert shown == []
-    monkeypatch.setattr("argmetric.cli._progress.sys.stdin", io.StringIO())
-    with reading("-"):
-        pass
-    assert shown == ["reading standard input"]
 
 
 @pytest.fixture
@@ -177,15 +143,6 @@ def test_reader_that_leaves_early(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == b"id,score,decision\n"
-    assert done.returncode == 141
-    assert (tmp_path / "err").read_text() == ""
-
-
-def test_reader_of_a_table_that_leaves_early(tmp_path: Path) -> None:
-    line = f"{sys.executable} -m argmetric.cli metrics 2>err | true"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=False
-    )
     assert done.returncode == 141
     assert (tmp_path / "err").read_text() == ""
 

@@ -33,14 +33,6 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_decide_adds_a_column_and_keeps_the_rest(run: Run) -> None:
-    before = Path(write_csv()).read_text().splitlines()
-    ended = run("decide", "scores.csv")
-    assert ended.code == 0
-    expected = [f"{row},{k}" for row, k in zip(before[1:], DECIDED, strict=True)]
-    assert ended.out.splitlines() == ["id,score,decision", *expected]
-
-
 def test_decide_summary(run: Run) -> None:
     write_csv(y=Y)
     err = words(run("decide", "scores.csv").err)
@@ -110,58 +102,42 @@ def test_decide_reads_standard_input(run: Run) -> None:
     assert first == {"id": "000", "score": P[0], "decision": int(DECIDED[0])}
 
 
-def test_groups_and_their_average_are_echoed(run: Run, answer: Answer) -> None:
-    write_csv(order=ORDER)
-    ended = run("decide", "scores.csv", "--group", "order")
-    labels = np.asarray(am.decide(P, "f1", **GROUPED).labels)
-    assert decisions(ended.out) == labels.tolist()
-    assert "12, mean over groups (--average groups)" in ended.err
-    found = answer("decide scores.csv --group order --average pooled")
-    pooled = am.decide(P, "f1", groups=ORDER, average="pooled")
-    assert found["decision"] == plain(pooled.to_dict())
-    assert found["columns"]["group"] == "order"
+LOGITS = np.log(P / (1 - P))
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("--group order", GROUPED),
+        ("--group order --average pooled", {"groups": ORDER, "average": "pooled"}),
+        *((f"--group order --zero-division {z}", {**GROUPED, "zero_division": float(z)})
+          for z in ("0", "1", "nan")),
+        ("--max-positives 3", {"max_positives": 3}),
+        ("--min-positives 50", {"min_positives": 50}),
+        ("--min-recall 0.9", {"min_recall": 0.9}),
+        ("--min-precision 0.6", {"min_precision": 0.6}),
+        ("-m f2 --prior 0.2", {"metric": "f2", "prior": 0.2}),
+        ("--score logit --logits", {"p": LOGITS, "logits": True}),
+    ],
+)  # fmt: skip
+def test_options_of_decide_reach_the_function(
+    run: Run, answer: Answer, line: str, how: dict[str, Any]
+) -> None:
+    write_csv(order=ORDER, logit=LOGITS)
+    score = "" if "--score" in line else "--score score"
+    found = answer(f"decide scores.csv {score} {line}")
+    wanted = am.decide(**{"p": P, "metric": "f1", **how})
+    assert found["decision"] == plain(wanted.to_dict())
+    assert found["columns"].get("group") == ("order" if "groups" in how else None)
 
 
 @pytest.mark.parametrize("convention", ["0", "1", "nan"])
-def test_convention_for_zero_over_zero(
-    run: Run, answer: Answer, convention: str
-) -> None:
+def test_convention_for_zero_over_zero(run: Run, convention: str) -> None:
     write_csv(order=ORDER)
     line = f"decide scores.csv --group order --zero-division {convention}"
-    d = am.decide(P, "f1", zero_division=float(convention), **GROUPED)
-    assert answer(line)["decision"] == plain(d.to_dict())
     shown = "is left out" if convention == "nan" else f"counts as {convention}"
     summary = words(run(*line.split()).err)
     assert f"metric f1; 0/0 {shown}" in summary
-
-
-def test_limits(run: Run, answer: Answer) -> None:
-    write_csv()
-    for option, value in (
-        ("max_positives", 3),
-        ("min_positives", 50),
-        ("min_recall", 0.9),
-        ("min_precision", 0.6),
-    ):
-        limit: Any = {option: value}
-        found = answer(f"decide scores.csv --{option.replace('_', '-')} {value}")
-        assert found["n_positives"] == am.decide(P, "f1", **limit).n_positives
-    both = ["--min-recall", "0.9", "--max-positives", "1", "-o", "out.csv"]
-    ended = run("decide", "scores.csv", *both)
-    assert (ended.code, ended.err.count("\n")) == (1, 1)
-    assert not Path("out.csv").exists()
-
-
-def test_logits(run: Run, answer: Answer) -> None:
-    x = np.log(P / (1 - P))
-    write_csv(logit=x)
-    arguments = ["scores.csv", "--score", "logit", "--logits"]
-    assert decisions(run("decide", *arguments).out) == DECIDED.tolist()
-    pq.write_table(pa.table({"logit": x}), "x.parquet")
-    found = answer("decide x.parquet --logits")
-    assert found["columns"]["score"] == "logit"
-    expected = am.decide(P).expected
-    assert found["decision"]["expected"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_threshold_is_short_and_still_exact(run: Run) -> None:
@@ -265,20 +241,21 @@ def test_forecast_of_the_best_decision(run: Run) -> None:
     assert f"assumes: {f.assumptions[0]}" in shown
 
 
-def test_forecast_of_a_column_and_of_a_threshold(run: Run, answer: Answer) -> None:
-    expected = am.forecast(P, HALF, "f1").mean
-    for column, option, source in (
+@pytest.mark.parametrize(
+    ("column", "option", "source"),
+    [
         ("decision", "", "column 'decision'"),
         ("mine", "--decision-column mine", "column 'mine'"),
         ("other", "--threshold 0.5", "score >= 0.5"),
-    ):
-        write_csv(**{column: HALF})
-        found = answer(f"forecast scores.csv {option}")
-        assert found["source"] == source
-        assert found["forecast"]["mean"] == pytest.approx(expected, rel=1e-12)
-    both = ["--threshold", "0.5", "--decision-column", "other"]
-    said = "argmetric: --decision-column and --threshold exclude each other\n"
-    assert run("forecast", "scores.csv", *both) == Ended(2, "", said)
+    ],
+)
+def test_forecast_of_a_column_and_of_a_threshold(
+    answer: Answer, column: str, option: str, source: str
+) -> None:
+    write_csv(**{column: HALF})
+    found = answer(f"forecast scores.csv {option}")
+    assert found["source"] == source
+    assert found["forecast"] == plain(am.forecast(P, HALF, "f1").to_dict())
 
 
 def test_forecast_options_reach_the_function(run: Run, answer: Answer) -> None:
@@ -324,17 +301,6 @@ def test_a_share_that_moved(run: Run, answer: Answer) -> None:
     asked = [*how.split(), "--prior", "estimate"]  # d is that of the last prior
     assert f"share {d.share} threshold" in words(run("decide", *asked).err)
     assert f"share {d.share} forecast" in words(run("forecast", *asked).out)
-
-
-def test_a_share_is_for_a_rule_too(run: Run, answer: Answer) -> None:
-    write_csv(y=Y)
-    assert run("tune", "scores.csv", "-o", "r.json").code == 0
-    rule = am.Rule.load("r.json")
-    known: Any = rule.reference
-    wanted = am.forecast(P, rule.apply(P), prior=0.2, reference=known).to_dict()
-    for command in ("decide", "forecast"):
-        found = answer(f"{command} scores.csv --rule r.json --prior 0.2")
-        assert found["forecast"] == plain(wanted)
 
 
 def test_gate(run: Run) -> None:

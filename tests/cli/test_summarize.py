@@ -47,17 +47,6 @@ def run(run):
 # -- files ---------------------------------------------------------------------
 
 
-def test_the_summary_alone_is_on_standard_output(run):
-    ended = run("reviews", "--words", "12")
-    assert ended.code == 0
-    assert 0 < len(ended.out.split()) <= 12
-    words = [word for text in REVIEWS.values() for word in text.split()]
-    assert set(ended.out.split()) <= set(words)
-    assert ended.out.count("\n") == 1
-    assert re.search(rf"size +{len(ended.out.split())} of 12 words", ended.err)
-    assert re.search(r"of +reviews", ended.err)
-
-
 def test_files_and_standard_input_are_documents(run):
     one = json.loads(run("reviews/b.txt", "reviews/a.txt", "--json").out)
     assert one["name"] == "2 files"
@@ -66,21 +55,6 @@ def test_files_and_standard_input_are_documents(run):
     two = json.loads(run("-", "--json", stdin=REVIEWS["a.txt"].encode()).out)
     assert (two["name"], two["documents"]) == ("standard input", ["standard input"])
     assert two["text"] == REVIEWS["a.txt"]  # it fits
-
-
-def test_every_word_of_the_summary_has_its_place(run):
-    found = json.loads(run("reviews", "--words", "15", "--json").out)
-    texts = [Path(name).read_text("utf-8") for name in found["documents"]]
-    places = found["positions"]
-    words = [texts[one["document"]][one["start"] : one["end"]] for one in places]
-    assert words == found["text"].split()
-    assert found["words"] == found["size"] == len(words) <= 15
-    short = json.loads(run("reviews", "--chars", "40", "--json").out)
-    assert 0 < len(short["text"]) == short["size"] <= 40
-    assert (short["unit"], short["limit"]) == ("characters", 40)
-    for i, step in enumerate(found["steps"]):
-        pairs = zip(words, places, strict=True)
-        assert step["words"] == [word for word, one in pairs if one["step"] == i]
 
 
 def test_sentences_that_must_be_in_or_out(run):
@@ -241,17 +215,6 @@ def test_a_query_says_what_a_summary_is_about(run):
     assert "line 2: 'query' is missing: all lines have one, or none" in ended.err
 
 
-def test_train_from_folders(run):
-    put("people/other.txt", "nobody's")
-    options = "--references", "people", "--words", "12", "-o", "m", "--json"
-    found = json.loads(run("train", "topics", *options).out)
-    sizes = [found[key] for key in ("clusters", "documents", "reference_count")]
-    assert sizes == [3, 9, 6]
-    assert found["references"] == "people"
-    assert "people: 1 entry belongs to no cluster" in found["notes"]
-    assert found["bytes"] == Path("m").stat().st_size
-
-
 def test_evaluate_tells_scores_words_and_the_convention(run):
     ended = run("evaluate", "data.jsonl", "--words", "12")
     assert ended.code == 0
@@ -315,18 +278,6 @@ def test_opinosis_by_its_folders(run, data_folder):
     assert len(found["clusters"]) == 51
     assert max(one["words"] for one in found["clusters"]) <= 25
     assert found["rouge_2"]["mean"] > 0.11  # SumBasic is at .116
-
-
-def test_of_markdown_only_sentences_are_taken(run):
-    put(
-        "page.md",
-        "# Pumps\n\nThe **new** pump runs well. See [here](https://example.org/a).\n\n"
-        "| pump | price |\n|------|-------|\n| new  | 900.  |\n\n"
-        "```\npump.run()  # The pump runs.\n```\n\n- paint\n- The old pump is sold.\n",
-    )
-    ended = run("page.md")
-    assert ended.code == 0
-    assert ended.out == "The new pump runs well. See here. The old pump is sold.\n"
 
 
 # -- files of sources and references --------------------------------------------

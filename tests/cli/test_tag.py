@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,19 +137,6 @@ def test_options_reach_the_tagger(run):
     assert "w[-3]" in found["templates"]
 
 
-def test_words_alone_leave_templates_out_and_the_model_is_that_of_python(run):
-    write("ner.txt", columns(TRAIN, 0, 2))
-    ended = run("train", "ner.txt", "--task", "ner", "--model", "m.tag", *QUICK)
-    note = "note: no column of parts of speech: 10 of 83 templates are unused"
-    assert note in ended.out
-    assert "73 of the recipe" in ended.out
-    assert run("predict", "m.tag", "words.txt", "-o", "out.txt").code == 0
-    assert read("out.txt") == columns(TEST, 0, 2)
-    python = Tagger("ner", hash_bits=14, epochs=3).fit(read_sentences("ner.txt"))
-    words = [[row[0] for row in s] for s in TEST]
-    assert Tagger.load("m.tag").predict_nbest(words) == python.predict_nbest(words)
-
-
 def test_labels_of_iob1_and_labels_that_only_dev_has_are_told(run):
     old = [[(w, p, t.replace("B-", "I-")) for w, p, t in s] for s in TRAIN]
     write("train.txt", columns(old))
@@ -237,28 +223,6 @@ def test_parts_of_speech_and_both_at_once(run, models):
     tags = [row[1] for sentence in TEST for row in sentence]
     assert summary["tag"]["accuracy"] == 1 - tags.count("NN") / len(tags)
     assert f"1 tag of {tags.count('NN')} tokens (NN)" in summary["tag"]["notes"][0]
-
-
-def test_other_encodings(run):
-    write("train.txt", columns(TRAIN), "latin-1")
-    first = next(i for i, x in enumerate(columns(TRAIN).split("\n"), 1) if "ñ" in x)
-    ended = run(*TRAINED)
-    assert ended.code == 1
-    assert f"train.txt, line {first}: not utf-8 text (byte " in ended.err
-    assert " is 0xF1); pass --encoding" in ended.err
-    same = "--encoding", "latin-1"
-    assert run(*TRAINED, *same).code == 0
-    write("test.txt", columns(TEST), "latin-1")
-    assert run("predict", "m.tag", "test.txt", "-o", "out.txt", *same).code == 0
-    assert read("out.txt", "latin-1") == columns(TEST, 0, 1, 2, 2)
-    assert run("evaluate", "out.txt", *same).code == 0
-    assert run("evaluate", "out.txt", "--encoding", "nonsense").code == 2
-    write("train.txt", "a X\nb Ж\n\n" * 4)
-    run("train", "train.txt", "--task", "pos", "--model", "m.tag", *QUICK)
-    write("test.txt", "b\nb\n")
-    ended = run("predict", "m.tag", "test.txt", "-o", "o.txt", *same)
-    assert ended.code == 1
-    assert "a word or label has 'Ж', which latin-1 cannot write" in ended.err
 
 
 # -- scores ---------------------------------------------------------------------
@@ -407,40 +371,6 @@ def test_what_does_not_fit(run, arguments, code, message):
     assert not Path("m.tag").exists()
 
 
-def test_bad_models(run, models):
-    data = (models / "chunk.tag").read_bytes()
-    half = len(data) // 2
-    with np.load(models / "chunk.tag") as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes())
-    newer = header | {"version": header["version"] + 1}
-    less = {name: value for name, value in header.items() if name != "streams"}
-    for name, text in (("newer", newer), ("less", less)):
-        coded = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
-        with open(name, "wb") as file:
-            np.savez(file, **(arrays | {"header": coded}))
-    Path("cut").write_bytes(data[:half])
-    Path("damaged").write_bytes(data[:half] + bytes(64) + data[half + 64 :])
-    matrix = Tagger("label", hash_bits=8, epochs=1)
-    matrix.fit_matrix(np.eye(4), ["a", "b", "a", "b"], [2, 2]).save("matrix")
-    for model, message in {
-        "cut": "cut is not a tagger of argmetric, or it is cut off",
-        "damaged": "damaged",
-        "words.txt": "words.txt is not a tagger of argmetric, or",
-        "newer": f"has version {newer['version']} of its format",
-        "less": "less is damaged",
-        "matrix": "matrix is a tagger of another task",
-        "nobody": "cannot read nobody: No such file",
-    }.items():
-        ended = run("predict", model, "test.txt", "-o", "out.txt")
-        assert (ended.code, ended.out) == (1, "")
-        assert message in ended.err
-        assert "unexpected" not in ended.err
-        assert ended.err.count("\n") == 1
-    assert run("predict", "-", "test.txt").code == 2
-    assert not Path("out.txt").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -487,18 +417,6 @@ def test_an_interrupt_keeps_the_best_so_far(run, monkeypatch):
     assert "written: m.tag" in ended.out
     assert run("predict", "m.tag", "test.txt", "-o", "out.txt").code == 0
     assert run("evaluate", "out.txt", "--fail-under", "0.9").code == 0
-
-
-def test_an_interrupt_before_anything_was_learned(run, monkeypatch):
-    def fit(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Tagger, "fit", fit)
-    write("m.tag", "old")
-    ended = run(*TRAINED)
-    assert (ended.code, ended.out) == (130, "")
-    assert "no tagger is written" in ended.err
-    assert read("m.tag") == "old"
 
 
 def test_a_real_signal(run):

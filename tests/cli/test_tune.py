@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +73,6 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
     assert np.array_equal(float(digits) <= P, rule.applies(P))
 
 
-def test_tune_json(run: Run) -> None:
-    arguments = ["val.parquet", "--label", "y", "--metric", "mcc", "--json"]
-    ended = run("tune", *arguments, "--coverage", "0.8", "--seed", "3")
-    rule = am.tune(Y, P, "mcc", coverage=0.8, random_state=3)
-    found = json.loads(ended.out)
-    assert found["columns"] == {"score": "p", "label": "y"}
-    assert found["output"] == []
-    assert found["rules"] == [json.loads(json.dumps(rule.to_dict()))]
-
-
 def test_tune_options_reach_the_function(run: Run) -> None:
     arguments = [
         "--label", "kind", "--pos-label", "spam", "--groups", "group", "--weight", "w",
@@ -149,14 +136,6 @@ def test_tune_costs(run: Run) -> None:
     assert ended.err == "argmetric: --cost-fp and --cost-fn go together\n"
 
 
-def test_tune_all_optima(run: Run) -> None:
-    Path("t.csv").write_text("s,y\n" + "".join("4,1\n3,0\n2,0\n1,1\n"))
-    ended = run("tune", "t.csv", "--score", "s")
-    rule = am.tune([1, 0, 0, 1], [4.0, 3, 2, 1], "f1")
-    assert len(rule.optimal_thresholds) == 2
-    assert "as good (3, 4], one of 2 such intervals" in words(ended.out)
-
-
 # decide and forecast by a rule
 
 
@@ -189,17 +168,6 @@ def test_decide_by_a_rule_at_the_threshold_itself(run: Run) -> None:
     Path("t.csv").write_text("p\n" + "".join(f"{x!r}\n" for x in map(float, p)))
     assert run("decide", "t.csv", "--rule", "r.json", "-o", "out.csv").code == 0
     assert column("out.csv", "decision") == ["0", "1", "1", "0"]
-
-
-def test_decide_by_a_rule_with_a_map_in_it(run: Run) -> None:
-    rule = am.tune(Y, P, "f1", reference=am.calibrate(Y, P))
-    rule.save("r.json")
-    ended = run("decide", "new.csv", "--rule", "r.json", "-o", "out.csv")
-    assert column("out.csv", "decision") == [str(x) for x in rule.apply(NEW)]
-    assert "rule calibrated p >= " in words(ended.err)
-    mean = am.forecast(NEW, rule.applies(NEW), "f1", reference=rule.calibrator).mean
-    assert f"forecast {mean:.4f}" in words(ended.err)
-    assert "recalibrated by spline on 400 labelled rows" in ended.err
 
 
 def test_rule_on_margins(run: Run) -> None:
@@ -254,29 +222,7 @@ def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
     )
 
 
-def test_scores_that_the_rule_does_not_know(run: Run) -> None:
-    am.tune(Y, P, "f1").save("r.json")
-    Path("t.csv").write_text("p\n0.5\n3.5\n")
-    ended = run("decide", "t.csv", "--rule", "r.json")
-    assert (ended.code, ended.out) == (1, "")
-    assert "column 'p' is 3.5 at row 2, outside of [0, 1]" in ended.err
-
-
 # decide and forecast after a map
-
-
-def test_decide_with_a_reference(run: Run) -> None:
-    reference = "--reference", "val.parquet", "--reference-label", "y"
-    ended = run("decide", "new.csv", *reference, "-o", "out.csv")
-    d = am.decide(NEW, "f1", reference=(Y, P))
-    assert ended.code == 0
-    assert column("out.csv", "decision") == [str(x) for x in d.labels]
-    shown = words(ended.err)
-    assert "threshold calibrated p >= " in shown
-    assert "assumes: probabilities recalibrated by spline on 400 labelled rows" in shown
-    assert shown.count("recalibrated by spline") == 1
-    assert f"forecast {d.forecast().mean:.4f}, 90 % interval" in shown
-    assert f"expected {d.expected:.4f} is what was maximised" in shown
 
 
 def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
@@ -301,21 +247,6 @@ def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
     assert found[2]["forecast"]["interval_given_map"] == pytest.approx(
         f.interval_given_map
     )
-
-
-def test_reference_columns(run: Run) -> None:
-    pq.write_table(pa.table({"logit": Z, "truth": KIND}), "ref.parquet")
-    pq.write_table(pa.table({"logit": Z[:50] * 2}), "x.parquet")
-    arguments = ["x.parquet", "--logits", "--reference", "ref.parquet", "--json"]
-    arguments += ["--reference-label", "truth", "--pos-label", "spam"]
-    found = json.loads(run("decide", *arguments).out)
-    calibrator = am.calibrate(Y, Z, logits=True)
-    d = am.decide(Z[:50] * 2, "f1", logits=True, reference=calibrator)
-    assert found["n_positives"] == d.n_positives
-    assert found["decision"]["expected"] == pytest.approx(d.expected, rel=1e-12)
-    cut = am.evaluate(np.ones(50), (calibrator.apply_logits(Z[:50] * 2) >= 0))
-    assert found["decision"]["cut_half"]["threshold"] == 0.0
-    assert math.isfinite(cut)
 
 
 # calibrate
@@ -377,20 +308,3 @@ def test_calibrate_methods_and_their_use(run: Run, method: str) -> None:
     assert column("out.csv", "id") == [f"{i:03d}" for i in range(NEW.size)]
     assert "rows 200 rows of new.csv (score 'p')" in words(ended.err)
     assert run("calibrate", "new.csv", "--map", "m.json").out.startswith("id,p,calib")
-
-
-def test_tuning_and_mending_load_nothing_heavy(run: Run) -> None:
-    code = """
-import json, sys
-from argmetric.cli import main
-codes = [main(line.split()) for line in (
-    "tune val.parquet --label y -o r.json",
-    "calibrate val.parquet --label y -o m.json",
-    "decide new.csv --rule r.json -o out.csv",
-    "decide new.csv --reference m.json -o out.csv",
-    "forecast new.csv --reference val.parquet --reference-label y",
-)]
-heavy = {"sklearn", "pandas", "scipy.stats", "matplotlib", "skops"} & set(sys.modules)
-assert not any(codes) and not heavy, (codes, heavy)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

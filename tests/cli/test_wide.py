@@ -133,21 +133,6 @@ def test_what_one_column_takes_several_labels_take_too(
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
 
 
-def test_forecasts_of_several_labels_take_overdispersion_and_costs_are_tuned(
-    run: Run,
-) -> None:
-    asked = "--scores", "p_*", "--overdispersion", "0.3", "--json"
-    found = json.loads(run("forecast", write(), *asked).out)
-    labels = am.decide(P, "f1", average="macro").labels
-    f = am.forecast(P, labels, "f1", average="macro", overdispersion=0.3)
-    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
-    asked = "--scores", "p_*", "--labels", "y_*", "--cost-fp", "1", "--cost-fn", "3"
-    found = json.loads(run("tune", "pets.csv", *asked, "--json").out)
-    rule: Any = am.tune(Y, P, cost=(1, 3), average="macro")
-    thresholds = [one["threshold"] for one in found["rules"][0]["rules"]]
-    assert thresholds == rule.thresholds.tolist()
-
-
 def test_labels_that_have_arrived_and_a_map_of_all_labels(run: Run) -> None:
     lines = Path(write()).read_text().splitlines()
     seen = np.where(np.arange(N)[:, None] < 9, Y.astype(float), np.nan)

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale import _classes as room
 from opened import decide_classes, evaluate_classes
 from scale_data import left_beside, read_back, write_parts
 
@@ -107,7 +106,7 @@ def test_the_sample_has_every_row_as_often(tmp_path, monkeypatch):
     folder = write_parts(tmp_path / "in", table, [10, 400])
     monkeypatch.setattr("argmetric.scale._classes.SAMPLE_ROWS", 300)
     seen = []
-    plain = room.decide
+    plain = am.classes.decide
     monkeypatch.setattr(
         "argmetric.scale._classes.decide",
         lambda p, *a, **k: (seen.append(p), plain(p, *a, **k))[1],
@@ -168,18 +167,6 @@ def test_a_column_of_ids_is_no_column_of_classes(tmp_path):
     folder = write_parts(tmp_path / "in", table, [])
     with pytest.raises(ValueError, match="column 'y' has more than 10,000 classes"):
         evaluate_classes(folder)
-
-
-def test_a_rule_may_have_a_function_as_calibrator(files, tmp_path):
-    folder, _, p = files
-    rule = am.classes.MultiClassRule(NAMES, np.ones(3), am.FBeta(), calibrator=turned)
-    found = decide_classes(folder, output=tmp_path / "out", rule=rule, **HOW)
-    assert found.counts.tolist() == np.bincount(p.argmin(axis=1), minlength=3).tolist()
-
-
-def turned(p):
-    """The most probable class becomes the least probable one."""
-    return (1.0 - p) / 2.0
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
@@ -305,14 +292,3 @@ def test_classes_that_no_column_can_hold_are_refused_at_once(large, tmp_path):
             classes=[1, large],
         )
     assert not (tmp_path / "out").exists()
-
-
-def test_classes_that_are_large_floats_are_written_as_such(tmp_path):
-    pq.write_table(pa.table({"a": [0.2, 0.9], "b": [0.8, 0.1]}), tmp_path / "p.parquet")
-    decide_classes(
-        tmp_path / "p.parquet",
-        output=tmp_path / "out",
-        scores=["a", "b"],
-        classes=[1e300, 2e300],
-    )
-    assert pq.read_table(tmp_path / "out")["decision"].to_pylist() == [2e300, 1e300]

@@ -9,7 +9,6 @@ import pytest
 
 import argmetric as am
 from argmetric.sequence import (
-    CountUtility,
     Hamming,
     Independent,
     MarkovChain,
@@ -148,22 +147,6 @@ def test_undefined_outcomes_are_left_out():
     assert narrow.expected <= exact.expected <= narrow.bound
     nowhere = decode(f1, Independent([0.0, 0.0]), beam=2)
     np.testing.assert_array_equal(nowhere.labels, [1, 0])
-
-
-def test_reuse_leaves_no_trace_of_the_last_hypothesis():
-    from argmetric.sequence._beam import CountLayers
-
-    rng = np.random.default_rng(4)
-    model = Independent(rng.random(15))
-    layers = CountLayers(CountUtility(PAPER_F), model.chain(), 7)
-    for _ in range(30):
-        z = rng.integers(2, size=15)
-        found, fresh = layers.expected(z), expectation(PAPER_F, z, model, beam=7)
-        assert found.partial == pytest.approx(fresh.partial, rel=1e-12)
-        assert found.bounds.low == pytest.approx(fresh.bounds.low, rel=1e-12)
-        assert found.bounds.high == pytest.approx(fresh.bounds.high, rel=1e-12)
-        assert found.dropped == pytest.approx(fresh.dropped, rel=1e-12)
-    assert layers.expected(z).n_states == 0  # nothing is new
 
 
 def test_what_a_beam_cannot_be():

@@ -50,19 +50,6 @@ def test_progressive_beats_one_half():
     assert OnlineClassifier().fit(X, y).score_ > scores["fixed"]
 
 
-def test_fit_is_one_pass_and_forgets():
-    X, y = problem()
-    once = OnlineClassifier().fit(X, y)
-    again = OnlineClassifier().fit(X[:500], 1 - y[:500]).fit(X, y)
-    parts = (
-        OnlineClassifier().partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
-    )
-    same_state(once, again)
-    same_state(once, parts)
-    assert once.coef_.shape == (1, 4)
-    assert once.intercept_.shape == (1,)
-
-
 def test_decisions_agree_with_labels_and_thresholds():
     X, y = problem()
     for rule in ("histogram", "newton", FOFORule(n=2000)):
@@ -227,18 +214,6 @@ def test_river_evaluation():
 
 
 # -- labels that come later ---------------------------------------------------
-
-
-def test_labels_that_come_at_once_are_no_different():
-    X, y = problem(400)
-    model = OnlineClassifier().fit(X[:200], y[:200])
-    plain = clone(model).fit(X[:200], y[:200])
-    for i in range(200, 400):
-        ids, labels = model.predict_id(X[i : i + 1])
-        assert labels == plain.progressive(X[i : i + 1], y[i : i + 1])
-        assert model.feedback(ids, y[i : i + 1]) == 1
-    assert model.score_ == plain.score_
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
 def test_labels_out_of_order_and_the_score_of_what_was_said():

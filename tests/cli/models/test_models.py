@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli.models._saved import load_model
 from argmetric.scale import files as aio
 from cli_models import (
     AGE,
@@ -39,7 +38,6 @@ def test_the_route_is_measured_and_told(run):
     found = json.loads(ended.out)
     names = {"recalibrate": "decide"}
     assert found["route"] == names.get(*[found["check"]["route"]] * 2)
-    assert load_model("m.skops").model.check_ is None
     ended = run("train", *arguments, "--route", "half", "-o", "m.skops")
     assert "rule model score >= 0.5" in words(ended.out)
     assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
@@ -129,17 +127,6 @@ def test_words_groups_and_weights(run):
     assert f"actual score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
     f = model_of("m.skops", "d.csv").forecast(chosen, groups=GROUP, average="groups")
     assert f"forecast {f.mean:.4f}" in words(ended.err)
-
-
-def test_weights_reach_the_model(run):
-    write_csv("d.csv", x=AGE, y=Y, w=np.where(AGE > 50, 5, 0.01))
-    found = [
-        json.loads(run("train", "d.csv", "--model", "logistic", *how, "--json").out)
-        for how in (["--weight", "w"], ["--drop", "w"])
-    ]
-    assert found[0]["calibrator"] != found[1]["calibrator"]
-    assert found[0]["rule"]["prevalence"] > found[1]["rule"]["prevalence"] + 0.05
-    assert not found[0]["notes"]
 
 
 @pytest.mark.parametrize(
@@ -312,30 +299,6 @@ def test_kinds_of_columns(run):
         aio.weights(table, "w")
     with pytest.raises(aio.DataError, match="column 'v' holds no weight above 0"):
         aio.weights(table, "v")
-
-
-@pytest.mark.parametrize(
-    ("values", "pos_label", "expected", "positive"),
-    [
-        ([0, 1, 1], None, [0, 1, 1], None),
-        ([True, False, True], None, [1, 0, 1], None),
-        ([2, 1, 2], "2", [2, 1, 2], 2),
-        (["no", " yes", "no"], "yes", ["no", "yes", "no"], "yes"),
-        ([True, False, True], "false", [True, False, True], False),
-    ],
-)
-def test_classes_as_a_rule_learns_them(run, values, pos_label, expected, positive):
-    pq.write_table(pa.table({"y": values}), "t.parquet")
-    y, found = aio.classes(aio.read_table("t.parquet"), "y", pos_label)
-    assert y.tolist() == expected
-    assert found == positive
-    assert type(found) is type(positive)
-
-
-def test_one_value_is_no_pair_of_classes(run):
-    pq.write_table(pa.table({"y": ["a", "a"]}), "t.parquet")
-    with pytest.raises(aio.DataError, match="one class only: every label is 'a'; rows"):
-        aio.classes(aio.read_table("t.parquet"), "y", "a")
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "feather", "jsonl"])
