@@ -1,16 +1,12 @@
 """The help of every command, completion, and the tables of options and refusals."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,12 +17,11 @@ from argmetric.cli._options import OPTIONS
 from argmetric.cli._values import marked_streams
 from argmetric.cli.scores._refusals import REFUSALS
 from argmetric.scale import files as aio
-from command import Run
 
 ENDS = "--help", "-h", "--version"
 
 
-def commands(level: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def commands(level, path=""):
     yield path, level
     for name, command in level.resolved_commands().items():
         if name not in ENDS:
@@ -36,20 +31,18 @@ def commands(level: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 EVERY = dict(commands(app))
 
 
-def test_every_command_has_examples_and_no_other_has() -> None:
+def test_every_command_has_examples_and_no_other_has():
     assert len(EVERY) > 25
     assert EXAMPLES.keys() == EVERY.keys()
 
 
-def test_the_list_of_commands_says_how_their_help_begins() -> None:
+def test_the_list_of_commands_says_how_their_help_begins():
     found = {name: level.help for name, level in EVERY.items() if " " not in name}
     del found[""]
     assert {name: text.split("\n\n")[0] for name, text in found.items()} == FIRST_LINES
 
 
-def test_the_list_of_commands_is_that_of_the_application(
-    run: Run, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_of_commands_is_that_of_the_application(run, capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("--help").out
     assert run("-h").out == run().out == shown
@@ -59,9 +52,7 @@ def test_the_list_of_commands_is_that_of_the_application(
 
 
 @pytest.mark.parametrize("command", EVERY)
-def test_examples_parse_and_are_shown(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_parse_and_are_shown(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(*command.split(), "--help").out
     assert "Examples:" in shown
@@ -74,7 +65,7 @@ def test_examples_parse_and_are_shown(
         app.parse_args(marked_streams(tokens), exit_on_error=False, print_error=False)
 
 
-def test_no_option_is_there_for_the_parser_alone() -> None:
+def test_no_option_is_there_for_the_parser_alone():
     found = {
         name
         for command in EVERY.values()
@@ -87,9 +78,7 @@ def test_no_option_is_there_for_the_parser_alone() -> None:
 
 
 @pytest.mark.parametrize("command", [name for name in EVERY if name])
-def test_every_option_is_shown(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_option_is_shown(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     level = EVERY[command]
     if level.default_command is None:
@@ -103,7 +92,7 @@ def test_every_option_is_shown(
             assert argument.parameter.help, argument.name
 
 
-def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None:
+def test_the_completion_for_bash_is_a_script_with_the_commands(run):
     ended = run("--install-completion", "--shell", "bash", "-o", "argmetric.bash")
     assert ended.code == 0
     assert "written: " in ended.err
@@ -124,27 +113,10 @@ def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None
     assert run("--install-completion", "--shell", "bash", "-o", "-").out == script
 
 
-def test_the_completion_is_installed_where_the_shell_looks(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    ended = run("--install-completion", "--shell", "bash")
-    assert ended.code == 0
-    written = ended.err.split("written: ")[1].split(";")[0]
-    assert Path(written).is_relative_to(tmp_path)
-    assert "argmetric" in Path(written).name
-    assert written in (tmp_path / ".bashrc").read_text().replace(
-        "~", str(tmp_path)
-    ).replace("$HOME", str(tmp_path))
-
-
-def test_an_unknown_shell_is_asked_for(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_shell_is_asked_for(run, monkeypatch):
     from cyclopts.completion import detect
 
-    def unknown() -> None:
+    def unknown():
         raise detect.ShellDetectionError
 
     monkeypatch.setattr(detect, "detect_shell", unknown)
@@ -161,9 +133,7 @@ PATTERN = re.compile(r"'[^'\s]*\*[^'\s]*'")  # such as 'p_*'
 
 
 @pytest.mark.parametrize("command", [name for name in EVERY if name])
-def test_help_shows_asterisks_and_every_choice_once(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_shows_asterisks_and_every_choice_once(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = re.sub(r"[\s│]+", " ", run(*command.split(), "--help").out)
     level = EVERY[command]
@@ -180,7 +150,7 @@ def test_help_shows_asterisks_and_every_choice_once(
         assert len(names) == len(set(names))
 
 
-def test_asterisks_are_looked_for() -> None:
+def test_asterisks_are_looked_for():
     assert PATTERN.findall(EVERY["decide"].help)
 
 
@@ -221,13 +191,13 @@ UNGIVEN = {
 }
 
 
-def options_of(command: str) -> set[str]:
+def options_of(command):
     found = app[command].assemble_argument_collection()
     return {name for one in found for name in one.names}
 
 
 @pytest.mark.parametrize("verb", UNGIVEN)
-def test_every_parameter_is_an_option_or_has_a_reason(verb: str) -> None:
+def test_every_parameter_is_an_option_or_has_a_reason(verb):
     flags = options_of(verb)
     for name in inspect.signature(getattr(am, verb)).parameters:
         option = f"--{GIVEN.get(name, name).replace('_', '-')}"
@@ -235,7 +205,7 @@ def test_every_parameter_is_an_option_or_has_a_reason(verb: str) -> None:
     assert all(UNGIVEN[verb].values())
 
 
-def test_every_refusal_has_options_a_message_and_a_reason() -> None:
+def test_every_refusal_has_options_a_message_and_a_reason():
     for _, options, message, _ in REFUSALS:
         assert "{}" in message
         for name in options.split():

@@ -167,18 +167,6 @@ def test_what_evaluate_tells(run):
     assert "gate not met: the UAS is 0." in ended.err
 
 
-def test_ten_sentences_are_drawn_and_heads_that_are_no_tree(run):
-    found = [replace(tree, heads=[*tree.heads[:-1], -1]) for tree in TEST]
-    round_ = [2, 1, *TEST[0].heads[2:]]
-    found[0] = replace(TEST[0], heads=round_)
-    write_trees("out.conllu", found)
-    ended = run("evaluate", "test.conllu", "out.conllu")
-    assert ended.code == 0
-    assert ended.out.count("heads wrong") == 10
-    assert "no tree" in ended.out
-    assert ended.out.count("← no head") == 9
-
-
 # -- taggers --------------------------------------------------------------------
 
 
@@ -207,22 +195,6 @@ def test_a_tagger_that_is_named(run, models):
 
 
 # -- bad input ------------------------------------------------------------------
-
-
-def rows(*heads):
-    lines = [f"{i}\tw{i}\t_\t_\tX\t_\t{h}\t_\t_\t_\n" for i, h in enumerate(heads, 1)]
-    return "".join(lines) + "\n"
-
-
-def test_crossing_arcs_are_counted_and_said(run):
-    write("x.conllu", rows(3, 4, 0, 3) * 2 + rows(0, 1) * 8)
-    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK)
-    assert (
-        "note: 2 of 10 trees have crossing arcs: their nearest projective trees are "
-        "learned from" in ended.out
-    )
-    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK, "--json")
-    assert json.loads(ended.out)["crossing"] == 2
 
 
 @pytest.mark.parametrize(

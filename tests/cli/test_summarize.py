@@ -47,16 +47,6 @@ def run(run):
 # -- files ---------------------------------------------------------------------
 
 
-def test_files_and_standard_input_are_documents(run):
-    one = json.loads(run("reviews/b.txt", "reviews/a.txt", "--json").out)
-    assert one["name"] == "2 files"
-    assert one["documents"] == ["reviews/b.txt", "reviews/a.txt"]
-    assert one["limit"] == 60
-    two = json.loads(run("-", "--json", stdin=REVIEWS["a.txt"].encode()).out)
-    assert (two["name"], two["documents"]) == ("standard input", ["standard input"])
-    assert two["text"] == REVIEWS["a.txt"]  # it fits
-
-
 def test_sentences_that_must_be_in_or_out(run):
     wanted = run("reviews", "--words", "12", "--must", "LIFT  did")
     assert "The lift did not work." in wanted.out
@@ -90,18 +80,6 @@ def test_a_summary_is_scored_by_references(run):
     mean, best = own["rouge_2"], own["rouge_2_best"]
     assert 0 < scores["rouge_2"]["mean"] == mean < best == scores["rouge_2"]["best"]
     assert run("reviews", "--references", "gold/1.txt").code == 0
-
-
-def test_room_that_is_left_and_empty_files_are_told(run):
-    put("two/a.txt", "The room was big. The sun shone on all of our days there.")
-    put("two/b.txt", "The room was big. Rain fell in the evening of the last day.")
-    put("two/d.txt", " \n")
-    found = json.loads(run("two", "--words", "60", "--json").out)
-    assert found["text"] == "The room was big."
-    assert found["notes"] == [
-        "two/d.txt is empty: it is left out",
-        "56 of 60 words are left: nothing more is said in several documents",
-    ]
 
 
 def test_other_encodings(run):
@@ -325,30 +303,6 @@ def test_folders_and_lines_are_clusters_with_references(run):
     assert names == ["food", "rooms", "v2.1.txt"]
     found = json.loads(run("train", "sorts", *options, "-o", "m").out)
     assert (found["documents"], found["reference_count"], found["notes"]) == (4, 5, [])
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("nope", "not JSON: Expecting value; needed: a folder with a folder or a file"),
-        ("[1]", "not a JSON object: [1]; needed"),
-        ('{"documents": ["a"]}', "'references' is missing; needed"),
-        ('{"documents": "a", "references": ["a"]}', "'documents' is no list"),
-        ('{"documents": [], "references": ["a"]}', "cluster 1 has no document"),
-        (
-            '{"documents": ["a", ""], "references": ["a"]}',
-            "cluster 1, document 1 is em",
-        ),
-        ('{"documents": ["a"], "references": []}', "cluster 1 has no reference"),
-        ('{"documents": ["a"], "references": ["?"], "name": "h"}', "h: reference 0 is"),
-        ('{"documents": ["a"], "references": [3]}', "references of cluster 1 must be"),
-    ],
-)
-def test_what_is_wrong_with_a_line_is_told_with_its_number(run, line, message):
-    put("bad.jsonl", '{"documents": ["a"], "references": ["b"]}\n' + line + "\n")
-    ended = run("evaluate", "bad.jsonl")
-    assert ended.code == 1
-    assert ended.err.startswith(f"argmetric: bad.jsonl, line 2: {message}")
 
 
 @pytest.mark.parametrize(

@@ -137,22 +137,6 @@ def test_options_reach_the_tagger(run):
     assert "w[-3]" in found["templates"]
 
 
-def test_labels_of_iob1_and_labels_that_only_dev_has_are_told(run):
-    old = [[(w, p, t.replace("B-", "I-")) for w, p, t in s] for s in TRAIN]
-    write("train.txt", columns(old))
-    ended = run(*TRAINED, "--dev", "train.txt")
-    wrong = sum(row[2].startswith("B-") for s in TRAIN for row in s)
-    note = f"train.txt: {wrong} labels I-X with no X open before, read as B-X"
-    assert note in ended.out
-    assert "the first in line 1: I-NP" in ended.out
-    assert "F1 1.0000 (strict) on train.txt" in ended.out
-    assert Tagger.load("m.tag").labels_ == ("B-NP", "B-VP", "I-NP", "O")
-    write("train.txt", columns(TRAIN))
-    write("dev.txt", columns(TEST).replace("-VP", "-XP"))
-    ended = run(*TRAINED, "--dev", "dev.txt")
-    assert "dev.txt: not in train.txt, so always missed: B-XP" in ended.out
-
-
 def test_templates_are_printed_and_read_back(run):
     assert run("templates", "chunk").out == default_templates("chunk").lstrip()
     write("joint.txt", run("templates", "joint").out)
@@ -184,45 +168,6 @@ def test_all_but_the_new_column_is_left_as_it_is(run, models, separator, end):
         for line in lines
     ]
     assert read("out.txt") == "\ufeff" + end.join(expected)
-
-
-def test_standard_streams_and_json(run, models):
-    model = str(models / "chunk.tag")
-    ended = run("predict", model, "-", stdin=TEXTS["test.txt"].encode())
-    assert (ended.code, ended.out) == (0, columns(TEST, 0, 1, 2, 2))
-    assert "of standard input" in ended.err
-    ended = run("predict", model, "test.txt", "--json")
-    assert json.loads(ended.out)["output"] is None
-    assert ended.err == "argmetric: lines not written: no --output\n"
-    summary = json.loads(run("predict", model, "test.txt", "--json", "-o", "o").out)
-    assert summary["columns"] == [4]
-    assert (summary["sentences"], summary["task"]) == (10, "chunk")
-    assert read("o").count("\n") == TEXTS["test.txt"].count("\n")
-    assert run("predict", model, "test.txt", "--json", "-o", "-").code == 2
-
-
-def test_parts_of_speech_and_both_at_once(run, models):
-    write("test.txt", columns(TEST, 0, 1))
-    run("predict", str(models / "pos.tag"), "test.txt", "-o", "out.txt")
-    assert read("out.txt") == columns(TEST, 0, 1, 1)
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert (summary["task"], summary["accuracy"]) == ("pos", 1.0)
-    assert summary["sentences_correct"] == 10
-    write("test.txt", columns(TEST))
-    ended = run("predict", str(models / "joint.tag"), "test.txt", "-o", "out.txt")
-    assert "added      columns 4 and 5" in ended.err
-    assert read("out.txt") == columns(TEST, 0, 1, 2, 1, 2)
-    ended = run("evaluate", "out.txt")
-    for line in ("task       joint, guessed from", "columns    3 gold, 5 predicted"):
-        assert line in ended.out
-    for line in ("tags       1.0000", "labels     1.0000"):
-        assert line in ended.out
-    write("out.txt", read("out.txt").replace(" NN I-NP\n", " XX I-NP\n"))
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert summary["strict"]["f1"] == summary["accuracy"] == 1.0
-    tags = [row[1] for sentence in TEST for row in sentence]
-    assert summary["tag"]["accuracy"] == 1 - tags.count("NN") / len(tags)
-    assert f"1 tag of {tags.count('NN')} tokens (NN)" in summary["tag"]["notes"][0]
 
 
 # -- scores ---------------------------------------------------------------------
@@ -263,18 +208,6 @@ def test_scores_by_hand_and_the_gate(run):
     assert "the strict F1 of entities is 0.333333, under 0.4" in ended.err
     ended = run("evaluate", "out.txt", "--fail-under", "0.7", "--task", "pos")
     assert (ended.code, "accuracy is 0.625" in ended.err) == (3, True)
-
-
-def test_gold_of_iob1_is_converted_and_a_slip_in_gold_is_no_chunk_strictly(run):
-    write("out.txt", "Ann I-PER B-PER\nLee I-PER I-PER\nsaw O O\n")
-    ended = run("evaluate", "out.txt")
-    note = "gold: read as B-X (IOB1 becomes IOB2); the first in line 1: I-PER"
-    assert note in ended.out
-    assert "1.0000" in ended.out
-    write("out.txt", OUT.replace("Rome NNP B-LOC", "Rome NNP I-LOC"))
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert "gold: no chunk strictly, one for conlleval" in summary["notes"][0]
-    assert (summary["strict"]["gold"], summary["lenient"]["gold"]) == (3, 4)
 
 
 LABELS = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])

@@ -1,10 +1,7 @@
 """`tune`, `calibrate`, and decisions and forecasts by a rule or after a map."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +10,7 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import files as aio
-from command import Ended, Run
+from command import Ended
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -27,7 +24,7 @@ NEW = RNG.random(200).round(4)
 
 
 @pytest.fixture
-def run(run: Run) -> Run:
+def run(run):
     """Run a command in a folder with labelled rows and new ones."""
     columns = {"p": P, "y": Y, "kind": KIND, "w": WEIGHT, "group": GROUP}
     pq.write_table(pa.table(columns), "val.parquet")
@@ -35,23 +32,22 @@ def run(run: Run) -> Run:
     return run
 
 
-def rows(p: Any) -> str:
+def rows(p):
     return "".join(f"{i:03d},{value}\n" for i, value in enumerate(p))
 
 
-def column(path: str, name: str) -> list[Any]:
-    values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
-    return values
+def column(path, name):
+    return aio.read_table(path).columns.column(name).to_pylist()
 
 
-def words(text: str) -> str:
+def words(text):
     return " ".join(text.split())
 
 
 # tune
 
 
-def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
+def test_tune_writes_the_rule_of_the_function(run):
     ended = run("tune", "val.parquet", "--label", "y", "-o", "rule.json")
     rule = am.tune(Y, P, "f1")
     assert (ended.code, ended.err) == (0, "")
@@ -73,7 +69,7 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
     assert np.array_equal(float(digits) <= P, rule.applies(P))
 
 
-def test_tune_options_reach_the_function(run: Run) -> None:
+def test_tune_options_reach_the_function(run):
     arguments = [
         "--label", "kind", "--pos-label", "spam", "--groups", "group", "--weight", "w",
         "--min-recall", "0.6", "--min-precision", "0.3", "--max-positives", "60%",
@@ -98,7 +94,7 @@ def test_tune_options_reach_the_function(run: Run) -> None:
     assert am.Rule.load("rule.json").applies(P).sum() <= 20
 
 
-def test_tune_several_metrics(run: Run) -> None:
+def test_tune_several_metrics(run):
     arguments = ["val.parquet", "--label", "y", "-m", "f1", "-m", "f2", "-m", "mcc"]
     ended = run("tune", *arguments, "-o", "rule-{metric}.json")
     assert ended.code == 0
@@ -113,7 +109,7 @@ def test_tune_several_metrics(run: Run) -> None:
     assert ended == Ended(2, "", "argmetric: --metric names the same metric twice\n")
 
 
-def test_tune_without_labels(run: Run) -> None:
+def test_tune_without_labels(run):
     ended = run("tune", "val.parquet", "--no-label", "-o", "rule.json")
     assert ended.code == 0
     assert am.Rule.load("rule.json").threshold == am.tune(None, P, "f1").threshold
@@ -123,7 +119,7 @@ def test_tune_without_labels(run: Run) -> None:
     assert "decide" in ended.err
 
 
-def test_tune_costs(run: Run) -> None:
+def test_tune_costs(run):
     arguments = ["val.parquet", "--label", "y", "--cost-fp", "1", "--cost-fn", "4"]
     ended = run("tune", *arguments, "-o", "rule.json")
     rule = am.tune(Y, P, cost={"fp": 1, "fn": 4})
@@ -140,7 +136,7 @@ def test_tune_costs(run: Run) -> None:
 
 
 @pytest.mark.parametrize("labels", ["y", "kind"])
-def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
+def test_decide_by_a_rule_is_what_python_says(run, labels):
     extra = ["--pos-label", "spam"] if labels == "kind" else []
     assert (
         run("tune", "val.parquet", "--label", labels, *extra, "-o", "r.json").code == 0
@@ -162,43 +158,12 @@ def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
         assert found["actual"]["score"] == pytest.approx(real, rel=1e-12)
 
 
-def test_decide_by_a_rule_at_the_threshold_itself(run: Run) -> None:
+def test_decide_by_a_rule_at_the_threshold_itself(run):
     am.Rule(am.get_metric("f1"), 0.1 + 0.2).save("r.json")
     p = [0.3, 0.1 + 0.2, np.nextafter(0.1 + 0.2, 1), 0.29999999999999993]
     Path("t.csv").write_text("p\n" + "".join(f"{x!r}\n" for x in map(float, p)))
     assert run("decide", "t.csv", "--rule", "r.json", "-o", "out.csv").code == 0
     assert column("out.csv", "decision") == ["0", "1", "1", "0"]
-
-
-def test_rule_on_margins(run: Run) -> None:
-    rule = am.tune(Y, Z, "f1")
-    rule.save("r.json")
-    pq.write_table(pa.table({"margin": Z}), "m.parquet")
-    arguments = ["m.parquet", "--score", "margin", "--rule", "r.json"]
-    ended = run("decide", *arguments, "-o", "out.parquet")
-    assert column("out.parquet", "decision") == rule.apply(Z).tolist()
-    assert "note: no forecast: the rule was tuned on scores" in ended.err
-    ended = run("decide", *arguments, "--logits", "-o", "out.parquet")
-    f = am.forecast(Z, rule.applies(Z), "f1", logits=True, reference=(Y, Z))
-    assert f"forecast {f.mean:.4f}" in words(ended.err)
-    ended = run("forecast", *arguments)
-    assert ended.code == 1
-    assert "pass --reference to make them probabilities, or --logits" in ended.err
-
-
-def test_forecast_of_a_rule(run: Run) -> None:
-    run("tune", "val.parquet", "--label", "y", "-m", "f2", "-o", "r.json")
-    rule = am.Rule.load("r.json")
-    found = json.loads(run("forecast", "new.csv", "--rule", "r.json", "--json").out)
-    mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
-    assert found["forecast"]["metric"] == "f2"
-    assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
-    arguments = ["new.csv", "--rule", "r.json", "--reference", "val.parquet", "--json"]
-    mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
-    for command in ("forecast", "decide"):
-        found = json.loads(run(command, *arguments, "--reference-label", "y").out)
-        assert found["forecast"]["n_positives"] == rule.applies(NEW).sum()
-        assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
 
 
 _NEITHER = (
@@ -207,7 +172,7 @@ _NEITHER = (
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\x80\x04.", b'{"file": 1}'])
-def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
+def test_files_that_are_no_rules_or_maps(run, content):
     Path("bad.json").write_bytes(content)
     ended = run("decide", "new.csv", "--rule", "bad.json")
     assert (ended.code, ended.out) == (1, "")
@@ -225,7 +190,7 @@ def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
 # decide and forecast after a map
 
 
-def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
+def test_a_map_and_a_reference_give_the_same(run):
     fitted = run("calibrate", "val.parquet", "--label", "y", "-o", "m.json")
     assert fitted.code == 0
     assert am.Calibrator.load("m.json") == am.calibrate(Y, P)
@@ -252,7 +217,7 @@ def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
 # calibrate
 
 
-def test_calibrate_prints_the_check(run: Run) -> None:
+def test_calibrate_prints_the_check(run):
     arguments = ["val.parquet", "--label", "y", "-m", "f2"]
     ended = run("calibrate", *arguments, "-o", "m.json")
     check = am.calibration_check(Y, P, "f2")
@@ -277,23 +242,11 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     assert found["output"] is None
 
 
-def test_evaluate_tells_of_a_broken_promise(run: Run) -> None:
-    labels = am.decide(P).labels
-    pq.write_table(pa.table({"p": P, "y": Y, "decision": labels}), "done.parquet")
-    ended = run("evaluate", "done.parquet", "--score", "p")
-    assert ended.code == 0
-    said = am.forecast(P, labels).surprise(am.evaluate(Y, labels))
-    assert said is not None
-    assert words(said).split(";")[0] in words(ended.out)
-    assert "argmetric calibrate" in ended.out
-    assert "note" not in run("evaluate", "done.parquet").out
-
-
 @pytest.mark.parametrize(
     "method",
     ["spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"],
 )
-def test_calibrate_methods_and_their_use(run: Run, method: str) -> None:
+def test_calibrate_methods_and_their_use(run, method):
     arguments = ["val.parquet", "--label", "kind", "--pos-label", "spam"]
     arguments += ["--weight", "w", "--groups", "group", "--method", method]
     assert run("calibrate", *arguments, "-o", "m.json").code == 0

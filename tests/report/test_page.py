@@ -22,7 +22,6 @@ RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
 Y = (RNG.random(P.size) < P).astype(int)
 HOSTILE = "</script><script>alert(1)</script>\"'&|`*_[x](y)"
-LIMIT = 400_000
 
 
 class Parts(HTMLParser):

@@ -239,18 +239,3 @@ def test_what_is_written_is_what_was_read(tmp_path):
     assert (about.compression, about.statistics.max) == ("ZSTD", pytest.approx(0.9))
     empty = pq.read_table(tmp_path / "out" / "b.parquet")
     assert (empty.num_rows, empty.column_names[-1]) == (0, "chosen")
-
-
-def test_a_dictionary_is_written_where_one_has_helped(tmp_path):
-    rng = np.random.default_rng(0)
-    columns = {"user": rng.integers(0, 50, 4000), "score": rng.random(4000)}
-    columns |= {"plain": rng.integers(0, 50, 4000), "list": [[1, 2]] * 4000}
-    (tmp_path / "in").mkdir()
-    path = tmp_path / "in" / "a.parquet"
-    helped = ["user", "score", "list.list.element"]
-    pq.write_table(pa.table(columns), path, use_dictionary=helped)
-    decide(tmp_path / "in", output=tmp_path / "out")
-    group = pq.read_metadata(tmp_path / "out" / "a.parquet").row_group(0)
-    found = [group.column(i) for i in range(group.num_columns)]
-    with_one = [one.path_in_schema for one in found if one.has_dictionary_page]
-    assert with_one == ["user", "list.list.element", "decision"]

@@ -97,21 +97,6 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
         assert_same(found, wanted, 1e-10)
 
 
-@pytest.mark.parametrize("method", ["spline", "auto"])
-def test_the_map_is_the_same_for_any_files(tmp_path, monkeypatch, method):
-    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(
-        "argmetric.scale._calibrate.ROWS_COMPARED", 1000
-    )  # drawn of each class
-    y, p, w = made()
-    table = pa.table({"label": y, "score": p, "w": w})
-    one = write_parts(tmp_path / "one", table, [])
-    many = write_parts(tmp_path / "many", table, range(1000, N, 1000))
-    words = {"weight": "w", "n_jobs": 2}
-    maps = [opened.calibrate(folder, method, **words) for folder in (one, many)]
-    assert_same(*maps, 1e-12)
-
-
 def test_a_sample_is_what_memory_would_be_given(files):
     y, p, w = made()
     folder = files(y, p, w)

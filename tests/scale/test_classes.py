@@ -1,7 +1,6 @@
 """One of several classes per row, over files: what memory gives."""
 
 import json
-import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -99,30 +98,6 @@ def test_a_sample_finds_nearly_the_rule_of_all_rows(tmp_path, monkeypatch):
     assert found.rule.weights.tolist() != other.rule.weights.tolist()
 
 
-def test_the_sample_has_every_row_as_often(tmp_path, monkeypatch):
-    n = 900
-    rows = np.arange(n) / n
-    table = pa.table({"a": rows, "b": 1.0 - rows})
-    folder = write_parts(tmp_path / "in", table, [10, 400])
-    monkeypatch.setattr("argmetric.scale._classes.SAMPLE_ROWS", 300)
-    seen = []
-    plain = am.classes.decide
-    monkeypatch.setattr(
-        "argmetric.scale._classes.decide",
-        lambda p, *a, **k: (seen.append(p), plain(p, *a, **k))[1],
-    )
-    for seed in range(20):
-        decide_classes(
-            folder, output=tmp_path / "o", scores=["a", "b"], random_state=seed
-        )
-    taken = np.rint(np.concatenate(seen)[:, 0] * n).astype(int)
-    times = np.bincount(taken, minlength=n)
-    assert all(np.unique(one[:, 0]).size == 300 for one in seen)
-    # 20 · 300 draws over 900 rows, in files of 10, 390 and 500
-    shares = [times[a:b].mean() for a, b in ((0, 10), (10, 400), (400, 900))]
-    np.testing.assert_allclose(shares, 20 / 3, rtol=0.15)
-
-
 @pytest.mark.parametrize("metric", ["f1", "gmean", "mcc", "kappa", "accuracy"])
 def test_the_actual_score_is_that_of_memory(files, tmp_path, metric):
     found = decide_classes(files[0], output=tmp_path / "out", **HOW)
@@ -167,22 +142,6 @@ def test_a_column_of_ids_is_no_column_of_classes(tmp_path):
     folder = write_parts(tmp_path / "in", table, [])
     with pytest.raises(ValueError, match="column 'y' has more than 10,000 classes"):
         evaluate_classes(folder)
-
-
-def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("argmetric.scale._columns.MOST_CELLS", 3 << 12)
-    monkeypatch.setattr("argmetric.scale._classes.SAMPLE_ROWS", 2000)
-    peaks = {}
-    for n in (5_000, 320_000):  # the first call imports what it needs
-        table, _ = classified(n)
-        folder = write_parts(tmp_path / f"in{n}", table.drop_columns("label"), [])
-        del table
-        tracemalloc.start()
-        decide_classes(folder, output=tmp_path / f"out{n}", **HOW)
-        peaks[n] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    scores = 320_000 * 3 * 8  # bytes
-    assert peaks[320_000] < scores / 4
 
 
 @pytest.mark.parametrize(
@@ -259,24 +218,6 @@ def test_the_result_is_kept_with_the_output(files, tmp_path):
         "  classes        3",
         "  rule           a sample of 3,000 rows",
     ]
-
-
-def test_a_run_that_stopped_goes_on(files, tmp_path, monkeypatch):
-    folder, _, p = files
-    done = []
-
-    def failing(stage):
-        if stage.stage == "decide" and stage.done:
-            done.append(stage.done)
-            raise OSError("the disk is full")
-
-    monkeypatch.setattr("argmetric.scale._tasks.SMALL_TASKS_ROWS", 1)
-    with pytest.raises(ValueError, match="resume"):
-        decide_classes(folder, output=tmp_path / "out", progress=failing, **HOW)
-    assert len(done) == 1
-    found = decide_classes(folder, output=tmp_path / "out", resume=True, **HOW)
-    labels = am.classes.decide(p, "f1", classes=NAMES).rule.apply(p)
-    assert read_back(found.output)["decision"].to_pylist() == labels.tolist()
 
 
 @pytest.mark.parametrize("large", [2**70, 10**400])

@@ -82,21 +82,6 @@ def test_writes_that_fail_leave_the_old_output(files, memory, stage):
     assert left_beside(output) == []
 
 
-def test_what_is_done_is_not_done_again(files, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr("argmetric.scale._buckets._writer", full_disk)
-        with pytest.raises(ValueError, match="No space left"):
-            decide_by_user(files)
-
-    def never(*_):
-        raise AssertionError("done already")
-
-    monkeypatch.setattr("argmetric.scale._pieces.read_batches", never)
-    monkeypatch.setattr("argmetric.scale._pieces.chunks_of", never)
-    decide_by_user(files, resume=True)
-    np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
-
-
 def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("argmetric.scale._buckets.write_labels", full_disk)
@@ -115,17 +100,6 @@ def test_ctrl_c_leaves_nothing(files, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         decide_by_user(files, progress=interrupt)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-
-
-def test_an_interrupted_cluster_leaves_nothing(files, tmp_path, cluster):
-    def interrupt(progress):
-        if progress.stage == "partition" and progress.done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        decide_by_user(files, executor=cluster, progress=interrupt)
-    cluster.client.run(int)  # workers have heard of it
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 

@@ -412,22 +412,3 @@ def test_the_kit_finds_faults_of_states_that_change(kind, check, words):
     found = {problem.check: problem.what for problem in report.problems}
     assert found[check].startswith(words)
     assert ("or write" in found[check]) == (kind is Boxed)
-
-
-def test_a_list_without_a_copy_is_told_of_the_way_out():
-    class Lists(SequenceLabelling):
-        def start(self, x):
-            return []
-
-    report = check_task(Lists("ab"), ["x"], ["a"])
-    assert "use tuples, or write copy()" in report.problems[0].what
-
-
-def test_objects_that_hold_themselves_are_no_trouble():
-    class Knot(Copied):
-        def start(self, x):
-            box = Box()
-            box.me = box
-            return box
-
-    assert check_task(Knot("ab"), ["x"], ["a"]).problems == ()

@@ -1,9 +1,5 @@
 """Compiled SEARN on sequences against the generic loop, which asks the task."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -25,7 +21,7 @@ class GenericChunking(WordChunking):
     """Not known to the kernels, since a subclass may do anything."""
 
 
-def labelled(seed: int, n: int = 40) -> tuple[list[Any], list[Any]]:
+def labelled(seed, n=40):
     """Letters whose label leans on the letter and on the label before."""
     rng = np.random.default_rng(seed)
     X, Y = [], []
@@ -41,12 +37,12 @@ def labelled(seed: int, n: int = 40) -> tuple[list[Any], list[Any]]:
     return X, Y
 
 
-def chunked(seed: int, n: int = 40) -> tuple[list[Any], list[Any]]:
+def chunked(seed, n=40):
     rng = np.random.default_rng(seed)
     X, Y = [], []
     for _ in range(n):
-        x: list[Any] = []
-        y: list[str] = []
+        x = []
+        y = []
         for _ in range(int(rng.integers(0, 4))):
             kind = ("X", "Y", None)[rng.integers(3)]
             size = int(rng.integers(1, 4)) if kind else 1
@@ -58,11 +54,11 @@ def chunked(seed: int, n: int = 40) -> tuple[list[Any], list[Any]]:
     return X, Y
 
 
-def own(x: Any, i: int) -> Any:
+def own(x, i):
     return x[i]
 
 
-def pairs(history: int = 2) -> dict[str, Any]:
+def pairs(history=2):
     return {
         "labels": (
             SequenceLabelling("abc", features=own, history=history),
@@ -77,7 +73,7 @@ def pairs(history: int = 2) -> dict[str, Any]:
     }
 
 
-def fits_of(which: str, n: int = 40, **options: Any) -> tuple[Searn, Searn]:
+def fits_of(which, n=40, **options):
     """Compiled and generic, with what their learners were given."""
     compiled, generic, sample = pairs()[which]
     fast, slow = (
@@ -95,7 +91,7 @@ def fits_of(which: str, n: int = 40, **options: Any) -> tuple[Searn, Searn]:
 @pytest.mark.parametrize("which", ["labels", "chunks"])
 @pytest.mark.parametrize("costs", ["optimal", "rollout", "tied"])
 @pytest.mark.parametrize("beta", [0.5, 1.0])
-def test_roll_in_and_costs(which: str, costs: Any, beta: float) -> None:
+def test_roll_in_and_costs(which, costs, beta):
     """By the initial policy, then by a mixture of it or by what was learned alone."""
     options = {"beta": beta, "iterations": 3, "n_rollouts": 3, "random_state": 5}
     fast, slow = fits_of(which, costs=costs, **options)
@@ -120,7 +116,7 @@ def test_roll_in_and_costs(which: str, costs: Any, beta: float) -> None:
         {"beta": 1.0, "iterations": 1, "beam_scores": "raw"},
     ],
 )
-def test_a_whole_fit(which: str, beam: int, options: dict[str, Any]) -> None:
+def test_a_whole_fit(which, beam, options):
     fast, slow = fits_of(which, beam=beam, **options)
     X, Y = pairs()[which][2](1, 60)
     assert fast.predict(X) == slow.predict(X)
@@ -129,10 +125,10 @@ def test_a_whole_fit(which: str, beam: int, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["perceptron", "svm", "logistic"])
 @pytest.mark.parametrize("history", [0, 1, 3])
-def test_learners_and_lengths_of_history(kind: Any, history: int) -> None:
+def test_learners_and_lengths_of_history(kind, history):
     compiled, generic, sample = pairs(history)["labels"]
     learner = LinearLearner(kind, epochs=3, hash_bits=None)
-    options: dict[str, Any] = {"beta": "search", "iterations": 3}
+    options = {"beta": "search", "iterations": 3}
     (X, Y), dev = sample(0), sample(1)
     fast = Searn(compiled, learner, **options).fit(X, Y, dev=dev)
     slow = Searn(generic, learner, **options).fit(X, Y, dev=dev)
@@ -141,7 +137,7 @@ def test_learners_and_lengths_of_history(kind: Any, history: int) -> None:
     assert fast.predict(dev[0]) == slow.predict(dev[0])
 
 
-def test_a_table_learns_as_hashed_weights_do_without_collisions() -> None:
+def test_a_table_learns_as_hashed_weights_do_without_collisions():
     X, Y = labelled(0)
     task = GenericLabelling("abc", features=own)
     found = []
@@ -154,7 +150,7 @@ def test_a_table_learns_as_hashed_weights_do_without_collisions() -> None:
     np.testing.assert_allclose(*found, atol=2e-2)
 
 
-def test_labels_out_of_reach_and_unknown_ones() -> None:
+def test_labels_out_of_reach_and_unknown_ones():
     X, Y = chunked(0)
     task = WordChunking(["X"], features=own)
     slow = GenericChunking(["X"], features=own)
@@ -166,7 +162,7 @@ def test_labels_out_of_reach_and_unknown_ones() -> None:
         Searn(letters, learner).fit(*labelled(0))
 
 
-def test_what_a_table_refuses() -> None:
+def test_what_a_table_refuses():
     with pytest.raises(ValueError, match="knows no products"):
         LinearLearner(hash_bits=None, quadratic=True)
     X, Y = chunked(0)
@@ -176,10 +172,10 @@ def test_what_a_table_refuses() -> None:
         searn.fit(words, Y)
 
 
-def test_features_are_read_once() -> None:
+def test_features_are_read_once():
     read = []
 
-    def counted(x: Any, i: int) -> Any:
+    def counted(x, i):
         read.append(i)
         return x[i]
 

@@ -1,7 +1,5 @@
 """decode(..., beam=L): the approximate decoder of Jansche (2007), and its bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,10 +7,8 @@ import pytest
 
 import argmetric as am
 from argmetric.sequence import (
-    Hamming,
     Independent,
     MarkovChain,
-    SimpleFunction,
     decode,
     expectation,
 )
@@ -99,42 +95,6 @@ def test_chains_of_any_order(order):
         np.testing.assert_allclose(found.curve, lower, rtol=1e-12)
         assert found.expected <= decode("f1", model).expected + 1e-12
         assert (found.bound, found.proven) == (math.inf, False)
-
-
-class OneOff(SimpleFunction):
-    """Whether there are as many ones in y as in z, give or take one."""
-
-    def start(self):
-        return 0
-
-    def transition(self, state, z, i, y_i):
-        return state + y_i
-
-    def value(self, state, z):
-        return float(abs(state - z.sum()) <= 1)
-
-    def bounds(self, z):
-        return 0.0, 1.0
-
-
-def test_utilities_of_your_own_and_losses():
-    rng = np.random.default_rng(3)
-    model = Independent(rng.random(8))
-    labels, lower, _, states = section_4(OneOff(), model, 4)
-    found = decode(OneOff(), model, beam=4)
-    np.testing.assert_array_equal(found.labels, labels)
-    np.testing.assert_allclose(found.curve, lower)
-    assert (found.n_states, found.bound) == (states, math.inf)
-    loss = decode(Hamming(), model, beam=3)
-    assert loss.bound == -math.inf
-    assert loss.expected == loss.curve.min()
-    real = expectation(Hamming(), loss.labels, model).mean
-    assert real <= loss.expected
-    exact = decode(Hamming(), model, beam=1000)
-    np.testing.assert_array_equal(exact.labels, model.p > 0.5)
-    least = am.SquaredCountError()
-    found, best = decode(least, model, beam=5), decode(least, model)
-    assert found.bound <= best.expected + 1e-12 <= found.expected + 2e-12
 
 
 def test_undefined_outcomes_are_left_out():

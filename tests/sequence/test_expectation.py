@@ -362,15 +362,3 @@ def test_nothing_bounds_what_is_undefined():
         warnings.simplefilter("error")
         found = expectation(never, [0, 0, 0], Independent([0.1, 0.8, 0.3]), 2)
     assert math.isnan(found.mean)
-
-
-def test_auto_without_bounds_is_exact_or_refused():
-    """Doubling a beam cannot close a gap that is infinite: it took minutes."""
-    n = 24
-    model = Independent(np.full(n, 0.5))
-    with pytest.raises(ValueError, match="states at position 11, more than"):
-        expectation(Remembers(), [0] * n, model, beam="auto", max_states=2000)
-    few = Independent(np.full(6, 0.5))
-    short = expectation(Remembers(), [0] * 6, few, beam="auto")
-    assert short.exact
-    assert short.beam is None

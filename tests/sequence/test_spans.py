@@ -178,18 +178,6 @@ def test_span_marginals_equal_enumeration_and_sum(n, scheme, labels):
         assert found.expected[g].sum() == pytest.approx(sum(true.values()), rel=1e-11)
 
 
-def test_improbable_spans_are_left_out_but_counted():
-    rng = np.random.default_rng(0)
-    model = random_crf(rng, 30, scale=3)
-    every = span_marginals(model, min_probability=0)
-    some = span_marginals(model, min_probability=0.01)
-    kept = every.probability >= 0.01
-    assert 0 < kept.sum() < len(every)
-    np.testing.assert_array_equal(some.flat, every.flat[kept])
-    np.testing.assert_array_equal(some.expected, every.expected)
-    assert every.probability.sum() == pytest.approx(every.expected.sum(), rel=1e-12)
-
-
 @pytest.mark.parametrize(("scheme", "labels"), [("IOB2", IOB2), ("BIOES", BIOES)])
 @pytest.mark.parametrize("most", [1, 40, 60, 100, 10**6])
 def test_too_many_spans_are_cut_at_a_length(monkeypatch, scheme, labels, most):
@@ -240,17 +228,6 @@ def test_the_best_of_what_is_left_is_within_its_bound(monkeypatch):
         assert cut.expected < whole.expected <= cut.bound
         assert whole.proven
         assert not cut.proven
-
-
-def test_exact_sets_in_pieces_are_the_same(monkeypatch):
-    rng = np.random.default_rng(8)
-    models = [random_crf(rng, n) for n in (6, 1, 9, 4)]
-    options = {"level": "document", "documents": [0, 1, 0, 2], "method": "exact"}
-    whole = decode_spans(models, **options)
-    monkeypatch.setattr("argmetric.sequence._choose._STEPS_AT_ONCE", 1)
-    pieces = decode_spans(models, **options)
-    assert pieces.labels == whole.labels
-    np.testing.assert_array_equal(pieces.cell_expected, whole.cell_expected)
 
 
 def test_what_would_take_minutes_is_not_exact():
@@ -505,19 +482,3 @@ def test_sentences_without_tokens_have_no_probabilities():
         [],
         ["B-X"],
     ]
-
-
-def test_every_sentence_needs_its_document_and_its_tokens():
-    from argmetric import FBeta
-
-    models = [random_crf(np.random.default_rng(0), 1)] * 2
-    for options, message in (
-        ({"documents": [1, 2, 3]}, "documents has 3 rows but model has 2"),
-        (
-            {"documents": [1, 2], "tokens": [["a"]]},
-            "tokens has 1 sentences but the model has 2",
-        ),
-        ({"metric": FBeta(1.0, zero_division=np.nan)}, "0 or 1 for spans, not nan"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            decode_spans(models, level="document", **options)

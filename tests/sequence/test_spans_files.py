@@ -89,42 +89,6 @@ def test_a_crfsuite_model_gives_the_marginals_of_crfsuite(model_file):
         assert log_p == pytest.approx(np.log(tagger.probability(best)), abs=1e-10)
 
 
-def test_features_with_values_are_read_as_crfsuite_reads_them(tmp_path):
-    pycrfsuite = pytest.importorskip("pycrfsuite", reason="compares with crfsuite")
-    rng = np.random.default_rng(0)
-    path = str(tmp_path / "values.crfsuite")
-
-    def item():
-        return {
-            "bias": 1.0,
-            "size": float(rng.normal()),
-            "upper": bool(rng.random() < 0.5),
-            "word": str(rng.choice(["a", "b"])),
-            "tags": [str(rng.choice(["t", "u"])), "v"],
-            "next": {"word": str(rng.choice(["a", "b"])), "size": 0.5},
-        }
-
-    trainer = pycrfsuite.Trainer(verbose=False)
-    data = [([item() for _ in range(5)], list("ABABA")) for _ in range(20)]
-    for items, labels in data:
-        rng.shuffle(labels)
-        trainer.append(items, labels)
-    trainer.set_params({"max_iterations": 20})
-    trainer.train(path)
-    model = LinearChainCRF.from_crfsuite(path)
-    tagger = pycrfsuite.Tagger()
-    tagger.open(path)
-    for items in [*(items for items, _ in data), [{"never seen": 2.0}]]:
-        tagger.set(items)
-        theirs = [
-            [tagger.marginal(y, t) for y in model.labels] for t in range(len(items))
-        ]
-        mine = model.sentence(items).marginals
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
-    assert "2 labels" in repr(model)
-    assert model.sentences([]) == []
-
-
 def test_other_files_are_no_models(tmp_path):
     for content in (b"", b"lCRF", b"not a model of anything" * 20):
         path = tmp_path / "bad.crfsuite"
@@ -146,18 +110,6 @@ def test_columns_come_back(tmp_path):
     plain = read_sentences(path, labels="no")
     assert plain[0].labels is None
     assert plain[0].columns[2] == ["B-PER", "O"]
-
-
-def test_documents_come_back(tmp_path):
-    path = tmp_path / "a.conll"
-    text = "-DOCSTART-\n\na\tO\n\n-DOCSTART-\n\nb c\tO\n\nd\tO\n\n"
-    path.write_text(text)
-    sentences = read_sentences(path)
-    assert [s.document for s in sentences] == [0, 1, 1]
-    write_sentences(path, sentences, [s.labels for s in sentences])
-    again = read_sentences(path)
-    assert [s.document for s in again] == [0, 1, 1]
-    assert again[1].tokens == ["b c"]
 
 
 def test_features_that_the_model_never_saw_are_refused(model_file):

@@ -36,20 +36,6 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_progressive_beats_one_half():
-    X, y = problem(8000)
-    scores = {}
-    for rule in ("histogram", "newton", "ofo", "fofo", "fixed"):
-        model = OnlineClassifier(rule=rule, learner="sgd")
-        labels = model.progressive(X, y)
-        scores[rule] = model.score_
-        assert model.score_ == am.get_metric("f1").score(y, labels)
-    assert (
-        min(scores[rule] for rule in ("histogram", "newton", "ofo")) > scores["fixed"]
-    )
-    assert OnlineClassifier().fit(X, y).score_ > scores["fixed"]
-
-
 def test_decisions_agree_with_labels_and_thresholds():
     X, y = problem()
     for rule in ("histogram", "newton", FOFORule(n=2000)):
@@ -283,27 +269,6 @@ def test_drifts_are_seen_at_the_same_row_in_all_blocks(learner):
     assert whole.score_ == am.get_metric("f1").score(y, expected)
 
 
-def test_forgetting_follows_a_drift():
-    """Classes swap: a learner with a memory recovers, one without does not."""
-    X, y = problem(12_000, shift=0.0)
-    y[6000:] = 1 - y[6000:]
-    fixed = OnlineClassifier(learner="sgd", step=0.3)
-    short = OnlineClassifier(learner="sgd", step=0.3, memory=100)
-    recent = [
-        am.get_metric("f1").score(y[6000:8000], m.progressive(X, y)[6000:8000])
-        for m in (fixed, short)
-    ]
-    assert recent[1] > recent[0]
-    river = pytest.importorskip("river")
-    from river.drift import ADWIN
-
-    assert river
-    watched = OnlineClassifier(learner="sgd", step=0.3, detector=ADWIN())
-    labels = watched.progressive(X, y)
-    assert watched.n_drifts_ >= 1
-    assert am.get_metric("f1").score(y[6000:8000], labels[6000:8000]) > recent[0]
-
-
 def test_later_blocks_are_checked_as_the_first():
     """Rows that need no conversion take a short cut; all others must not."""
     X, y = problem(300)
@@ -363,20 +328,6 @@ def test_columns_beyond_32_bits_are_hashed_whole():
         model.partial_fit(row(5), [1])
     near, far = (model.decision_function(row(c)) for c in (5, 2**32 + 5))
     assert near != far
-
-
-def test_labels_may_come_late_from_the_first_row_on():
-    X, y = problem(300)
-    late = OnlineClassifier(fit_intercept=False)
-    late.partial_fit(X[:0], y[:0], classes=[0, 1])
-    assert late.n_seen_ == 0
-    for i in range(300):
-        ids, _ = late.predict_id(X[i : i + 1])
-        assert late.feedback(ids, y[i : i + 1]) == 1
-    at_once = OnlineClassifier(fit_intercept=False)
-    at_once.partial_fit(X, y, classes=[0, 1])
-    assert late.score_ == at_once.score_
-    np.testing.assert_array_equal(late.coef_, at_once.coef_)
 
 
 def test_rows_of_no_weight_are_not_shown_to_the_detector():

@@ -118,26 +118,6 @@ def test_blocks_do_not_matter(run, monkeypatch, learner, name):
     same_state(newest("one"), newest("two"))
 
 
-def test_standard_input_and_formats_by_content(run):
-    files = write_all()
-    for format, name in files.items():
-        data = Path(name).read_bytes()
-        extra = ["--features", "5"] if format == "svmlight" else []
-        ended = run("-", *extra, "--json", stdin=data)
-        if format == "parquet":
-            assert ended.code == 1
-            assert "pass the file" in ended.err
-            continue
-        assert json.loads(ended.out)["format"] == format
-        os.replace(name, "rows")
-        assert json.loads(run("rows", "--json").out)["format"] == format
-        os.replace("rows", name)
-    ended = run("-", stdin=Path("rows.svm").read_bytes())
-    assert (ended.code, "--features N" in ended.err) == (1, True)
-    ended = run("-", "--hash-bits", "8", "--json", stdin=Path("rows.svm").read_bytes())
-    assert json.loads(ended.out)["rows"] == N
-
-
 def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run):
     lines = svm_lines()
     lines[3:3] = ["", "# a comment", "  "]
@@ -163,25 +143,6 @@ def test_quoted_cells_across_pieces(run, monkeypatch):
     write("plain.csv", [header, *rows])
     run("plain.csv", "-o", "plain.jsonl")
     assert Path("out.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
-
-
-def test_hashed_keys_are_those_of_learn_one(run):
-    rows = [
-        {"y": int(Y[i]), "a": float(X[i, 0]), "b": float(X[i, 1])}
-        | ({"city": ["Rome", "Oslo"][i % 2]} if i % 3 else {"new": 2.5})
-        | ({"odd": None} if i % 5 == 0 else {})
-        for i in range(100)
-    ]
-    write("rows.jsonl", [json.dumps(row) for row in rows])
-    assert run("rows.jsonl", "--hash-bits", "10", "-o", "out.jsonl").code == 0
-    model = OnlineClassifier("f1", hash_bits=10)
-    scores = []
-    for row in rows:
-        y = row.pop("y")
-        x = {name: value for name, value in row.items() if value is not None}
-        scores.append(model.predict_proba_one(x).get(1, 0.5))
-        model.learn_one(x, y)
-    assert [row["score"] for row in read()] == pytest.approx(scores, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -233,31 +194,6 @@ def test_a_positive_label_that_never_comes(run, labels, options, seen):
         f"none of {len(labels.split())} rows has the label {options[1]!r}, which "
         f"--pos-label names; they hold {seen}"
     ) in " ".join(ended.err.split())
-
-
-@pytest.mark.parametrize(
-    ("labels", "options"),
-    [
-        ("0 0", ["--pos-label", "1"]),
-        ("-1 -1", ["--pos-label", "1"]),
-        ("false", ["--pos-label", "true"]),
-        ("no no", ["--pos-label", "yes", "--neg-label", "no"]),
-        ("0 0", []),
-    ],
-)
-def test_rows_of_one_class_may_be_all_there_are(run, labels, options):
-    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
-    ended = run("rows.csv", *options)
-    assert (ended.code, ended.err) == (0, "")
-
-
-def test_a_late_positive_label_is_no_error(run):
-    write("rows.csv", ["y,a", *["no,1"] * 8192, "yes,1"])
-    ended = run("rows.csv", "--pos-label", "yes")
-    assert ended.code == 0
-    assert ended.err.startswith("argmetric: so far, rows.csv: none of 8,192 rows has")
-    write("rows.csv", ["y,a", *["no,1"] * (8192 - 1), "yes,1"])
-    assert run("rows.csv", "--pos-label", "yes").err == ""
 
 
 def test_a_class_that_is_learned_stays(run):

@@ -80,13 +80,6 @@ def test_csv_shapes(content, expected):
     assert Path("out.csv").read_bytes() == expected.encode()
 
 
-def test_empty_cell_of_a_single_column_is_a_row():
-    table = aio.read_table(put("in.csv", "\nscore\n0.5\n\n0.25\n"))
-    assert table.n_rows == 3
-    aio.write_table(table, "out.csv")
-    assert Path("out.csv").read_text() == 'score\n0.5\n""\n0.25\n'
-
-
 def test_tsv_keeps_tabs_apart_from_commas():
     text = 'id\tnote\tscore\n007\ta,b\t0.5\n8\t"c\td"\t0.25\n'
     aio.write_table(aio.read_table(put("in.tsv", text)), "out.tsv")
@@ -128,15 +121,6 @@ def test_jsonl_text_that_looks_like_a_date_stays_text():
     content = '{"score": 1, "when": "2024-01-01", "deep": [{"t": "2024-01-01"}]}\n'
     aio.write_table(aio.read_table(put("in.jsonl", content)), "out.parquet")
     assert pq.read_table("out.parquet").to_pylist() == [json.loads(content)]
-
-
-def test_jsonl_with_half_of_a_surrogate_pair():
-    content = '{"a": "\\ud800", "b": 1}\n{"a": "x", "b": 0}\n'
-    table = aio.read_table(put("in.jsonl", content))
-    assert aio.labels(table, "b").tolist() == [1, 0]
-    assert aio.groups(table, "a")[1] == ["\\ud800", "x"]
-    aio.write_table(table, "out.jsonl")
-    assert Path("out.jsonl").read_text() == content
 
 
 def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used():
@@ -466,23 +450,6 @@ def test_folders_that_are_missing_or_no_file():
         aio.write_table(table, "sub.csv")
     with pytest.raises(aio.DataError, match=r"'.xls'; use .* or pass `output_format`$"):
         aio.write_table(table, "out.xls")
-
-
-def test_permissions_and_links_are_kept():
-    table = aio.read_table(put("in.csv", CSV))
-    put("real.csv", "old")
-    os.chmod("real.csv", 0o640)
-    os.symlink("real.csv", "link.csv")
-    aio.write_table(table, "link.csv")
-    assert os.path.islink("link.csv")
-    assert stat.S_IMODE(os.stat("real.csv").st_mode) == 0o640
-    assert Path("real.csv").read_text() == CSV
-    mask = os.umask(0o022)
-    try:
-        aio.write_table(table, "new.csv")
-    finally:
-        os.umask(mask)
-    assert stat.S_IMODE(os.stat("new.csv").st_mode) == 0o644
 
 
 # Weight
