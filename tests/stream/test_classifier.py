@@ -99,7 +99,7 @@ def test_refusals(call, message):
 
 @pytest.mark.parametrize("learner", ["sgd", "mixture", "adagrad"])
 def test_one_row_at_a_time_is_a_block(learner):
-    X, y = problem(300)
+    X, y = problem(120)
     block = OnlineClassifier(learner=learner)
     labels = block.progressive(sp.csr_matrix(X), y)
     one = OnlineClassifier(learner=learner)

@@ -110,11 +110,11 @@ ALL = {**LINEAR, **{name: {"learner": name, "random_state": 0} for name in BASEL
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", ALL)
 def test_blocks_of_all_sizes_give_the_same_bits(name, kind):
-    X, y = problem(n=360, seed=3)
+    X, y = problem(n=150, seed=3)
     X = X if kind == "dense" else sp.csr_matrix(X)
     whole = OnlineClassifier(**ALL[name])
     expected = whole.progressive(X, y, return_proba=True)
-    for size in (1, 7, 200):
+    for size in (1, 7, 80):
         model = OnlineClassifier(**ALL[name])
         parts = [
             model.progressive(

@@ -88,8 +88,6 @@ def test_features_are_hashed_like_the_twin(joint):
 @pytest.mark.parametrize("seed", range(5))
 def test_searches_equal_the_twin(seed, joint):
     rows, choices, weights, *_ = problem(seed, joint=joint)
-    if seed % 2:  # many ties
-        weights = np.round(weights * 2)
     policy = TaggerPolicy(choices, weights)
     own = split(greedy(policy, rows), rows.sentences)
     assert own == twin.greedy(rows, choices, weights)
@@ -102,6 +100,18 @@ def test_searches_equal_the_twin(seed, joint):
                 assert lists.labels[r, begin:end].tolist() == labels
                 assert lists.totals[s, r] == pytest.approx(total, rel=1e-5, abs=1e-5)
             assert np.isneginf(lists.totals[s, len(found) :]).all()
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
+    rows, choices, weights, *_ = problem(seed, (5, 2, 0, 9), joint=joint)
+    if coarse:  # many ties
+        weights = np.round(weights * 2)
+    policy = TaggerPolicy(choices, weights)
+    labels = greedy(policy, rows)
+    for kind in ("log", "raw"):
+        np.testing.assert_array_equal(beam(policy, rows, 1, 1, kind).labels[0], labels)
 
 
 @pytest.mark.parametrize("joint", [False, True])

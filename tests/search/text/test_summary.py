@@ -81,7 +81,7 @@ def test_words_are_where_the_spans_say(parts):
 
 @pytest.mark.data
 def test_one_sentence_a_line_stays_one(data_folder):
-    for path in sorted((data_folder / "summ" / "opinosis" / "topics").iterdir()):
+    for path in sorted((data_folder / "summ" / "opinosis" / "topics").iterdir())[::4]:
         text = path.read_text("latin-1")
         lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]
         marked = [line.lstrip("> ").replace("_more_", "more") for line in lines]

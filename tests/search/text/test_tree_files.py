@@ -122,9 +122,9 @@ def test_real_trees(data_folder, part):
     write_trees("b.dp", trees[:300])
     lines = path.read_text(encoding="utf-8").split("\n\n")
     assert text_of("b.dp") == "\n\n".join(lines[:300]) + "\n\n"
-    write_trees("c.conllu", trees)
+    write_trees("c.conllu", trees[:300])
     write_trees("d.dp", read_trees("c.conllu"))
-    assert text_of("d.dp") == path.read_text(encoding="utf-8")
+    assert text_of("d.dp") == text_of("b.dp")
 
 
 def test_other_heads_and_relations_leave_the_rest_alone():

@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric.search import Summarizer, Tree, score_summaries
 from reviews import Chain, Flat, hotels
+from slow import SLOW
 from twins import summaries as twin
 
 WORDS = st.sampled_from(["a", "b", "c", "a-b", "x", "y"])
@@ -36,6 +37,7 @@ def recall(text, references):
 
 
 @given(st.lists(parsed(), min_size=1, max_size=2), REFERENCES, st.integers(1, 5))
+@settings(max_examples=100 if SLOW else 20)
 def test_a_wide_beam_finds_the_best_vine(trees, references, room):
     model = Summarizer("compressed", policy="vine", oracle_beam=1024)
     [found] = model.oracle([[[tree] for tree in trees]], [references], words=room)
