@@ -7,8 +7,10 @@ import pytest
 
 import argmetric as am
 from argmetric.sequence import (
+    Hamming,
     Independent,
     MarkovChain,
+    SimpleFunction,
     decode,
     expectation,
 )
@@ -116,3 +118,39 @@ def test_what_a_beam_cannot_be():
             decode("f1", model, beam=beam)
     with pytest.raises(ValueError, match=r"beam=100000 keeps 200,000 states at each"):
         decode("f1", model, beam=100_000)
+
+
+class OneOff(SimpleFunction):
+    """Whether there are as many ones in y as in z, give or take one."""
+
+    def start(self):
+        return 0
+
+    def transition(self, state, z, i, y_i):
+        return state + y_i
+
+    def value(self, state, z):
+        return float(abs(state - z.sum()) <= 1)
+
+    def bounds(self, z):
+        return 0.0, 1.0
+
+
+def test_utilities_of_your_own_and_losses():
+    rng = np.random.default_rng(3)
+    model = Independent(rng.random(8))
+    labels, lower, _, states = section_4(OneOff(), model, 4)
+    found = decode(OneOff(), model, beam=4)
+    np.testing.assert_array_equal(found.labels, labels)
+    np.testing.assert_allclose(found.curve, lower)
+    assert (found.n_states, found.bound) == (states, math.inf)
+    loss = decode(Hamming(), model, beam=3)
+    assert loss.bound == -math.inf
+    assert loss.expected == loss.curve.min()
+    real = expectation(Hamming(), loss.labels, model).mean
+    assert real <= loss.expected
+    exact = decode(Hamming(), model, beam=1000)
+    np.testing.assert_array_equal(exact.labels, model.p > 0.5)
+    least = am.SquaredCountError()
+    found, best = decode(least, model, beam=5), decode(least, model)
+    assert found.bound <= best.expected + 1e-12 <= found.expected + 2e-12

@@ -150,19 +150,6 @@ def test_independent_labels_go_through_decide():
         assert found.proven
 
 
-def test_counts_and_exponentials_agree():
-    """A metric that is not known takes the counts of long chains, and F does not."""
-    rng = np.random.default_rng(8)
-    plain = am.CustomMetric(lambda tp, k, t, n: 5 * tp / np.maximum(k + 4 * t, 1))
-    for order in (1, 2):
-        chain = MarkovChain(*oracle.random_chain(rng, 120, order))
-        fast, slow = decode("f2", chain), decode(plain, chain)
-        np.testing.assert_allclose(fast.curve, slow.curve, rtol=1e-12)
-        np.testing.assert_array_equal(fast.labels, slow.labels)
-        value = expectation("f2", fast.labels, chain).mean
-        assert value == pytest.approx(fast.expected, rel=1e-12)
-
-
 def weighted(z, y):
     return 0.3 * (z[0] == y[0]) + 0.7 * (z[1] == y[1]) - 0.1 * z[0] * y[1]
 

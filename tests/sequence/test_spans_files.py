@@ -459,3 +459,39 @@ def test_the_command_names_what_is_wrong(run):
         ended, _, err = run("spans", *arguments)
         assert wanted in err
         assert ended == code, arguments
+
+
+def test_features_with_values_are_read_as_crfsuite_reads_them(tmp_path):
+    pycrfsuite = pytest.importorskip("pycrfsuite", reason="compares with crfsuite")
+    rng = np.random.default_rng(0)
+    path = str(tmp_path / "values.crfsuite")
+
+    def item():
+        return {
+            "bias": 1.0,
+            "size": float(rng.normal()),
+            "upper": bool(rng.random() < 0.5),
+            "word": str(rng.choice(["a", "b"])),
+            "tags": [str(rng.choice(["t", "u"])), "v"],
+            "next": {"word": str(rng.choice(["a", "b"])), "size": 0.5},
+        }
+
+    trainer = pycrfsuite.Trainer(verbose=False)
+    data = [([item() for _ in range(5)], list("ABABA")) for _ in range(20)]
+    for items, labels in data:
+        rng.shuffle(labels)
+        trainer.append(items, labels)
+    trainer.set_params({"max_iterations": 20})
+    trainer.train(path)
+    model = LinearChainCRF.from_crfsuite(path)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(path)
+    for items in [*(items for items, _ in data), [{"never seen": 2.0}]]:
+        tagger.set(items)
+        theirs = [
+            [tagger.marginal(y, t) for y in model.labels] for t in range(len(items))
+        ]
+        mine = model.sentence(items).marginals
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
+    assert "2 labels" in repr(model)
+    assert model.sentences([]) == []
