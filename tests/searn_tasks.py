@@ -1,12 +1,11 @@
-"""Tasks that SEARN is tested on."""
+"""Tasks and learners that SEARN is tested on."""
 
 import itertools
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from argmetric.search import (
-    LinearLearner,
-)
+from argmetric.search import LinearLearner, Searn, Task
 
 
 class Fixed:
@@ -41,3 +40,112 @@ class Faint:
 
     def scores(self, decisions):
         return 1e-30 * self.scorer.scores(decisions)
+
+
+class Given:
+    """Scores are the action's own feature; what there was to learn from is kept."""
+
+    def __init__(self):
+        self.seen = []
+
+    def fit(self, decisions, costs, rng):
+        self.seen.append((decisions, costs))
+        return self
+
+    def scores(self, decisions):
+        rows, n = decisions.pairs, decisions.codes.size
+        owners = np.repeat(np.arange(n), np.diff(rows.indptr))
+        return np.bincount(owners, rows.values, n)
+
+
+@dataclass(frozen=True)
+class Kept(LinearLearner):
+    """A linear learner that keeps what there was to learn from."""
+
+    seen: list = field(default_factory=list, compare=False)
+
+    def fit(self, decisions, costs, rng):
+        self.seen.append((decisions, costs))
+        return super().fit(decisions, costs, rng)
+
+
+class Begun(Task):
+    """Another task from any of its states on: inputs are (x, state)."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def start(self, x):
+        return x[1]
+
+    def actions(self, x, state):
+        return self.task.actions(x[0], state)
+
+    def final(self, x, state):
+        return self.task.final(x[0], state)
+
+    def step(self, x, state, action):
+        return self.task.step(x[0], state, action)
+
+    def output(self, x, state):
+        return self.task.output(x[0], state)
+
+    def loss(self, y, output):
+        return self.task.loss(y, output)
+
+    def costs(self, x, y, state):
+        return self.task.costs(x[0], y, state)
+
+    def reference(self, x, y, state):
+        return self.task.reference(x[0], y, state)
+
+    def estimate(self, x, y, state):
+        return self.task.estimate(x[0], y, state)
+
+    def features(self, x, state):
+        return ["none"]
+
+
+def initial_costs(task, x, y, states, **options):
+    """Costs that SEARN finds at states, and the mean loss of its initial policy."""
+    learner = Given()
+    searn = Searn(Begun(task), learner, beta=1.0, iterations=1, **options)
+    searn.fit([(x, state) for state in states], [y] * len(states))
+    sizes = [len(task.actions(x, state)) for state in states]
+    costs = np.split(learner.seen[0][1][: sum(sizes)], np.cumsum(sizes)[:-1])
+    return costs, searn.history_[0].roll_in_loss
+
+
+class Rows(Task):
+    """One decision for each input: (features, [(action, its features)], costs)."""
+
+    def start(self, x):
+        return None
+
+    def actions(self, x, state):
+        return [action for action, _ in x[1]] if state is None else ()
+
+    def step(self, x, state, action):
+        return (action,)
+
+    def features(self, x, state):
+        return x[0]
+
+    def action_features(self, x, state, action):
+        return dict(x[1])[action]
+
+    def costs(self, x, y, state):
+        return x[2]
+
+    def output(self, x, state):
+        return state
+
+    def loss(self, y, output):
+        return 0.0
+
+
+def decisions_of(examples):
+    """Decisions and costs of rows, as SEARN hands them to its learner."""
+    learner = Given()
+    Searn(Rows(), learner, beta=1.0, iterations=1).fit(examples, [None] * len(examples))
+    return learner.seen[0]

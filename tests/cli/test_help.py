@@ -1,26 +1,27 @@
-"""The help of every command, and the completion of the shell."""
+"""The help of every command, completion, and the tables of options and refusals."""
 
-from __future__ import annotations
-
+import inspect
 import os
 import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+import argmetric as am
 from argmetric.cli._command import EXAMPLES, FIRST_LINES, app
+from argmetric.cli._errors import with_flags
+from argmetric.cli._options import OPTIONS
 from argmetric.cli._values import marked_streams
-from command import Run
+from argmetric.cli.scores._refusals import REFUSALS
+from argmetric.scale import files as aio
 
 ENDS = "--help", "-h", "--version"
 
 
-def commands(level: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def commands(level, path=""):
     yield path, level
     for name, command in level.resolved_commands().items():
         if name not in ENDS:
@@ -30,20 +31,18 @@ def commands(level: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 EVERY = dict(commands(app))
 
 
-def test_every_command_has_examples_and_no_other_has() -> None:
+def test_every_command_has_examples_and_no_other_has():
     assert len(EVERY) > 25
     assert EXAMPLES.keys() == EVERY.keys()
 
 
-def test_the_list_of_commands_says_how_their_help_begins() -> None:
+def test_the_list_of_commands_says_how_their_help_begins():
     found = {name: level.help for name, level in EVERY.items() if " " not in name}
     del found[""]
     assert {name: text.split("\n\n")[0] for name, text in found.items()} == FIRST_LINES
 
 
-def test_the_list_of_commands_is_that_of_the_application(
-    run: Run, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_of_commands_is_that_of_the_application(run, capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("--help").out
     assert run("-h").out == run().out == shown
@@ -53,9 +52,7 @@ def test_the_list_of_commands_is_that_of_the_application(
 
 
 @pytest.mark.parametrize("command", EVERY)
-def test_examples_parse_and_are_shown(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_parse_and_are_shown(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = run(*command.split(), "--help").out
     assert "Examples:" in shown
@@ -68,7 +65,7 @@ def test_examples_parse_and_are_shown(
         app.parse_args(marked_streams(tokens), exit_on_error=False, print_error=False)
 
 
-def test_no_option_is_there_for_the_parser_alone() -> None:
+def test_no_option_is_there_for_the_parser_alone():
     found = {
         name
         for command in EVERY.values()
@@ -81,9 +78,7 @@ def test_no_option_is_there_for_the_parser_alone() -> None:
 
 
 @pytest.mark.parametrize("command", [name for name in EVERY if name])
-def test_every_option_is_shown(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_option_is_shown(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     level = EVERY[command]
     if level.default_command is None:
@@ -97,7 +92,7 @@ def test_every_option_is_shown(
             assert argument.parameter.help, argument.name
 
 
-def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None:
+def test_the_completion_for_bash_is_a_script_with_the_commands(run):
     ended = run("--install-completion", "--shell", "bash", "-o", "argmetric.bash")
     assert ended.code == 0
     assert "written: " in ended.err
@@ -118,27 +113,10 @@ def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None
     assert run("--install-completion", "--shell", "bash", "-o", "-").out == script
 
 
-def test_the_completion_is_installed_where_the_shell_looks(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    ended = run("--install-completion", "--shell", "bash")
-    assert ended.code == 0
-    written = ended.err.split("written: ")[1].split(";")[0]
-    assert Path(written).is_relative_to(tmp_path)
-    assert "argmetric" in Path(written).name
-    assert written in (tmp_path / ".bashrc").read_text().replace(
-        "~", str(tmp_path)
-    ).replace("$HOME", str(tmp_path))
-
-
-def test_an_unknown_shell_is_asked_for(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_shell_is_asked_for(run, monkeypatch):
     from cyclopts.completion import detect
 
-    def unknown() -> None:
+    def unknown():
         raise detect.ShellDetectionError
 
     monkeypatch.setattr(detect, "detect_shell", unknown)
@@ -155,9 +133,7 @@ PATTERN = re.compile(r"'[^'\s]*\*[^'\s]*'")  # such as 'p_*'
 
 
 @pytest.mark.parametrize("command", [name for name in EVERY if name])
-def test_help_shows_asterisks_and_every_choice_once(
-    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_shows_asterisks_and_every_choice_once(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     shown = re.sub(r"[\s│]+", " ", run(*command.split(), "--help").out)
     level = EVERY[command]
@@ -174,5 +150,81 @@ def test_help_shows_asterisks_and_every_choice_once(
         assert len(names) == len(set(names))
 
 
-def test_asterisks_are_looked_for() -> None:
+def test_asterisks_are_looked_for():
     assert PATTERN.findall(EVERY["decide"].help)
+
+
+# -- options -----------------------------------------------------------------
+
+# Parameters by the options that give them, and those that no command line gives
+GIVEN = {
+    "p": "score",
+    "y": "label",
+    "labels": "decision_column",
+    "groups": "group",
+    "sample_weight": "weight",
+    "n_jobs": "jobs",
+    "random_state": "seed",
+    "classes": "one_label",
+    "cost": "cost_fp",
+}
+UNGIVEN = {
+    "decide": {
+        "cost": "a matrix of costs is no option",
+        "budget": "a column of costs is for Python",
+    },
+    "forecast": {"cost": "a matrix of costs is no option"},
+    "evaluate": {
+        "cost": "a matrix of costs is no option",
+        "forecast": "--score says the same by a note",
+        "sample_weight": "weights of rows are for Python",
+    },
+    "tune": {
+        "reference": "a threshold on the scores is the same",
+        "min_positives": "a floor on rows that are tuned on is for Python",
+        "budget": "a column of costs is for Python",
+        "n_bootstrap": "the default is enough for a command",
+        "cv": "the same",
+        "unlabelled": "decide --reference --confidence takes its rows for it",
+    },
+    "calibrate": {},
+}
+
+
+def options_of(command):
+    found = app[command].assemble_argument_collection()
+    return {name for one in found for name in one.names}
+
+
+@pytest.mark.parametrize("verb", UNGIVEN)
+def test_every_parameter_is_an_option_or_has_a_reason(verb):
+    flags = options_of(verb)
+    for name in inspect.signature(getattr(am, verb)).parameters:
+        option = f"--{GIVEN.get(name, name).replace('_', '-')}"
+        assert (option in flags) != (name in UNGIVEN[verb]), name
+    assert all(UNGIVEN[verb].values())
+
+
+def test_every_refusal_has_options_a_message_and_a_reason():
+    for _, options, message, _ in REFUSALS:
+        assert "{}" in message
+        for name in options.split():
+            command, _, option = name.rpartition(":")
+            assert command in ("stream", "monitor") or option in {*OPTIONS, "method"}
+            if command:
+                assert f"--{option.replace('_', '-')}" in options_of(command)
+
+
+def test_every_role_has_a_flag():
+    known = {
+        name
+        for called, command in app.resolved_commands().items()
+        if not called.startswith("-") and command.default_command is not None
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+    }
+    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
+    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
+    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
+    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
+    assert flags - known == set()

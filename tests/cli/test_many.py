@@ -14,9 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli._progress import stages
-from argmetric.scale import Progress
-from argmetric.scale._executors import LEAST_MEMORY
 from scale_data import decisions, left_beside, scored, write_parts
 
 
@@ -63,37 +60,6 @@ def test_one_file_takes_the_path_that_its_size_says(run, table, tmp_path):
     assert written.type == pq.read_table(tmp_path / "out")["decision"].type
 
 
-def test_dask_starts_its_own_processes(run, table, tmp_path):
-    words = ("--engine", "dask", "--jobs", "2", "--memory", "400kB")
-    ended = run("decide", "in", "--group", "user", "-o", "out", *words)
-    assert ended.code == 0, ended.err
-    assert "engine dask" in ended.err
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
-
-
-def test_a_map_comes_first(run, table, tmp_path):
-    p = table["score"].to_numpy()
-    y = (np.random.default_rng(0).random(p.size) < p / 2).astype(int)
-    pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "known.parquet")
-    assert run("calibrate", "known.parquet", "-o", "map.json").code == 0
-    ended = run(
-        "decide", "in", "--group", "user", "-o", "out", "--reference", "map.json"
-    )
-    assert ended.code == 0, ended.err
-    calibrator = am.Calibrator.load(tmp_path / "map.json")
-    labels = am.decide(
-        p,
-        groups=table["user"].to_numpy(),
-        average="groups",
-        reference=calibrator,
-    ).labels
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
-    ended = run("decide", "in", "--max-positives", "5%", "-o", "few")
-    assert ended.code == 0, ended.err
-    few = am.decide(p, max_positives=p.size // 20).labels
-    np.testing.assert_array_equal(decisions(tmp_path / "few"), few)
-
-
 def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
     (tmp_path / "in" / "part-009.parquet").write_bytes(b"hello")
     ended = run("decide", "in", "--group", "user", "-o", "out")
@@ -103,17 +69,6 @@ def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
     assert ended.code == 0
     assert "left out: cannot read" in ended.err
     np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
-
-
-def test_rows_without_a_group(run, tmp_path):
-    table = pa.table({"user": [1, None, None], "score": [0.9, 0.8, 0.1]})
-    write_parts(tmp_path / "in", table, [2])
-    ended = run("decide", "in", "--group", "user", "-o", "out")
-    assert ended.code == 1
-    assert "--missing-groups own makes such rows one group" in ended.err
-    words = ("--missing-groups", "own")
-    assert run("decide", "in", "--group", "user", "-o", "out", *words).code == 0
-    assert decisions(tmp_path / "out").tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -231,27 +186,8 @@ def test_labels_are_read_as_those_of_one_file(run, tmp_path, kind):
     assert rules[0] == rules[1]
 
 
-def test_a_label_that_is_empty_text_is_refused(run, tmp_path):
-    table = pa.table({"score": [0.1, 0.2, 0.3], "label": ["0", "", "1"]})
-    write_parts(tmp_path / "in", table, [2])
-    ended = run("tune", "in", "-o", "rule.json")
-    assert ended.code != 0
-    assert "column 'label' is empty in some rows" in ended.err
-
-
-def test_a_bad_value_is_no_file_to_skip_where_rows_are_not_moved(run, tmp_path):
-    table = pa.table({"p": [0.9, 0.8, 1.5], "y": [1, 0, 1], "pred": [1, 0, 1]})
-    write_parts(tmp_path / "in", table, [2])
-    skip = ("--on-error", "skip")
-    for words in (("decide", "in", "-o", "out"), ("forecast", "in")):
-        ended = run(*words, *skip)
-        assert ended.code == 1
-        assert "part-001.parquet: column 'p' is 1.5 at row 0" in ended.err
-        assert "without groups only files that cannot be opened" in ended.err
-        assert "are skipped" not in run(*words).err
-
-
-def test_stages_are_shown_after_a_while(monkeypatch):
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_stages_are_shown_after_a_while(run, table, monkeypatch, seconds):
     shown = []
     status = SimpleNamespace(
         start=lambda: shown.append("start"),
@@ -261,17 +197,15 @@ def test_stages_are_shown_after_a_while(monkeypatch):
     monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
     terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
-    with stages() as show:
-        show(Progress("decide", 0, 8))
-    assert shown == ["decide: 0 of 8 rows", "stop"]
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", seconds)
+    run("decide", "in", "--group", "user", "-o", "out")
+    assert ("start" in shown) == (seconds == 0)
+    assert shown[-1] == "stop"
+    assert any(" of 3,000 rows" in text for text in shown)
     shown.clear()
-    with stages():
-        time.sleep(0.2)
-    assert shown == ["start", "stop"]
     terminal.stderr = SimpleNamespace(isatty=lambda: False)
-    with stages() as show:
-        assert show is None
+    run("decide", "in", "--group", "user", "-o", "again")
+    assert shown == []
 
 
 # ------------------------------------------------------- evaluate, forecast, tune
@@ -357,42 +291,10 @@ def test_files_that_verbs_leave_out_are_listed(run, rows, tmp_path):
     assert sum("cannot read" in note and "a-bad.parquet" in note for note in notes) == 3
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--memory", "2MB"],
-        ["--engine", "local", "--work-dir", "work"],
-        ["--on-error", "skip", "--missing-groups", "own"],
-    ],
-)
-@pytest.mark.parametrize("verb", ["evaluate", "forecast"])
-def test_verbs_take_the_options_of_many_files(run, rows, tmp_path, verb, words):
-    (tmp_path / "work").mkdir()
-    ended = run(verb, "in", "--group", "user", *words)
-    assert ended.code == 0, ended.err
-    assert "in pieces, engine local" in ended.out
-    assert list((tmp_path / "work").iterdir()) == []
-
-
-def test_tune_moves_no_rows(run, rows):
-    ended = run("tune", "in", "--memory", "2MB", "--on-error", "skip")
-    assert ended.code == 0, ended.err
-    assert "in pieces, engine local" in ended.out
-    for option in ("--work-dir", "--missing-groups"):
-        assert option in run("tune", "in", option, "own").err
-
-
-@pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
-def test_one_file_is_read_as_its_size_says(run, rows, verb):
-    assert "in pieces" not in run(verb, "in/part-000.parquet").out
-    ended = run(verb, "in/part-000.parquet", "--memory", "2kB")
-    assert "in pieces, engine local" in ended.out
-
-
 @pytest.mark.parametrize("files", ["in", "in/part-000.parquet"])
 @pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
 def test_less_memory_than_a_run_takes(run, rows, verb, files, monkeypatch):
-    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", LEAST_MEMORY)
+    monkeypatch.setattr("argmetric.scale._executors.LEAST_MEMORY", 500_000_000)
     refused = run(verb, files, "--memory", "499MB")
     assert refused.code != 0
     assert "memory must be at least 500 MB, not '499MB'" in refused.err

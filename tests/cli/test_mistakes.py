@@ -1,8 +1,5 @@
 """Wrong usage and bad input: messages and exit codes."""
 
-from __future__ import annotations
-
-import errno
 import importlib
 import io
 import json
@@ -11,16 +8,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale.files import _write
 from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
-from command import Ended, Run
 
 PAIRS = list(zip(P.tolist(), Y.tolist(), strict=True))
 ROWS = "; rows are counted from 1, without the header"
@@ -79,7 +73,7 @@ ROWS = "; rows are counted from 1, without the header"
         ("score\n0.5\n", ["-o", "out.xls"], "out.xls: unknown extension '.xls'; "),
     ],
 )  # fmt: skip
-def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -> None:
+def test_bad_input(run, content, arguments, message):
     Path("s.csv").write_text(content)
     ended = run("decide", "s.csv", *arguments)
     assert (ended.code, ended.out) == (1, "")
@@ -88,9 +82,7 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert os.listdir() == ["s.csv"]
 
 
-def test_the_mistakes_of_the_table_get_one_line_each(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_mistakes_of_the_table_get_one_line_each(monkeypatch):
     """`python benchmarks/mistakes.py` prints them."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     mistakes = importlib.import_module("mistakes")
@@ -105,7 +97,7 @@ def test_the_mistakes_of_the_table_get_one_line_each(
         assert not re.search(r"\b[a-z]+_?[a-z]*=|`|None|Error", message), typed
 
 
-def test_decimal_commas_are_read_and_kept(run: Run) -> None:
+def test_decimal_commas_are_read_and_kept(run):
     rows = [f"{i};{str(p).replace('.', ',')};{y}" for i, (p, y) in enumerate(PAIRS)]
     Path("comma.csv").write_text("\n".join(["id;score;label", *rows]) + "\n")
     ended = run("decide", "comma.csv", "--decimal", ",")
@@ -121,29 +113,7 @@ def test_decimal_commas_are_read_and_kept(run: Run) -> None:
     assert score == am.evaluate(Y, P >= 0.3, "f1")
 
 
-def test_notes_name_options(run: Run) -> None:
-    """On the command line a note says --zero-division, not zero_division=."""
-    write_csv(p_a=P, p_b=P, order=ORDER)
-    groups = ("--score", "score", "--group", "order")
-    for option in (groups, ("--scores", "p_*", "--average", "samples")):
-        ended = run("decide", "scores.csv", *option, "-o", "out.csv")
-        assert "to have no positive; with --zero-division 0 " in ended.err
-        assert "zero_division" not in ended.err
-
-
-def test_a_threshold_is_scored(run: Run) -> None:
-    write_csv(label=Y, order=ORDER)
-    for option in ((), ("--score", "score"), ("--group", "order")):
-        groups = {"groups": ORDER, "average": "groups"} if "order" in option else {}
-        ended = run("evaluate", "scores.csv", "--threshold", "0.3", "--json", *option)
-        score = json.loads(ended.out)["actual"]["score"]
-        assert score == am.evaluate(Y, P >= 0.3, **groups)
-    shown = run("evaluate", "scores.csv", "--threshold", "0.3").out
-    assert "score >= 0.3" in shown
-    assert "(score 'score', label 'label')" in shown
-
-
-def test_no_file_is_offered_that_only_has_the_same_ending(run: Run) -> None:
+def test_no_file_is_offered_that_only_has_the_same_ending(run):
     write_csv("logit.csv")
     assert run("decide", "out.csv").err == "argmetric: out.csv: no such file\n"
     message = "argmetric: logti.csv: no such file; did you mean 'logit.csv'?\n"
@@ -151,7 +121,7 @@ def test_no_file_is_offered_that_only_has_the_same_ending(run: Run) -> None:
 
 
 @pytest.mark.parametrize("option", ["--label", "--target"])
-def test_the_label_has_two_names_where_a_model_learns(run: Run, option: str) -> None:
+def test_the_label_has_two_names_where_a_model_learns(run, option):
     write_csv(bought=Y)
     for command in ("train", "stream"):
         ended = run(command, "scores.csv", option, "bough", "--drop", "id")
@@ -161,7 +131,7 @@ def test_the_label_has_two_names_where_a_model_learns(run: Run, option: str) -> 
     assert json.loads(ended.out)["target"] == "bought"
 
 
-def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
+def test_limits_are_whole_numbers_or_percentages(run):
     write_csv(label=Y, order=ORDER)
     for command in ("decide", "report"):
         for value in ("0.1", "2.9", "3.0", "-1", "5 pct", "101%", "%", "1e1"):
@@ -209,7 +179,7 @@ def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
         ["summarize", "train", "scores.csv", "--out", "scores.csv"],
     ],
 )
-def test_no_output_overwrites_a_file_that_is_read(run: Run, call: list[str]) -> None:
+def test_no_output_overwrites_a_file_that_is_read(run, call):
     write_csv(label=Y)
     write_csv("past.csv", label=Y)
     Path("link.csv").symlink_to("scores.csv")
@@ -221,7 +191,7 @@ def test_no_output_overwrites_a_file_that_is_read(run: Run, call: list[str]) -> 
     assert Path("scores.csv").read_bytes() == before
 
 
-def test_a_file_that_is_read_is_overwritten_by_force(run: Run) -> None:
+def test_a_file_that_is_read_is_overwritten_by_force(run):
     write_csv(label=Y)
     ended = run("decide", "scores.csv", "-o", "scores.csv", "--force")
     assert ended.code == 0
@@ -253,7 +223,7 @@ def test_a_file_that_is_read_is_overwritten_by_force(run: Run) -> None:
         ["stream", "--memory"],
     ],
 )
-def test_numbers_that_are_none(run: Run, arguments: list[str]) -> None:
+def test_numbers_that_are_none(run, arguments):
     write_csv(label=Y)
     command, *options = arguments
     option = options[-1]
@@ -266,63 +236,11 @@ def test_numbers_that_are_none(run: Run, arguments: list[str]) -> None:
         assert option in ended.err
 
 
-def test_a_name_twice_is_kept_in_csv_and_nowhere_else(run: Run) -> None:
-    Path("t.csv").write_text("x,score,x\n1,0.9,2\n")
-    assert run("decide", "t.csv").out == "x,score,x,decision\n1,0.9,2,1\n"
-    for name in ("o.jsonl", "o.parquet", "o.arrow"):
-        ended = run("decide", "t.csv", "-o", name)
-        assert ended.code == 1
-        assert "t.csv has 2 columns named 'x': columns 1 and 3; rename" in ended.err
-        assert not Path(name).exists()
-
-
-def test_missing_and_truncated_files(run: Run) -> None:
-    for name in ("scores.parquet", "scores.xyz"):
-        ended = run("decide", name)
-        assert ended == Ended(1, "", f"argmetric: {name}: no such file\n")
-    pq.write_table(pa.table({"score": P}), "scores.parquet")
-    whole = Path("scores.parquet").read_bytes()
-    Path("scores.parquet").write_bytes(whole[: len(whole) // 2])
-    ended = run("decide", "scores.parquet", "-o", "out.parquet")
-    assert ended.code == 1
-    assert ended.err.startswith("argmetric: scores.parquet is not a whole parquet file")
-    assert ended.err.count("\n") == 1
-    assert os.listdir() == ["scores.parquet"]
-
-
-def test_another_name_for_the_decision(run: Run) -> None:
-    write_csv(decision=1 - DECIDED)
-    ended = run("decide", "scores.csv", "--decision-column", "mine")
-    assert ended.out.splitlines()[0] == "id,score,decision,mine"
-    assert decisions(ended.out) == DECIDED.tolist()
-
-
-def test_full_disk_leaves_the_old_file(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_csv()
-    Path("out.csv").write_text("old")
-
-    def full(stream: Any, lines: Any) -> None:
-        stream.write(b"half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(_write, "_write_lines", full)
-    ended = run("decide", "scores.csv", "-o", "out.csv")
-    assert ended == Ended(
-        1, "", "argmetric: cannot write out.csv: No space left on device\n"
-    )
-    assert Path("out.csv").read_text() == "old"
-    assert sorted(os.listdir()) == ["out.csv", "scores.csv"]
-
-
-def test_binary_rows_are_not_for_a_terminal(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_binary_rows_are_not_for_a_terminal(run, monkeypatch):
     pq.write_table(pa.table({"score": P}), "scores.parquet")
 
     class Terminal(io.BytesIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Terminal()))
@@ -333,12 +251,10 @@ def test_binary_rows_are_not_for_a_terminal(
     )
 
 
-def test_bugs_show_a_traceback_only_on_demand(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bugs_show_a_traceback_only_on_demand(run, monkeypatch):
     write_csv()
 
-    def broken(*args: Any, **options: Any) -> None:
+    def broken(*args, **options):
         raise KeyError("oops")
 
     monkeypatch.setattr(am, "decide", broken)
@@ -362,16 +278,10 @@ def test_bugs_show_a_traceback_only_on_demand(
         (BrokenPipeError(), 141, ""),
     ],
 )
-def test_other_ends(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
-    message: str,
-) -> None:
+def test_other_ends(run, monkeypatch, error, code, message):
     write_csv()
 
-    def fail(*args: Any, **options: Any) -> None:
+    def fail(*args, **options):
         raise error
 
     monkeypatch.setattr(am, "decide", fail)
@@ -379,7 +289,7 @@ def test_other_ends(
     assert (ended.code, ended.err) == (code, message)
 
 
-def test_warnings_of_libraries_are_not_shown() -> None:
+def test_warnings_of_libraries_are_not_shown():
     write_csv()
     code = """
 import sys, warnings
@@ -421,33 +331,8 @@ sys.exit(main())
         (["decide", "/dev/null"], "/dev/null is empty"),
     ],
 )
-def test_a_device_is_not_read_until_memory_ends(
-    run: Run, arguments: list[str], message: str
-) -> None:
+def test_a_device_is_not_read_until_memory_ends(run, arguments, message):
     write_csv()
     ended = run(*arguments)
     assert ended.code == 1
     assert message in ended.err
-
-
-def test_a_scheduler_that_is_down(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed", reason="needs the extra 'dask'")
-    monkeypatch.setattr("argmetric.scale._executors.WAIT_FOR_SCHEDULER", "1s")
-    write_csv()
-    away = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
-    ended = run("decide", "scores.csv", *away, "-o", "out")
-    assert ended.code == 1
-    assert ended.err.startswith(
-        "argmetric: no Dask scheduler answers at tcp://127.0.0.1:9 ("
-    )
-    assert "start one with `dask scheduler`" in ended.err
-
-
-def test_class_names_are_shown_the_way_for_classes(run: Run) -> None:
-    Path("c.csv").write_text("y,decision\na,a\nb,b\nc,c\n")
-    ended = run("evaluate", "c.csv", "--label", "y")
-    assert ended.err.endswith(
-        "labels have two values; make a column with two of them first; commands take "
-        "several classes with --one-label\n"
-    )
-    assert run("evaluate", "c.csv", "--label", "y", "--one-label").code == 0

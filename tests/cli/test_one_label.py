@@ -1,26 +1,20 @@
 """Files whose rows have one of several classes: ``--one-label``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv as pc
-import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from command import Run
 
 NAMES = "cat", "dog", "bird"
 RNG = np.random.default_rng(29)
 ASK = "--scores", "p_*", "--one-label"
 
 
-def drawn(n: int) -> tuple[Any, Any]:
+def drawn(n):
     whole = RNG.multinomial(1000, [0.6, 0.3, 0.1], n) + RNG.integers(0, 900, (n, 3))
     p = np.round(whole / whole.sum(axis=1, keepdims=True), 4)
     codes = (p.cumsum(axis=1) < RNG.random((n, 1))).sum(axis=1).clip(0, 2)
@@ -32,7 +26,7 @@ Y = np.array(NAMES)[CODES]
 REFERENCE = drawn(300)
 
 
-def write(name: str = "pets.csv", p: Any = P, y: Any = Y) -> str:
+def write(name="pets.csv", p=P, y=Y):
     """Rows, with a group each and a column of classes."""
     rows = zip(p.tolist(), y, strict=True)
     lines = [f"{i % 3},{','.join(map(str, row))},{one}" for i, (row, one) in
@@ -42,7 +36,7 @@ def write(name: str = "pets.csv", p: Any = P, y: Any = Y) -> str:
     return name
 
 
-def plain(values: Any) -> Any:
+def plain(values):
     """Values as JSON gives them back."""
     return json.loads(json.dumps(values))
 
@@ -58,9 +52,7 @@ def plain(values: Any) -> Any:
         (("--group", "g"), {"groups": np.arange(60) % 3}),
     ],
 )
-def test_decide_and_evaluate_are_those_of_the_package(
-    run: Run, options: tuple[str, ...], how: dict[str, Any]
-) -> None:
+def test_decide_and_evaluate_are_those_of_the_package(run, options, how):
     metric = options[1] if "-m" in options else "f1"
     asked = *ASK, "--label", "kind", *options, "--json"
     found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
@@ -82,7 +74,7 @@ def test_decide_and_evaluate_are_those_of_the_package(
     assert run(*judged, "--fail-under", "0.999").code == 3
 
 
-def test_without_columns_of_scores_the_classes_are_those_that_occur(run: Run) -> None:
+def test_without_columns_of_scores_the_classes_are_those_that_occur(run):
     rows = "y,z", "b,b", "a,c", "10,b", "c,c"
     Path("named.csv").write_text("\n".join([*rows, ""]))
     asked = "evaluate", "named.csv", "--one-label", "--decision-column", "z", "--json"
@@ -93,7 +85,7 @@ def test_without_columns_of_scores_the_classes_are_those_that_occur(run: Run) ->
 
 
 @pytest.mark.parametrize("prior", [None, "estimate"])
-def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> None:
+def test_a_reference_recalibrates_and_goes_by_names(run, prior):
     p, codes = REFERENCE
     write("val.csv", p, np.array(NAMES)[codes])
     text = Path("val.csv").read_text()
@@ -109,52 +101,7 @@ def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> Non
     assert found["notes"] == list(d.notes)
 
 
-def test_logits_are_scores_before_a_softmax(run: Run) -> None:
-    z = np.round(np.log(P) + 3.0, 3)
-    found = json.loads(run("decide", write(p=z), *ASK, "--logits", "--json").out)
-    expected = am.classes.decide(z, classes=NAMES, logits=True).expected
-    assert found["decision"]["expected"] == expected
-
-
-def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
-    columns = {f"p_{c}": P[:, i] for i, c in enumerate((2, 10, 1))}
-    y = np.array([2.0, 10.0, 1.0])[CODES]
-    pq.write_table(pa.table({**columns, "y": y}), "numbers.parquet")
-    ended = run("decide", "numbers.parquet", *ASK, "--json", "-o", "o.parquet")
-    found = json.loads(ended.out)
-    d = am.classes.decide(P, classes=[2, 10, 1])
-    assert found["decision"]["classes"] == [2, 10, 1]
-    assert pq.read_table("o.parquet")["decision"].to_pylist() == d.labels.tolist()
-    assert found["actual"]["score"] == am.classes.evaluate(y, d.labels)
-
-
-def test_the_summary_is_for_people(run: Run) -> None:
-    ended = run("decide", write(), *ASK, "--label", "kind", "-o", "o.csv")
-    d = am.classes.decide(P, classes=NAMES)
-    f = d.forecast()
-    low, high = f.interval
-    real = am.classes.evaluate(Y, d.labels)
-    told = " ".join(ended.err.split())
-    assert "classes 3, one label per row metric macro f1; a class that is" in told
-    assert all(f"{name} {text}" in told for name, text in d.lines())
-    assert f"{f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}" in told
-    assert f"actual score {float(real):.4f}" in told
-    assert "class rows predicted right score" in told
-    ended = run("evaluate", "o.csv", "--one-label", "--label", "kind")
-    assert "class rows predicted right score" in " ".join(ended.out.split())
-
-
-def test_a_column_that_is_only_called_label_is_no_reason_to_fail(run: Run) -> None:
-    write()
-    Path("o.csv").write_text(
-        Path("pets.csv").read_text().replace("kind", "label").replace("dog\n", "owl\n")
-    )
-    found = json.loads(run("decide", "o.csv", *ASK, "--json").out)
-    assert found["actual"] is None
-    assert found["notes"][0].startswith("labels not used: o.csv: column 'label', row ")
-
-
-def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run: Run) -> None:
+def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run):
     p = P.copy()
     p[4:6] /= 2
     ended = run("decide", write(p=p.round(4)), *ASK)
@@ -168,7 +115,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run: Run) -> N
     )
 
 
-def test_forecast_is_that_of_the_package(run: Run) -> None:
+def test_forecast_is_that_of_the_package(run):
     asked = "forecast", write(), *ASK, "--label", "kind", "--json"
     found = json.loads(run(*asked).out)
     d = am.classes.decide(P, classes=NAMES)
@@ -195,27 +142,14 @@ def test_forecast_is_that_of_the_package(run: Run) -> None:
     assert run(*asked, "--fail-under", low, "--fail-on", "interval").code == 3
 
 
-def test_an_actual_score_outside_of_the_interval_is_noted(run: Run) -> None:
+def test_an_actual_score_outside_of_the_interval_is_noted(run):
     wrong = np.array(NAMES)[(P.argmax(axis=1) + 1) % 3]
     found = json.loads(run("forecast", write(y=wrong), *ASK, "--label", "kind",
                            "-m", "accuracy", "--json").out)  # fmt: skip
     assert found["notes"][-1].endswith("with argmetric calibrate --one-label")
 
 
-def test_tune_is_that_of_the_package_and_keeps_the_rule(run: Run) -> None:
-    asked = "tune", write(), *ASK, "--label", "kind", "-o", "rule.json"
-    found = json.loads(run(*asked, "--json").out)
-    rule = am.classes.tune(Y, P, "f1", classes=NAMES, average="macro", random_state=0)
-    assert found["rules"] == [plain(rule.to_dict())]
-    assert found["file"] == "pets.csv"
-    kept = am.classes.MultiClassRule.load("rule.json")
-    assert kept.apply(P).tolist() == rule.apply(P).tolist()
-    told = " ".join(run(*asked).out.split())
-    assert f"score {rule.score:.3f}" in told
-    assert f"cat {rule.weights[0]:.3g}" in told
-
-
-def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
+def test_calibrate_checks_and_its_map_is_applied(run):
     p, codes = REFERENCE
     y = np.array(NAMES)[codes]
     write("val.csv", p, y)
@@ -233,7 +167,7 @@ def test_calibrate_checks_and_its_map_is_applied(run: Run) -> None:
     assert hot["check"]["method"] == "temperature"
 
 
-def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
+def test_a_rule_of_classes_decides_and_is_forecast(run):
     write()
     run("tune", "pets.csv", *ASK, "--label", "kind", "-o", "rule.json")
     rule = am.classes.MultiClassRule.load("rule.json")
@@ -252,18 +186,11 @@ def test_a_rule_of_classes_decides_and_is_forecast(run: Run) -> None:
         assert found["actual"] == plain(real.to_dict())
 
 
-def test_recall_of_every_class_has_a_floor(run: Run) -> None:
-    asked = *ASK, "--label", "kind", "--min-recall", "0.3", "--json"
-    found = json.loads(run("decide", write(), *asked).out)
-    d = am.classes.decide(P, "f1", classes=NAMES, min_recall=0.3)
-    assert found["decision"] == plain(d.to_dict())
-
-
-def test_several_metrics_make_several_rules_of_classes(run: Run) -> None:
+def test_several_metrics_make_several_rules_of_classes(run):
     asked = *ASK, "--label", "kind", "-m", "f1", "-m", "jaccard"
     ended = run("tune", write(), *asked, "-o", "{metric}.json", "--json")
     assert ended.code == 0, ended.err
-    how: Any = {"classes": NAMES, "average": "macro", "random_state": 0}
+    how = {"classes": NAMES, "average": "macro", "random_state": 0}
     rules = am.classes.tune(Y, P, ["f1", "jaccard"], **how)
     found = json.loads(ended.out)
     assert found["rules"] == [plain(one.to_dict()) for one in rules.values()]

@@ -3,9 +3,6 @@
 import functools
 import json
 import re
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,14 +102,6 @@ def test_options_reach_the_parser(run):
     assert summary["bytes"] == Path("m.parser").stat().st_size
 
 
-def test_the_model_is_that_of_python(run, models):
-    parser = Parser(hash_bits=15, epochs=4, direction="left").fit(TRAIN)
-    run("predict", str(models / "a.parser"), "test.conllu", "-o", "out.conllu")
-    found, own = read_trees("out.conllu"), parser.parse(TEST)
-    assert [t.heads.tolist() for t in found] == [t.heads.tolist() for t in own]
-    assert [t.relations for t in found] == [t.relations for t in own]
-
-
 KEPT = """\
 \ufeff# sent_id = 1
 # text = Don't see
@@ -139,24 +128,6 @@ def test_predict_changes_heads_and_relations_alone(run, models):
     )
     ended = run("predict", str(models / "a.parser"), "-", stdin=KEPT.encode())
     assert ended.out == read("out.conllu")
-
-
-def test_files_of_word_tag_and_head(run):
-    bare = [replace(tree, relations=None) for tree in TRAIN]
-    write_trees("train.dp", bare)
-    write_trees("test.dp", [replace(tree, relations=None) for tree in TEST])
-    assert run("train", "train.dp", "-o", "m.parser", *QUICK).code == 0
-    write("one.txt", "cat\tN\t_\n\n")
-    ended = run("predict", "m.parser", "one.txt", "--format", "dp")
-    assert ended.out == "cat\tN\t0\n\n"
-    run("predict", "m.parser", "test.dp", "-o", "out.dp")
-    summary = json.loads(run("evaluate", "test.dp", "out.dp", "--json").out)
-    assert summary["scores"]["las"] is None
-    assert list(summary["scores"]["uas"].values()) == [1.0, N_WORDS, N_WORDS]
-    assert run("predict", "m.parser", "test.dp", "-o", "out.conllu").code == 0
-    assert [t.heads.tolist() for t in read_trees("out.conllu")] == [
-        t.heads.tolist() for t in read_trees("out.dp")
-    ]
 
 
 def test_what_evaluate_tells(run):
@@ -196,18 +167,6 @@ def test_what_evaluate_tells(run):
     assert "gate not met: the UAS is 0." in ended.err
 
 
-def test_ten_sentences_are_drawn_and_heads_that_are_no_tree(run):
-    found = [replace(tree, heads=[*tree.heads[:-1], -1]) for tree in TEST]
-    round_ = [2, 1, *TEST[0].heads[2:]]
-    found[0] = replace(TEST[0], heads=round_)
-    write_trees("out.conllu", found)
-    ended = run("evaluate", "test.conllu", "out.conllu")
-    assert ended.code == 0
-    assert ended.out.count("heads wrong") == 10
-    assert "no tree" in ended.out
-    assert ended.out.count("← no head") == 9
-
-
 # -- taggers --------------------------------------------------------------------
 
 
@@ -223,15 +182,6 @@ def test_a_parser_with_a_tagger_of_its_own(run, models):
     assert ended.out == "the D 2\ncat\tN\t0\n\n"
 
 
-def test_learning_of_a_tagger_beside(run):
-    options = "--learn-tagger", "--dev", "test.conllu"
-    ended = run("train", "train.conllu", "-o", "m", *QUICK, *options)
-    assert ended.err.startswith("argmetric: tagger, fold 1, left, epoch 1: ")
-    assert "by a tagger that was learned beside, which the parser keeps" in ended.out
-    assert Parser.load("m").tagger_.get_params()["epochs"] == 4
-    assert Parser.load("m").tagger_.get_params()["hash_bits"] == 15
-
-
 def test_a_tagger_that_is_named(run, models):
     write("bare.conllu", BARE)
     tagger = "--tagger", str(models / "pos.tag")
@@ -245,75 +195,6 @@ def test_a_tagger_that_is_named(run, models):
 
 
 # -- bad input ------------------------------------------------------------------
-
-
-def rows(*heads):
-    lines = [f"{i}\tw{i}\t_\t_\tX\t_\t{h}\t_\t_\t_\n" for i, h in enumerate(heads, 1)]
-    return "".join(lines) + "\n"
-
-
-BAD = {
-    rows(0, 1) + rows(0, 0): "line 5: sentence 2, token 2 ('w2'): a second root, after "
-    "token 1",
-    rows(0) + rows(2, 3, 2): "line 4: sentence 2, token 2 ('w2'): its heads go round: "
-    "2 → 3 → 2",
-    rows(0) + rows(0, 3): "line 4: sentence 2, token 2 ('w2'): head 3 is outside of "
-    "the sentence of 2 tokens",
-    rows(0, 1).replace("\t1\t_\t_\t_\n", "\t_\t_\t_\t_\n"): "line 2: sentence 1, "
-    "token 2 ('w2'): it has no head",
-    (rows(0) + "1\tJos\u00e9\n").encode("latin-1"): "line 3: not UTF-8 text (byte 28 "
-    "is 0xE9); convert it first, for instance with iconv",
-    rows(0) + "1\ta\tb\n\n": "line 3: 3 columns, but line 1 has 10: '1 a b'",
-    BARE.replace("_\t_\t_\t_\n", "0\t_\t_\t_\n", 1): "has no parts of speech: pass a "
-    "tagger of them, --tagger FILE",
-    "\n\n": "has no sentences",
-}
-
-
-@pytest.mark.parametrize("text", BAD)
-def test_trees_that_cannot_be_learned_or_judged_by(run, text):
-    message = BAD[text]
-    Path("x.conllu").write_bytes(text if isinstance(text, bytes) else text.encode())
-    for files in (("x.conllu",), ("train.conllu", "--dev", "x.conllu")):
-        ended = run("train", *files, "-o", "m.parser", *QUICK)
-        assert (ended.code, ended.out) == (1, "")
-        assert re.search(rf"x\.conllu,? {re.escape(message)}", ended.err)
-        assert not Path("m.parser").exists()
-    if "parts of speech" in message:
-        message = "has no parts of speech: give them beside the words"
-    elif "root" not in message:
-        ended = run("evaluate", "x.conllu", "x.conllu")
-        assert (ended.code, message in ended.err) == (1, True)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Parser(hash_bits=8).fit([*TRAIN[:3], *read_trees("x.conllu")])
-
-
-def test_crossing_arcs_are_counted_and_said(run):
-    write("x.conllu", rows(3, 4, 0, 3) * 2 + rows(0, 1) * 8)
-    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK)
-    assert (
-        "note: 2 of 10 trees have crossing arcs: their nearest projective trees are "
-        "learned from" in ended.out
-    )
-    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK, "--json")
-    assert json.loads(ended.out)["crossing"] == 2
-
-
-def test_a_sentence_of_400_words(run, models):
-    words = [f"{i}\tcat\t_\t_\tN\t_\t_\t_\t_\t_\n" for i in range(1, 401)]
-    write("long.conllu", "".join(words) + "\n")
-    ended = run("predict", str(models / "a.parser"), "long.conllu", "-o", "o.conllu")
-    assert ended.code == 0
-    (tree,) = read_trees("o.conllu")
-    assert (tree.heads == 0).sum() == 1
-    parser = Parser(hash_bits=8, epochs=1).fit([tree])  # it is a tree
-    (heads,) = parser.predict([tree])
-    assert (heads == 0).sum() == 1
-    ended = run("evaluate", "o.conllu", "o.conllu")
-    assert ">40" in ended.out
-    chain = replace(tree, heads=list(range(400)))
-    write_trees("chain.conllu", [chain])
-    assert run("evaluate", "chain.conllu", "o.conllu").code == 0
 
 
 @pytest.mark.parametrize(
@@ -379,35 +260,3 @@ def test_an_interrupt_keeps_the_best_so_far(run, monkeypatch):
     run("predict", "m.parser", "test.conllu", "-o", "out.conllu")
     ended = run("evaluate", "test.conllu", "out.conllu", "--fail-under", "0.95")
     assert ended.code == 0
-
-
-def test_an_interrupt_before_anything_was_learned(run, monkeypatch):
-    def fit(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Parser, "fit", fit)
-    write("m.parser", "old")
-    ended = run("train", "train.conllu", "-o", "m.parser")
-    assert (ended.code, ended.out) == (130, "")
-    assert "no parser is written" in ended.err
-    assert read("m.parser") == "old"
-
-
-def test_a_real_signal(run):
-    started = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "argmetric.cli", "parse", "train", "train.conllu"),
-            *("-o", "m.parser", "--epochs", "100000", *SMALL),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # Ignored, where tests run in the background: a child would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert b"left, epoch 1: " in started.stderr.readline()
-    started.send_signal(signal.SIGINT)
-    out, _ = started.communicate(timeout=60)
-    assert started.returncode == 130
-    assert b"interrupted: this is the best parser so far" in out
-    assert Parser.load("m.parser").interrupted_
-    assert not list(Path().glob(".m.parser*"))

@@ -1,10 +1,7 @@
 """The command as a process: streams that are closed, and Ctrl-C while it loads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,20 +22,20 @@ sys.exit(main())
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(ROWS)
     return tmp_path
 
 
-def shell(words: str) -> subprocess.CompletedProcess[str]:
+def shell(words):
     command = f"{sys.executable} -m argmetric {words}"
     return subprocess.run(command, shell=True, capture_output=True, text=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_that_is_not_needed(folder: Path, closed: str) -> None:
+def test_a_closed_stream_that_is_not_needed(folder, closed):
     ended = shell(f"decide rows.csv -o out.csv {closed}")
     assert (ended.returncode, ended.stdout) == (0, "")
     assert "Traceback" not in ended.stderr
@@ -46,7 +43,7 @@ def test_a_closed_stream_that_is_not_needed(folder: Path, closed: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
-def test_a_closed_stream_that_is_needed(folder: Path) -> None:
+def test_a_closed_stream_that_is_needed(folder):
     ended = shell("decide rows.csv >&-")
     lines = ended.stderr.splitlines()
     assert ended.returncode == 1
@@ -60,7 +57,7 @@ def test_a_closed_stream_that_is_needed(folder: Path) -> None:
     "module",
     ["argmetric.cli._main", "cyclopts", "numpy", "pyarrow", "argmetric._verbs.decide"],
 )
-def test_an_interrupt_while_modules_are_loaded(folder: Path, module: str) -> None:
+def test_an_interrupt_while_modules_are_loaded(folder, module):
     code = INTERRUPTED.format(module=module)
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (130, "")

@@ -1,20 +1,15 @@
 """What is typed and refused: exit codes, and one line that says why."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import argmetric as am
 from cli_scores import P, Y, write_csv
-from command import Run
 
 LAID_OUT = np.random.default_rng(2).dirichlet([1, 1, 1], 30).round(4)
 LAID_OUT[:, 0] = (1 - LAID_OUT[:, 1:].sum(axis=1)).round(4)
@@ -196,7 +191,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """Rows of all layouts, rules and a map, to be copied for each case."""
     folder = tmp_path_factory.mktemp("files")
     write_csv(str(folder / "s.csv"), y=Y, kind=np.where(Y == 1, "spam", "ham"))
@@ -210,14 +205,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [",".join(map(str, row)) for row in [columns, *rows]]
     (folder / "k.csv").write_text("\n".join([*lines, ""]))
     am.tune(Y, P, "f1").save(folder / "r.json")
-    wide: Any = am.tune(y, LAID_OUT, "f1", average="macro")
+    wide = am.tune(y, LAID_OUT, "f1", average="macro")
     am.MultiLabelRule(wide.rules, NAMES, "macro").save(folder / "wide.json")
     am.calibrate(Y, P).save(folder / "m.json")
     return folder
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_refused(run: Run, files: Path, case: str) -> None:
+def test_what_is_refused(run, files, case):
     typed, message = case.split(" -> ", 1)
     code, *arguments = shlex.split(typed.replace("ONE", "--scores p_* --one-label"))
     shutil.copytree(files, ".", dirs_exist_ok=True)

@@ -1,7 +1,5 @@
 """``argmetric report``, and ``--report`` of other commands."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -10,8 +8,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli._report import short_threshold
-from command import Run
 
 N = 400
 RNG = np.random.default_rng(4)
@@ -20,25 +16,14 @@ Y = (RNG.random(N) < P).astype(int)
 GROUP = np.array([f"o{i % 50}" for i in range(N)])
 
 
-def write(name: str = "scores.csv", p: np.ndarray = P, group: str = "g") -> str:
+def write(name="scores.csv", p=P, group="g"):
     rows = zip(p.tolist(), Y.tolist(), GROUP, strict=False)
     lines = [f"p,y,{group}", *(",".join(map(str, row)) for row in rows)]
     Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name
 
 
-def test_a_page(run: Run) -> None:
-    ended = run("report", write(), "--metric", "f2", "-o", "page.html")
-    assert (ended.code, ended.out) == (0, "")
-    assert "written: page.html" in ended.err
-    page = Path("page.html").read_text(encoding="utf-8")
-    decision = am.decide(P, "f2")
-    assert f"Predict {decision.n_positives:,} of {N:,} rows positive" in page
-    assert f"{am.evaluate(Y, decision.labels, 'f2'):.3f}" in page
-    assert "scores.csv" in page
-
-
-def test_text_on_standard_output_and_twins(run: Run) -> None:
+def test_text_on_standard_output_and_twins(run):
     write()
     text = run("report", "scores.csv").out
     assert text.startswith("Predict ")
@@ -46,47 +31,6 @@ def test_text_on_standard_output_and_twins(run: Run) -> None:
     values = json.loads(run("report", "scores.csv", "--format", "json").out)
     assert values["decision"] == am.decide(P).to_dict()
     assert values["names"] == {"file": "scores.csv", "score": "p", "label": "y"}
-
-
-def test_groups_by_their_names(run: Run) -> None:
-    write(group="<script>")
-    call = ["report", "scores.csv", "--group", "<script>", "-o", "page.html"]
-    assert run(*call).code == 0
-    page = Path("page.html").read_text(encoding="utf-8")
-    decision = am.decide(P, groups=GROUP, average="groups")
-    worst = decision.group_ids[np.argsort(decision.group_expected)[0]]
-    assert f'<th scope="row">{worst}</th>' in page
-    assert "&lt;script&gt;" in page
-
-
-def test_reference(run: Run) -> None:
-    write()
-    write("known.csv")
-    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.md")
-    text = Path("page.md").read_text(encoding="utf-8")
-    wanted = am.decide(P, reference=(Y, P))
-    scores = am.calibrate(Y, P).apply(P)
-    cut = short_threshold(scores, wanted.threshold)
-    assert f"calibrated p ≥ {cut}" in text
-    assert f"p ≥ {wanted.threshold_raw:.3g} as given" in text
-    assert f"(p ≥ 0.5, {wanted.cut_half.n_positives} positives" in text
-    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.html")
-    page = Path("page.html").read_text(encoding="utf-8")
-    assert "Expected positives by calibrated probability" in page
-    assert "The check on the labelled reference" in text
-    assert "pass reference" not in text
-    write("grouped.csv")
-    run(
-        "report",
-        "grouped.csv",
-        "--group",
-        "g",
-        "--reference",
-        "known.csv",
-        "-o",
-        "g.md",
-    )
-    assert "lowest calibrated p chosen" in Path("g.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +44,7 @@ def test_reference(run: Run) -> None:
         ["tune", "scores.csv"],
     ],
 )
-def test_report_of_other_commands(run: Run, call: list[str]) -> None:
+def test_report_of_other_commands(run, call):
     write()
     ended = run(*call, "--report", "page.html")
     assert ended.code == 0
@@ -110,7 +54,7 @@ def test_report_of_other_commands(run: Run, call: list[str]) -> None:
     assert plain.out == ended.out
 
 
-def test_a_report_of_a_rule(run: Run) -> None:
+def test_a_report_of_a_rule(run):
     write()
     assert run("tune", "scores.csv", "-o", "r.json").code == 0
     how = ["scores.csv", "--rule", "r.json", "--report"]
@@ -119,36 +63,11 @@ def test_a_report_of_a_rule(run: Run) -> None:
     assert Path("a.md").read_text() == Path("b.md").read_text()
 
 
-def test_the_report_of_decide_is_that_of_report(run: Run) -> None:
+def test_the_report_of_decide_is_that_of_report(run):
     write()
     run("report", "scores.csv", "--group", "g", "-o", "one.html")
     run("decide", "scores.csv", "--group", "g", "--report", "two.html")
     assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
-
-
-def test_several_rules_several_reports(run: Run) -> None:
-    write()
-    run("tune", "scores.csv", "-m", "f1", "-m", "mcc", "--report", "{metric}.md")
-    rule = am.tune(Y, P, "mcc")
-    assert f"{rule.threshold:.6g}" in Path("mcc.md").read_text(encoding="utf-8")
-    assert Path("f1.md").exists()
-
-
-@pytest.mark.parametrize(
-    ("p", "message"),
-    [
-        (np.full(N, 0.3), "every score is 0.3"),
-        (np.arange(N) % 2, "every score is 0 or 1"),
-    ],
-)
-def test_scores_that_leave_nothing_to_say(
-    run: Run, p: np.ndarray, message: str
-) -> None:
-    write(p=p)
-    ended = run("report", "scores.csv", "-o", "page.html")
-    assert ended.code == 1
-    assert message in ended.err
-    assert not Path("page.html").exists()
 
 
 TAGGED = """\
@@ -162,7 +81,7 @@ York I-LOC O
 """
 
 
-def test_tags(run: Run) -> None:
+def test_tags(run):
     Path("tags.txt").write_text(TAGGED * 40)
     assert run("tag", "evaluate", "tags.txt", "--report", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
@@ -178,7 +97,7 @@ def test_tags(run: Run) -> None:
     assert "| PER | 1.0000 | 1.0000 | 1.0000 | 40 | 40 | 40 |" in text
 
 
-def test_a_stream(run: Run) -> None:
+def test_a_stream(run):
     rows = [f"{y} 1:{p:.4f} 2:1" for p, y in zip(P, Y, strict=True)]
     Path("rows.svm").write_text("\n".join(rows * 3) + "\n")
     plain = run("stream", "rows.svm", "-o", "plain.jsonl", "--json")
@@ -206,17 +125,7 @@ def test_a_stream(run: Run) -> None:
     assert "<script" not in page
 
 
-def test_parts_of_speech(run: Run) -> None:
-    Path("tags.txt").write_text("a DT DT\ndog NN VB\n\nruns VB VB\n\n")
-    assert run("tag", "evaluate", "tags.txt", "--report", "page.txt").code == 0
-    lines = Path("page.txt").read_text(encoding="utf-8").splitlines()
-    assert "  actual     a [dog: NN missed]" in lines
-    assert "  predicted  a [dog: VB ✗]" in lines
-
-
-def test_a_missing_extra_is_named_before_the_work(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named_before_the_work(run, monkeypatch):
     write()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     ended = run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html")

@@ -1,17 +1,12 @@
 """Help, signs of life, and commands as processes."""
 
-from __future__ import annotations
-
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli._progress import progress, reading
-from cli_scores import COMPILED, DECIDED, Y, start, write_csv
-from command import Run
+from cli_scores import COMPILED, DECIDED, Y, write_csv
 
 
-def test_the_package_is_the_command(run: Run) -> None:
+def test_the_package_is_the_command(run):
     assert "Forecast the score of a decision" in run().out
     assert run("--version").out == f"{am.__version__}\n"
     asked = [sys.executable, "-m", "argmetric", "--version"]
@@ -32,31 +25,12 @@ def test_the_package_is_the_command(run: Run) -> None:
     assert ended.stdout == f"{am.__version__}\n"
 
 
-def test_progress_waits_and_needs_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 0.02)
-    with progress("working"):
-        time.sleep(0.1)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with progress("working"):
-        time.sleep(0.2)
-    assert "working" in capsys.readouterr().err
-    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 5)
-    with progress("working"):
-        pass
-    assert capsys.readouterr().err == ""
-
-
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def shown(monkeypatch):
     """What a terminal would be shown if the work took long."""
-    texts: list[str] = []
+    texts = []
 
-    def status(console: Any, text: str) -> Any:
+    def status(console, text):
         texts.append(text)
         return SimpleNamespace(start=lambda: None, stop=lambda: None)
 
@@ -93,9 +67,7 @@ SENTENCES = "the an DT\ncat an NN\nsees an VB\n\n" * 5
         ("spans s.jsonl --names O,B-X -o o.jsonl", "decoding 1 sentences"),
     ],
 )
-def test_every_command_gives_a_sign_of_life(
-    run: Run, shown: list[str], command: str, work: str
-) -> None:
+def test_every_command_gives_a_sign_of_life(run, shown, command, work):
     write_csv("s.csv", label=Y, decision=DECIDED)
     Path("s.txt").write_text(SENTENCES)
     row = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
@@ -106,26 +78,14 @@ def test_every_command_gives_a_sign_of_life(
     assert ", ".join(shown) == f"reading {file}, {work}".removesuffix(", ")
 
 
-def test_someone_who_types_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, shown: list[str]
-) -> None:
-    with reading("-"):
-        pass
-    assert shown == []
-    monkeypatch.setattr("argmetric.cli._progress.sys.stdin", io.StringIO())
-    with reading("-"):
-        pass
-    assert shown == ["reading standard input"]
-
-
 @pytest.fixture
-def thousand(tmp_path: Path) -> Path:
+def thousand(tmp_path):
     rng = np.random.default_rng(0)
     pq.write_table(pa.table({"score": rng.random(1000)}), tmp_path / "s.parquet")
     return tmp_path
 
 
-def test_a_thousand_rows_are_light_and_quick(thousand: Path) -> None:
+def test_a_thousand_rows_are_light_and_quick(thousand):
     code = """
 import json, resource, sys
 from argmetric.cli import main
@@ -142,7 +102,7 @@ print(json.dumps([code, sorted(heavy), usage.ru_utime + usage.ru_stime]))
     assert seconds <= 2.0
 
 
-def test_only_the_command_that_is_called_is_loaded() -> None:
+def test_only_the_command_that_is_called_is_loaded():
     code = """
 import sys
 from argmetric.cli import main
@@ -155,18 +115,7 @@ assert "pyarrow" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-def test_pipeline_of_processes(thousand: Path) -> None:
-    data = (thousand / "s.parquet").read_bytes()
-    decided = start("decide", "-", input=data)
-    assert decided.returncode == 0
-    assert b"1,000 rows of standard input" in decided.stderr
-    assert pq.read_table(pa.BufferReader(decided.stdout)).num_rows == 1000
-    gated = start("forecast", "-", "--fail-under", "1", input=decided.stdout)
-    assert gated.returncode == 3
-    assert b"column 'decision'" in gated.stdout
-
-
-def test_reader_that_leaves_early(tmp_path: Path) -> None:
+def test_reader_that_leaves_early(tmp_path):
     rows = "".join(f"{i},0.5\n" for i in range(200_000))
     (tmp_path / "s.csv").write_text("id,score\n" + rows)
     line = f"{sys.executable} -m argmetric.cli decide s.csv 2>err | head -n 1"
@@ -181,18 +130,9 @@ def test_reader_that_leaves_early(tmp_path: Path) -> None:
     assert (tmp_path / "err").read_text() == ""
 
 
-def test_reader_of_a_table_that_leaves_early(tmp_path: Path) -> None:
-    line = f"{sys.executable} -m argmetric.cli metrics 2>err | true"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=False
-    )
-    assert done.returncode == 141
-    assert (tmp_path / "err").read_text() == ""
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [["metrics"], ["decide", "s.parquet"]])
-def test_full_standard_output(thousand: Path, arguments: list[str]) -> None:
+def test_full_standard_output(thousand, arguments):
     command = [sys.executable, "-m", "argmetric.cli", *arguments]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -206,9 +146,7 @@ def test_full_standard_output(thousand: Path, arguments: list[str]) -> None:
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
 @pytest.mark.parametrize("work", ["time.sleep(600)", COMPILED])
-def test_interruption_leaves_no_temporary_file(
-    tmp_path: Path, sent: signal.Signals, code: int, work: str
-) -> None:
+def test_interruption_leaves_no_temporary_file(tmp_path, sent, code, work):
     (tmp_path / "s.csv").write_text("score\n0.5\n")
     program = f"""
 import hashlib, signal, sys, time
@@ -232,7 +170,6 @@ sys.exit(main())
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"
         process.send_signal(sent)
         _, err = process.communicate(timeout=60)
@@ -241,7 +178,7 @@ sys.exit(main())
     assert os.listdir(tmp_path) == ["s.csv"]
 
 
-def test_a_command_that_ends_in_order_is_given_time_once() -> None:
+def test_a_command_that_ends_in_order_is_given_time_once():
     program = f"""
 import hashlib, signal, time
 from argmetric.cli import _errors
@@ -267,7 +204,6 @@ with _errors.ends_in_order(signal.SIGINT):
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         for said in (b"begun\n", b"kept\n"):
             assert process.stdout.readline() == said
             process.send_signal(signal.SIGINT)

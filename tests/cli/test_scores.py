@@ -1,13 +1,9 @@
 """Commands on scores: files in, files out."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,31 +13,22 @@ import pytest
 import argmetric as am
 from argmetric.scale import files as aio
 from cli_scores import DECIDED, ORDER, N, P, Y, decisions, write_csv
-from command import Ended, Run
+from command import Ended
 
-Answer = Callable[..., Any]
 HALF = (P >= 0.5).astype(int)
-GROUPED: Any = {"groups": ORDER, "average": "groups"}
+GROUPED = {"groups": ORDER, "average": "groups"}
 
 
-def plain(values: Any) -> Any:
+def plain(values):
     """Values as JSON gives them back."""
     return json.loads(json.dumps(values))
 
 
-def words(text: str) -> str:
+def words(text):
     return " ".join(text.split())
 
 
-def test_decide_adds_a_column_and_keeps_the_rest(run: Run) -> None:
-    before = Path(write_csv()).read_text().splitlines()
-    ended = run("decide", "scores.csv")
-    assert ended.code == 0
-    expected = [f"{row},{k}" for row, k in zip(before[1:], DECIDED, strict=True)]
-    assert ended.out.splitlines() == ["id,score,decision", *expected]
-
-
-def test_decide_summary(run: Run) -> None:
+def test_decide_summary(run):
     write_csv(y=Y)
     err = words(run("decide", "scores.csv").err)
     d = am.decide(P, "f1")
@@ -62,7 +49,7 @@ def test_decide_summary(run: Run) -> None:
         assert line in err
 
 
-def test_decide_json_holds_what_the_functions_return(run: Run) -> None:
+def test_decide_json_holds_what_the_functions_return(run):
     write_csv(y=Y)
     ended = run("decide", "scores.csv", "--json", "-m", "f2", "--coverage", "0.8")
     found = json.loads(ended.out)
@@ -79,7 +66,7 @@ def test_decide_json_holds_what_the_functions_return(run: Run) -> None:
     assert ended.err == "argmetric: rows not written: no --output\n"
 
 
-def test_json_and_rows(run: Run) -> None:
+def test_json_and_rows(run):
     write_csv()
     ended = run("decide", "scores.csv", "--json", "-o", "out.csv")
     assert json.loads(ended.out)["output"] == "out.csv"
@@ -90,7 +77,7 @@ def test_json_and_rows(run: Run) -> None:
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "feather", "jsonl"])
-def test_decide_writes_every_format(run: Run, extension: str) -> None:
+def test_decide_writes_every_format(run, extension):
     name = f"out.{extension}"
     pq.write_table(pa.table({"id": np.arange(N), "p": P, "order": ORDER}), "in.parquet")
     assert run("decide", "in.parquet", "-o", name).code == 0
@@ -100,7 +87,7 @@ def test_decide_writes_every_format(run: Run, extension: str) -> None:
     assert aio.groups(table, "order")[1] == list(dict.fromkeys(ORDER.tolist()))
 
 
-def test_decide_reads_standard_input(run: Run) -> None:
+def test_decide_reads_standard_input(run):
     data = Path(write_csv()).read_bytes()
     ended = run("decide", "-", "-o", "-", stdin=data)
     assert decisions(ended.out) == DECIDED.tolist()
@@ -110,73 +97,43 @@ def test_decide_reads_standard_input(run: Run) -> None:
     assert first == {"id": "000", "score": P[0], "decision": int(DECIDED[0])}
 
 
-def test_groups_and_their_average_are_echoed(run: Run, answer: Answer) -> None:
-    write_csv(order=ORDER)
-    ended = run("decide", "scores.csv", "--group", "order")
-    labels = np.asarray(am.decide(P, "f1", **GROUPED).labels)
-    assert decisions(ended.out) == labels.tolist()
-    assert "12, mean over groups (--average groups)" in ended.err
-    found = answer("decide scores.csv --group order --average pooled")
-    pooled = am.decide(P, "f1", groups=ORDER, average="pooled")
-    assert found["decision"] == plain(pooled.to_dict())
-    assert found["columns"]["group"] == "order"
+LOGITS = np.log(P / (1 - P))
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("--group order", GROUPED),
+        ("--group order --average pooled", {"groups": ORDER, "average": "pooled"}),
+        *((f"--group order --zero-division {z}", {**GROUPED, "zero_division": float(z)})
+          for z in ("0", "1", "nan")),
+        ("--max-positives 3", {"max_positives": 3}),
+        ("--min-positives 50", {"min_positives": 50}),
+        ("--min-recall 0.9", {"min_recall": 0.9}),
+        ("--min-precision 0.6", {"min_precision": 0.6}),
+        ("-m f2 --prior 0.2", {"metric": "f2", "prior": 0.2}),
+        ("--score logit --logits", {"p": LOGITS, "logits": True}),
+    ],
+)  # fmt: skip
+def test_options_of_decide_reach_the_function(run, answer, line, how):
+    write_csv(order=ORDER, logit=LOGITS)
+    score = "" if "--score" in line else "--score score"
+    found = answer(f"decide scores.csv {score} {line}")
+    wanted = am.decide(**{"p": P, "metric": "f1", **how})
+    assert found["decision"] == plain(wanted.to_dict())
+    assert found["columns"].get("group") == ("order" if "groups" in how else None)
 
 
 @pytest.mark.parametrize("convention", ["0", "1", "nan"])
-def test_convention_for_zero_over_zero(
-    run: Run, answer: Answer, convention: str
-) -> None:
+def test_convention_for_zero_over_zero(run, convention):
     write_csv(order=ORDER)
     line = f"decide scores.csv --group order --zero-division {convention}"
-    d = am.decide(P, "f1", zero_division=float(convention), **GROUPED)
-    assert answer(line)["decision"] == plain(d.to_dict())
     shown = "is left out" if convention == "nan" else f"counts as {convention}"
     summary = words(run(*line.split()).err)
     assert f"metric f1; 0/0 {shown}" in summary
 
 
-def test_limits(run: Run, answer: Answer) -> None:
-    write_csv()
-    for option, value in (
-        ("max_positives", 3),
-        ("min_positives", 50),
-        ("min_recall", 0.9),
-        ("min_precision", 0.6),
-    ):
-        limit: Any = {option: value}
-        found = answer(f"decide scores.csv --{option.replace('_', '-')} {value}")
-        assert found["n_positives"] == am.decide(P, "f1", **limit).n_positives
-    both = ["--min-recall", "0.9", "--max-positives", "1", "-o", "out.csv"]
-    ended = run("decide", "scores.csv", *both)
-    assert (ended.code, ended.err.count("\n")) == (1, 1)
-    assert not Path("out.csv").exists()
-
-
-def test_logits(run: Run, answer: Answer) -> None:
-    x = np.log(P / (1 - P))
-    write_csv(logit=x)
-    arguments = ["scores.csv", "--score", "logit", "--logits"]
-    assert decisions(run("decide", *arguments).out) == DECIDED.tolist()
-    pq.write_table(pa.table({"logit": x}), "x.parquet")
-    found = answer("decide x.parquet --logits")
-    assert found["columns"]["score"] == "logit"
-    expected = am.decide(P).expected
-    assert found["decision"]["expected"] == pytest.approx(expected, rel=1e-9)
-
-
-def test_threshold_is_short_and_still_exact(run: Run) -> None:
-    p = np.linspace(0.300001, 0.30002, 20)
-    Path("t.csv").write_text("p\n" + "".join(f"{value:.6f}\n" for value in p))
-    told = run("decide", "t.csv", "--max-positives", "7").err
-    assert "threshold  p >= 0.3000135 gives the same labels" in told
-    assert int((p.round(6) >= 0.3000135).sum()) == 7
-    write_csv()
-    digits = re.findall(r"score >= (\S+) gives", run("decide", "scores.csv").err)[0]
-    assert (float(digits) <= P).astype(int).tolist() == DECIDED.tolist()
-    assert len(digits) <= 5
-
-
-def test_ties_and_empty_answers_are_told(run: Run, answer: Answer) -> None:
+def test_ties_and_empty_answers_are_told(run, answer):
     Path("t.csv").write_text("p\n" + "0.5\n" * 6)
     ended = run("decide", "t.csv", "--metric", "gmean")
     assert sum(decisions(ended.out)) == 3
@@ -191,7 +148,7 @@ def test_ties_and_empty_answers_are_told(run: Run, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("command", ["decide", "forecast", "evaluate", "calibrate"])
-def test_a_positive_label_that_never_occurs(run: Run, command: str) -> None:
+def test_a_positive_label_that_never_occurs(run, command):
     write_csv(label=np.where(Y == 1, "spam", "ham"), decision=DECIDED)
     extra = ["--decision-column", "mine"] if command == "decide" else []
     for label in ([], ["--label", "label"]):
@@ -200,24 +157,7 @@ def test_a_positive_label_that_never_occurs(run: Run, command: str) -> None:
         assert "never holds 'Spam', which --pos-label names; it holds" in ended.err
 
 
-def test_a_cut_on_calibrated_scores_is_told_on_the_scores_of_the_file_too(
-    run: Run, answer: Answer
-) -> None:
-    write_csv()
-    write_csv("past.csv", label=Y)
-    call = "decide scores.csv --reference past.csv"
-    values = answer(call)["decision"]
-    wanted = am.decide(P, reference=(Y, P))
-    assert values["threshold_raw"] == wanted.threshold_raw != values["threshold"]
-    both = r"threshold calibrated score >= (\S+), or score >= (\S+) gives the same"
-    ((calibrated, cut),) = re.findall(both, words(run(*call.split()).err))
-    np.testing.assert_array_equal(float(cut) <= P, wanted.labels)
-    assert float(calibrated) == pytest.approx(wanted.threshold, abs=0.05)
-    values = answer("decide scores.csv")["decision"]
-    assert values["threshold_raw"] == values["threshold"]
-
-
-def test_labels_of_one_kind_are_no_reason_to_fail(run: Run, answer: Answer) -> None:
+def test_labels_of_one_kind_are_no_reason_to_fail(run, answer):
     write_csv(kind=np.where(Y == 1, "spam", "ham"))
     found = answer("decide scores.csv --label kind --pos-label spam")
     assert found["actual"]["score"] == float(am.evaluate(Y, DECIDED))
@@ -235,7 +175,7 @@ def test_labels_of_one_kind_are_no_reason_to_fail(run: Run, answer: Answer) -> N
     assert found["actual"]["counts"]["fn"] == Y.sum()
 
 
-def test_a_column_named_like_labels_is_no_reason_to_fail(run: Run) -> None:
+def test_a_column_named_like_labels_is_no_reason_to_fail(run):
     write_csv(y=P * 7)
     ended = run("decide", "scores.csv")
     assert ended.code == 0
@@ -249,7 +189,7 @@ def test_a_column_named_like_labels_is_no_reason_to_fail(run: Run) -> None:
 # ------------------------------------------------------------------------ forecast
 
 
-def test_forecast_of_the_best_decision(run: Run) -> None:
+def test_forecast_of_the_best_decision(run):
     write_csv()
     ended = run("forecast", "scores.csv", "--json")
     f = am.forecast(P, DECIDED, "f1")
@@ -265,23 +205,22 @@ def test_forecast_of_the_best_decision(run: Run) -> None:
     assert f"assumes: {f.assumptions[0]}" in shown
 
 
-def test_forecast_of_a_column_and_of_a_threshold(run: Run, answer: Answer) -> None:
-    expected = am.forecast(P, HALF, "f1").mean
-    for column, option, source in (
+@pytest.mark.parametrize(
+    ("column", "option", "source"),
+    [
         ("decision", "", "column 'decision'"),
         ("mine", "--decision-column mine", "column 'mine'"),
         ("other", "--threshold 0.5", "score >= 0.5"),
-    ):
-        write_csv(**{column: HALF})
-        found = answer(f"forecast scores.csv {option}")
-        assert found["source"] == source
-        assert found["forecast"]["mean"] == pytest.approx(expected, rel=1e-12)
-    both = ["--threshold", "0.5", "--decision-column", "other"]
-    said = "argmetric: --decision-column and --threshold exclude each other\n"
-    assert run("forecast", "scores.csv", *both) == Ended(2, "", said)
+    ],
+)
+def test_forecast_of_a_column_and_of_a_threshold(answer, column, option, source):
+    write_csv(**{column: HALF})
+    found = answer(f"forecast scores.csv {option}")
+    assert found["source"] == source
+    assert found["forecast"] == plain(am.forecast(P, HALF, "f1").to_dict())
 
 
-def test_forecast_options_reach_the_function(run: Run, answer: Answer) -> None:
+def test_forecast_options_reach_the_function(run, answer):
     arrived = np.where(np.arange(N) < 30, Y.astype(float), np.nan)
     write_csv(order=ORDER, seen=["" if np.isnan(v) else int(v) for v in arrived])
     line = (
@@ -289,7 +228,7 @@ def test_forecast_options_reach_the_function(run: Run, answer: Answer) -> None:
         "--overdispersion 0.3 --coverage 0.5 --zero-division 1"
     )
     found = answer(line)
-    how: dict[str, Any] = {**GROUPED, "zero_division": 1.0, "prior": 0.2}
+    how = {**GROUPED, "zero_division": 1.0, "prior": 0.2}
     labels = am.decide(P, "f1", **how).labels
     f = am.forecast(P, labels, "f1", 0.5, known=arrived, overdispersion=0.3, **how)
     assert found["known"] == 30
@@ -298,46 +237,7 @@ def test_forecast_options_reach_the_function(run: Run, answer: Answer) -> None:
     assert "30 labels arrived" in run(*line.split()).out
 
 
-@pytest.mark.filterwarnings("ignore:the scores moved since the reference")
-def test_a_share_that_moved(run: Run, answer: Answer) -> None:
-    rng = np.random.default_rng(0)
-    y, new = (rng.random(600) < share for share in (0.2, 0.5))
-    before, now = (1 / (1 + np.exp(2 - 2 * rng.normal(2 * one, 1))) for one in (y, new))
-    write_csv("known.csv", id=range(600), score=before.tolist(), y=y.astype(int))
-    write_csv(id=range(600), score=now.tolist())
-    how = "scores.csv --reference known.csv"
-    reference = (y.astype(int), before)
-    for prior in (None, 0.4, "estimate"):
-        options = [] if prior is None else ["--prior", str(prior)]
-        d = am.decide(now, reference=reference, prior=prior)
-        f = am.forecast(now, d.labels, reference=reference, prior=prior)
-        share = None if f.share is None else plain(f.share._asdict())
-        for command in ("decide", "forecast"):
-            found = answer(f"{command} {how}", *options)
-            assert found["forecast"]["n_positives"] == d.n_positives
-            assert found["forecast"]["interval"] == list(f.interval)
-            assert found["forecast"]["share"] == share
-            moved = [note for note in found["notes"] if "the scores moved" in note]
-            assert len(moved) == (prior is None)
-            assert all("; --prior estimate takes" in note for note in moved)
-            assert found.get("decision", plain(d.to_dict())) == plain(d.to_dict())
-    asked = [*how.split(), "--prior", "estimate"]  # d is that of the last prior
-    assert f"share {d.share} threshold" in words(run("decide", *asked).err)
-    assert f"share {d.share} forecast" in words(run("forecast", *asked).out)
-
-
-def test_a_share_is_for_a_rule_too(run: Run, answer: Answer) -> None:
-    write_csv(y=Y)
-    assert run("tune", "scores.csv", "-o", "r.json").code == 0
-    rule = am.Rule.load("r.json")
-    known: Any = rule.reference
-    wanted = am.forecast(P, rule.apply(P), prior=0.2, reference=known).to_dict()
-    for command in ("decide", "forecast"):
-        found = answer(f"{command} scores.csv --rule r.json --prior 0.2")
-        assert found["forecast"] == plain(wanted)
-
-
-def test_gate(run: Run) -> None:
+def test_gate(run):
     write_csv()
     f = am.forecast(P, DECIDED, "f1")
     bound = (f.mean + f.interval[0]) / 2
@@ -363,7 +263,7 @@ def test_gate(run: Run) -> None:
 # ------------------------------------------------------------------------ evaluate
 
 
-def test_evaluate(run: Run, answer: Answer) -> None:
+def test_evaluate(run, answer):
     write_csv(decision=DECIDED, label=Y, order=ORDER)
     ended = run("evaluate", "scores.csv")
     assert (ended.code, ended.err) == (0, "")
@@ -383,23 +283,10 @@ def test_evaluate(run: Run, answer: Answer) -> None:
     assert found["groups_without_positives"] == empty
 
 
-def test_evaluate_words_and_gate(run: Run) -> None:
-    Path("t.csv").write_text("truth,guess\nyes,yes\nno,yes\nyes,no\n")
-    line = "evaluate t.csv --label truth --pos-label yes --decision-column"
-    arguments = [*line.split(), "guess", "--fail-under"]
-    ended = run(*arguments, "0.6")
-    assert ended.code == 3
-    assert "tp 1, fp 1, fn 1, tn 0" in ended.out
-    assert ended.err == "argmetric: gate not met: f1 is 0.5, under 0.6\n"
-    assert run(*arguments, "0.5").code == 0
-    said = "argmetric: --decision-column and --label both name column 'truth'\n"
-    assert run(*line.split(), "truth") == Ended(2, "", said)
-
-
 # ---------------------------------------------------------------- metrics and demo
 
 
-def test_metrics_lists_the_catalogue(run: Run, answer: Answer) -> None:
+def test_metrics_lists_the_catalogue(run, answer):
     found = answer("metrics")
     assert [entry["name"] for entry in found] == list(am.metric_names())
     by_name = {entry["name"]: entry for entry in found}
@@ -418,13 +305,15 @@ def test_metrics_lists_the_catalogue(run: Run, answer: Answer) -> None:
     assert all(name in text for name in am.metric_names())
 
 
-def test_demo_gains_more_than_luck(run: Run) -> None:
+def test_demo_gains_more_than_luck(run):
     """The lower end of every interval of a gain lies above 0."""
     started = time.process_time()
-    ended = run("demo")
+    ended = run("demo", "--report", "demo.html")
     assert (ended.code, ended.err) == (0, "")
     assert time.process_time() - started < 10
-    out = ended.out
+    out, _, written = ended.out.partition("written: ")
+    assert "demo.html" in written.replace("\n", "")
+    assert "0.479" in Path("demo.html").read_text("utf-8")  # the actual score
     for said in ("0/0 = 0", "0/0 = 1", "cut at 0.5", "actual", "interval", "assumes"):
         assert said in out
     lows = [float(low) for low in re.findall(r" \(([+-][\d.]+) to [+-][\d.]+\)", out)]
@@ -434,13 +323,5 @@ def test_demo_gains_more_than_luck(run: Run) -> None:
     hits = int(re.findall(r"(\d+) of 100 such intervals contain", out)[0])
     assert 84 <= hits <= 96  # two standard errors around 90
     assert len(out.splitlines()) < 45
-
-
-def test_demo_writes_a_page(run: Run, tmp_path: Path) -> None:
-    page = tmp_path / "demo.html"
-    ended = run("demo", "--report", str(page))
-    assert ended.code == 0
-    assert f"written: {page}" in ended.out.replace("\n", "")
-    assert "0.479" in page.read_text(encoding="utf-8")  # the actual score
-    refused = run("demo", "--report", str(tmp_path / "demo.pdf"))
+    refused = run("demo", "--report", "demo.pdf")
     assert (refused.code, refused.out) == (2, "")

@@ -51,10 +51,6 @@ def train(run, kind, *options):
     assert ended.code == 0, ended.err
 
 
-def parsed(text):
-    return [json.loads(line) for line in text.splitlines()]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -78,18 +74,6 @@ def test_rows_without_labels_are_predicted(run, old, new):
     assert "which has learned from 300 rows" in " ".join(ended.err.split())
     # Nothing was learned
     assert sorted(path.read_bytes() for path in Path("kept").iterdir()) == before
-
-
-def test_hashed_keys_leave_the_label_out(run):
-    train(run, "jsonl", "--hash-bits", "8", "--target", "y")
-    write_rows("plain.jsonl", X[SEEN:], None)
-    write_rows("labelled.jsonl", X[SEEN:], Y[SEEN:])
-    plain, labelled = (
-        run("stream", "predict", "kept", f"{name}.jsonl").out
-        for name in ("plain", "labelled")
-    )
-    assert plain == labelled
-    assert len(parsed(plain)) == N - SEEN
 
 
 def test_one_checkpoint_is_a_file_and_classes_have_their_names(run):

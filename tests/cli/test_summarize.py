@@ -47,42 +47,6 @@ def run(run):
 # -- files ---------------------------------------------------------------------
 
 
-def test_the_summary_alone_is_on_standard_output(run):
-    ended = run("reviews", "--words", "12")
-    assert ended.code == 0
-    assert 0 < len(ended.out.split()) <= 12
-    words = [word for text in REVIEWS.values() for word in text.split()]
-    assert set(ended.out.split()) <= set(words)
-    assert ended.out.count("\n") == 1
-    assert re.search(rf"size +{len(ended.out.split())} of 12 words", ended.err)
-    assert re.search(r"of +reviews", ended.err)
-
-
-def test_files_and_standard_input_are_documents(run):
-    one = json.loads(run("reviews/b.txt", "reviews/a.txt", "--json").out)
-    assert one["name"] == "2 files"
-    assert one["documents"] == ["reviews/b.txt", "reviews/a.txt"]
-    assert one["limit"] == 60
-    two = json.loads(run("-", "--json", stdin=REVIEWS["a.txt"].encode()).out)
-    assert (two["name"], two["documents"]) == ("standard input", ["standard input"])
-    assert two["text"] == REVIEWS["a.txt"]  # it fits
-
-
-def test_every_word_of_the_summary_has_its_place(run):
-    found = json.loads(run("reviews", "--words", "15", "--json").out)
-    texts = [Path(name).read_text("utf-8") for name in found["documents"]]
-    places = found["positions"]
-    words = [texts[one["document"]][one["start"] : one["end"]] for one in places]
-    assert words == found["text"].split()
-    assert found["words"] == found["size"] == len(words) <= 15
-    short = json.loads(run("reviews", "--chars", "40", "--json").out)
-    assert 0 < len(short["text"]) == short["size"] <= 40
-    assert (short["unit"], short["limit"]) == ("characters", 40)
-    for i, step in enumerate(found["steps"]):
-        pairs = zip(words, places, strict=True)
-        assert step["words"] == [word for word, one in pairs if one["step"] == i]
-
-
 def test_sentences_that_must_be_in_or_out(run):
     wanted = run("reviews", "--words", "12", "--must", "LIFT  did")
     assert "The lift did not work." in wanted.out
@@ -116,18 +80,6 @@ def test_a_summary_is_scored_by_references(run):
     mean, best = own["rouge_2"], own["rouge_2_best"]
     assert 0 < scores["rouge_2"]["mean"] == mean < best == scores["rouge_2"]["best"]
     assert run("reviews", "--references", "gold/1.txt").code == 0
-
-
-def test_room_that_is_left_and_empty_files_are_told(run):
-    put("two/a.txt", "The room was big. The sun shone on all of our days there.")
-    put("two/b.txt", "The room was big. Rain fell in the evening of the last day.")
-    put("two/d.txt", " \n")
-    found = json.loads(run("two", "--words", "60", "--json").out)
-    assert found["text"] == "The room was big."
-    assert found["notes"] == [
-        "two/d.txt is empty: it is left out",
-        "56 of 60 words are left: nothing more is said in several documents",
-    ]
 
 
 def test_other_encodings(run):
@@ -241,17 +193,6 @@ def test_a_query_says_what_a_summary_is_about(run):
     assert "line 2: 'query' is missing: all lines have one, or none" in ended.err
 
 
-def test_train_from_folders(run):
-    put("people/other.txt", "nobody's")
-    options = "--references", "people", "--words", "12", "-o", "m", "--json"
-    found = json.loads(run("train", "topics", *options).out)
-    sizes = [found[key] for key in ("clusters", "documents", "reference_count")]
-    assert sizes == [3, 9, 6]
-    assert found["references"] == "people"
-    assert "people: 1 entry belongs to no cluster" in found["notes"]
-    assert found["bytes"] == Path("m").stat().st_size
-
-
 def test_evaluate_tells_scores_words_and_the_convention(run):
     ended = run("evaluate", "data.jsonl", "--words", "12")
     assert ended.code == 0
@@ -317,18 +258,6 @@ def test_opinosis_by_its_folders(run, data_folder):
     assert found["rouge_2"]["mean"] > 0.11  # SumBasic is at .116
 
 
-def test_of_markdown_only_sentences_are_taken(run):
-    put(
-        "page.md",
-        "# Pumps\n\nThe **new** pump runs well. See [here](https://example.org/a).\n\n"
-        "| pump | price |\n|------|-------|\n| new  | 900.  |\n\n"
-        "```\npump.run()  # The pump runs.\n```\n\n- paint\n- The old pump is sold.\n",
-    )
-    ended = run("page.md")
-    assert ended.code == 0
-    assert ended.out == "The new pump runs well. See here. The old pump is sold.\n"
-
-
 # -- files of sources and references --------------------------------------------
 
 
@@ -374,30 +303,6 @@ def test_folders_and_lines_are_clusters_with_references(run):
     assert names == ["food", "rooms", "v2.1.txt"]
     found = json.loads(run("train", "sorts", *options, "-o", "m").out)
     assert (found["documents"], found["reference_count"], found["notes"]) == (4, 5, [])
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("nope", "not JSON: Expecting value; needed: a folder with a folder or a file"),
-        ("[1]", "not a JSON object: [1]; needed"),
-        ('{"documents": ["a"]}', "'references' is missing; needed"),
-        ('{"documents": "a", "references": ["a"]}', "'documents' is no list"),
-        ('{"documents": [], "references": ["a"]}', "cluster 1 has no document"),
-        (
-            '{"documents": ["a", ""], "references": ["a"]}',
-            "cluster 1, document 1 is em",
-        ),
-        ('{"documents": ["a"], "references": []}', "cluster 1 has no reference"),
-        ('{"documents": ["a"], "references": ["?"], "name": "h"}', "h: reference 0 is"),
-        ('{"documents": ["a"], "references": [3]}', "references of cluster 1 must be"),
-    ],
-)
-def test_what_is_wrong_with_a_line_is_told_with_its_number(run, line, message):
-    put("bad.jsonl", '{"documents": ["a"], "references": ["b"]}\n' + line + "\n")
-    ended = run("evaluate", "bad.jsonl")
-    assert ended.code == 1
-    assert ended.err.startswith(f"argmetric: bad.jsonl, line 2: {message}")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,35 +137,6 @@ def test_options_reach_the_tagger(run):
     assert "w[-3]" in found["templates"]
 
 
-def test_words_alone_leave_templates_out_and_the_model_is_that_of_python(run):
-    write("ner.txt", columns(TRAIN, 0, 2))
-    ended = run("train", "ner.txt", "--task", "ner", "--model", "m.tag", *QUICK)
-    note = "note: no column of parts of speech: 10 of 83 templates are unused"
-    assert note in ended.out
-    assert "73 of the recipe" in ended.out
-    assert run("predict", "m.tag", "words.txt", "-o", "out.txt").code == 0
-    assert read("out.txt") == columns(TEST, 0, 2)
-    python = Tagger("ner", hash_bits=14, epochs=3).fit(read_sentences("ner.txt"))
-    words = [[row[0] for row in s] for s in TEST]
-    assert Tagger.load("m.tag").predict_nbest(words) == python.predict_nbest(words)
-
-
-def test_labels_of_iob1_and_labels_that_only_dev_has_are_told(run):
-    old = [[(w, p, t.replace("B-", "I-")) for w, p, t in s] for s in TRAIN]
-    write("train.txt", columns(old))
-    ended = run(*TRAINED, "--dev", "train.txt")
-    wrong = sum(row[2].startswith("B-") for s in TRAIN for row in s)
-    note = f"train.txt: {wrong} labels I-X with no X open before, read as B-X"
-    assert note in ended.out
-    assert "the first in line 1: I-NP" in ended.out
-    assert "F1 1.0000 (strict) on train.txt" in ended.out
-    assert Tagger.load("m.tag").labels_ == ("B-NP", "B-VP", "I-NP", "O")
-    write("train.txt", columns(TRAIN))
-    write("dev.txt", columns(TEST).replace("-VP", "-XP"))
-    ended = run(*TRAINED, "--dev", "dev.txt")
-    assert "dev.txt: not in train.txt, so always missed: B-XP" in ended.out
-
-
 def test_templates_are_printed_and_read_back(run):
     assert run("templates", "chunk").out == default_templates("chunk").lstrip()
     write("joint.txt", run("templates", "joint").out)
@@ -198,67 +168,6 @@ def test_all_but_the_new_column_is_left_as_it_is(run, models, separator, end):
         for line in lines
     ]
     assert read("out.txt") == "\ufeff" + end.join(expected)
-
-
-def test_standard_streams_and_json(run, models):
-    model = str(models / "chunk.tag")
-    ended = run("predict", model, "-", stdin=TEXTS["test.txt"].encode())
-    assert (ended.code, ended.out) == (0, columns(TEST, 0, 1, 2, 2))
-    assert "of standard input" in ended.err
-    ended = run("predict", model, "test.txt", "--json")
-    assert json.loads(ended.out)["output"] is None
-    assert ended.err == "argmetric: lines not written: no --output\n"
-    summary = json.loads(run("predict", model, "test.txt", "--json", "-o", "o").out)
-    assert summary["columns"] == [4]
-    assert (summary["sentences"], summary["task"]) == (10, "chunk")
-    assert read("o").count("\n") == TEXTS["test.txt"].count("\n")
-    assert run("predict", model, "test.txt", "--json", "-o", "-").code == 2
-
-
-def test_parts_of_speech_and_both_at_once(run, models):
-    write("test.txt", columns(TEST, 0, 1))
-    run("predict", str(models / "pos.tag"), "test.txt", "-o", "out.txt")
-    assert read("out.txt") == columns(TEST, 0, 1, 1)
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert (summary["task"], summary["accuracy"]) == ("pos", 1.0)
-    assert summary["sentences_correct"] == 10
-    write("test.txt", columns(TEST))
-    ended = run("predict", str(models / "joint.tag"), "test.txt", "-o", "out.txt")
-    assert "added      columns 4 and 5" in ended.err
-    assert read("out.txt") == columns(TEST, 0, 1, 2, 1, 2)
-    ended = run("evaluate", "out.txt")
-    for line in ("task       joint, guessed from", "columns    3 gold, 5 predicted"):
-        assert line in ended.out
-    for line in ("tags       1.0000", "labels     1.0000"):
-        assert line in ended.out
-    write("out.txt", read("out.txt").replace(" NN I-NP\n", " XX I-NP\n"))
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert summary["strict"]["f1"] == summary["accuracy"] == 1.0
-    tags = [row[1] for sentence in TEST for row in sentence]
-    assert summary["tag"]["accuracy"] == 1 - tags.count("NN") / len(tags)
-    assert f"1 tag of {tags.count('NN')} tokens (NN)" in summary["tag"]["notes"][0]
-
-
-def test_other_encodings(run):
-    write("train.txt", columns(TRAIN), "latin-1")
-    first = next(i for i, x in enumerate(columns(TRAIN).split("\n"), 1) if "ñ" in x)
-    ended = run(*TRAINED)
-    assert ended.code == 1
-    assert f"train.txt, line {first}: not utf-8 text (byte " in ended.err
-    assert " is 0xF1); pass --encoding" in ended.err
-    same = "--encoding", "latin-1"
-    assert run(*TRAINED, *same).code == 0
-    write("test.txt", columns(TEST), "latin-1")
-    assert run("predict", "m.tag", "test.txt", "-o", "out.txt", *same).code == 0
-    assert read("out.txt", "latin-1") == columns(TEST, 0, 1, 2, 2)
-    assert run("evaluate", "out.txt", *same).code == 0
-    assert run("evaluate", "out.txt", "--encoding", "nonsense").code == 2
-    write("train.txt", "a X\nb Ж\n\n" * 4)
-    run("train", "train.txt", "--task", "pos", "--model", "m.tag", *QUICK)
-    write("test.txt", "b\nb\n")
-    ended = run("predict", "m.tag", "test.txt", "-o", "o.txt", *same)
-    assert ended.code == 1
-    assert "a word or label has 'Ж', which latin-1 cannot write" in ended.err
 
 
 # -- scores ---------------------------------------------------------------------
@@ -299,18 +208,6 @@ def test_scores_by_hand_and_the_gate(run):
     assert "the strict F1 of entities is 0.333333, under 0.4" in ended.err
     ended = run("evaluate", "out.txt", "--fail-under", "0.7", "--task", "pos")
     assert (ended.code, "accuracy is 0.625" in ended.err) == (3, True)
-
-
-def test_gold_of_iob1_is_converted_and_a_slip_in_gold_is_no_chunk_strictly(run):
-    write("out.txt", "Ann I-PER B-PER\nLee I-PER I-PER\nsaw O O\n")
-    ended = run("evaluate", "out.txt")
-    note = "gold: read as B-X (IOB1 becomes IOB2); the first in line 1: I-PER"
-    assert note in ended.out
-    assert "1.0000" in ended.out
-    write("out.txt", OUT.replace("Rome NNP B-LOC", "Rome NNP I-LOC"))
-    summary = json.loads(run("evaluate", "out.txt", "--json").out)
-    assert "gold: no chunk strictly, one for conlleval" in summary["notes"][0]
-    assert (summary["strict"]["gold"], summary["lenient"]["gold"]) == (3, 4)
 
 
 LABELS = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])
@@ -407,40 +304,6 @@ def test_what_does_not_fit(run, arguments, code, message):
     assert not Path("m.tag").exists()
 
 
-def test_bad_models(run, models):
-    data = (models / "chunk.tag").read_bytes()
-    half = len(data) // 2
-    with np.load(models / "chunk.tag") as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes())
-    newer = header | {"version": header["version"] + 1}
-    less = {name: value for name, value in header.items() if name != "streams"}
-    for name, text in (("newer", newer), ("less", less)):
-        coded = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
-        with open(name, "wb") as file:
-            np.savez(file, **(arrays | {"header": coded}))
-    Path("cut").write_bytes(data[:half])
-    Path("damaged").write_bytes(data[:half] + bytes(64) + data[half + 64 :])
-    matrix = Tagger("label", hash_bits=8, epochs=1)
-    matrix.fit_matrix(np.eye(4), ["a", "b", "a", "b"], [2, 2]).save("matrix")
-    for model, message in {
-        "cut": "cut is not a tagger of argmetric, or it is cut off",
-        "damaged": "damaged",
-        "words.txt": "words.txt is not a tagger of argmetric, or",
-        "newer": f"has version {newer['version']} of its format",
-        "less": "less is damaged",
-        "matrix": "matrix is a tagger of another task",
-        "nobody": "cannot read nobody: No such file",
-    }.items():
-        ended = run("predict", model, "test.txt", "-o", "out.txt")
-        assert (ended.code, ended.out) == (1, "")
-        assert message in ended.err
-        assert "unexpected" not in ended.err
-        assert ended.err.count("\n") == 1
-    assert run("predict", "-", "test.txt").code == 2
-    assert not Path("out.txt").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -487,18 +350,6 @@ def test_an_interrupt_keeps_the_best_so_far(run, monkeypatch):
     assert "written: m.tag" in ended.out
     assert run("predict", "m.tag", "test.txt", "-o", "out.txt").code == 0
     assert run("evaluate", "out.txt", "--fail-under", "0.9").code == 0
-
-
-def test_an_interrupt_before_anything_was_learned(run, monkeypatch):
-    def fit(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Tagger, "fit", fit)
-    write("m.tag", "old")
-    ended = run(*TRAINED)
-    assert (ended.code, ended.out) == (130, "")
-    assert "no tagger is written" in ended.err
-    assert read("m.tag") == "old"
 
 
 def test_a_real_signal(run):

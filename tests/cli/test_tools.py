@@ -1,11 +1,7 @@
 """``argmetric expect`` and ``argmetric export``: files in, an answer out."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +9,22 @@ import pytest
 import argmetric as am
 from argmetric.sequence import Independent, Pk, expectation
 from cli_scores import P, Y
-from command import Run
 
 CHANCES = np.random.default_rng(1).random(30).round(3)
 Z = (np.arange(30) % 7 == 0).astype(int)
 
 
 @pytest.fixture
-def run(run: Run) -> Run:
+def run(run):
     """Run a command in a folder with probabilities, a reference and a rule."""
     for name, rows in (("p", ["p", *CHANCES]), ("z", ["cut", *Z]), ("s", "y10")):
         Path(f"{name}.csv").write_text("".join(f"{one}\n" for one in rows))
-    found: Any = am.tune(Y, P, "f1", reference=am.calibrate(Y, P))
+    found = am.tune(Y, P, "f1", reference=am.calibrate(Y, P))
     found.save("rule.json")
     return run
 
 
-def test_expected_utilities(run: Run, answer: Callable[..., Any]) -> None:
+def test_expected_utilities(run, answer):
     ended = run(*["expect", "--utility", "pk", "--window", "5", "p.csv", "z.csv"])
     value = expectation(Pk(5), Z, Independent(CHANCES)).mean
     assert ended.code == 0
@@ -50,7 +45,7 @@ def test_expected_utilities(run: Run, answer: Callable[..., Any]) -> None:
         assert name in run("expect", "p.csv", "z.csv", "-u", *line.split()).out
 
 
-def test_every_target_is_that_of_the_rule(run: Run) -> None:
+def test_every_target_is_that_of_the_rule(run):
     rule = am.Rule.load("rule.json")
     ended = run("export", "rule.json", "--to", "sql", "--column", "score")
     assert (ended.code, ended.out) == (0, rule.to_sql(column="score") + "\n")
@@ -60,16 +55,16 @@ def test_every_target_is_that_of_the_rule(run: Run) -> None:
     assert found == json.loads(rule.to_json())
     ended = run("export", "rule.json", "--to", "python", "--name", "buys", "-o", "b.py")
     assert (ended.out, ended.err) == ("", "argmetric: written: b.py\n")
-    names: dict[str, Any] = {}
+    names = {}
     exec(Path("b.py").read_text(), names)
     assert [names["buys"](p) for p in P.tolist()] == rule.apply(P).tolist()
-    both: Any = am.tune(np.c_[Y, 1 - Y], np.c_[P, P**2], average="macro")
+    both = am.tune(np.c_[Y, 1 - Y], np.c_[P, P**2], average="macro")
     both.save("both.json")
     ended = run("export", "both.json", "--to", "sql", "--column", "a", "--column", "b")
     assert ended.out == both.to_sql(column=["a", "b"]) + "\n"
 
 
-def test_a_model_of_onnx(run: Run) -> None:
+def test_a_model_of_onnx(run):
     onnx = pytest.importorskip("onnx")
     assert run("export", "rule.json", "--to", "onnx", "-o", "rule.onnx").code == 0
     assert onnx.load("rule.onnx") == am.Rule.load("rule.json").to_onnx()
@@ -99,7 +94,7 @@ def test_a_model_of_onnx(run: Run) -> None:
         ("export rule.json --to python --name 1", 1, "must be a name of Python"),
     ],
 )
-def test_mistakes(run: Run, line: str, code: int, message: str) -> None:
+def test_mistakes(run, line, code, message):
     ended = run(*line.split())
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err

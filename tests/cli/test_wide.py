@@ -1,17 +1,13 @@
 """Files with a column for each of several labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.csv as pc
 import pytest
 
 import argmetric as am
-from command import Run
 
 N = 40
 NAMES = "cat", "dog", "bird"
@@ -21,7 +17,7 @@ Y = (RNG.random((N, 3)) < P).astype(int)
 AVERAGES = "macro", "micro", "samples"
 
 
-def write(name: str = "pets.csv", y_order: tuple[int, ...] = (2, 0, 1)) -> str:
+def write(name="pets.csv", y_order=(2, 0, 1)):
     """Labels stand in another order than scores: they go by their names."""
     header = [f"p_{one}" for one in NAMES] + [f"y_{NAMES[j]}" for j in y_order]
     rows = np.hstack([P, Y[:, list(y_order)]]).tolist()
@@ -30,15 +26,13 @@ def write(name: str = "pets.csv", y_order: tuple[int, ...] = (2, 0, 1)) -> str:
     return name
 
 
-def written(name: str) -> np.ndarray[Any, Any]:
+def written(name):
     table = pc.read_csv(name)
     return np.stack([np.array(table[f"decision_{one}"]) for one in NAMES], axis=1)
 
 
 @pytest.mark.parametrize("average", AVERAGES)
-def test_decide_forecast_and_evaluate_are_those_of_the_package(
-    run: Run, average: Any
-) -> None:
+def test_decide_forecast_and_evaluate_are_those_of_the_package(run, average):
     both = "--scores", "p_*", "--average", average
     labels = "--labels", "y_*"
     ended = run("decide", write(), *both, *labels, "-m", "f2", "--json", "-o", "o.csv")
@@ -72,19 +66,17 @@ def test_decide_forecast_and_evaluate_are_those_of_the_package(
 
 
 @pytest.mark.parametrize("average", AVERAGES)
-def test_a_tuned_rule_is_kept_and_finds_its_labels_by_name(
-    run: Run, average: Any
-) -> None:
+def test_a_tuned_rule_is_kept_and_finds_its_labels_by_name(run, average):
     both = "--scores", "p_*", "--labels", "y_*"
     ended = run("tune", write(), *both, "--average", average, "--json", "-o", "r.json")
     found = json.loads(ended.out)
-    rule: Any = am.tune(Y, P, "f1", average=average)
+    rule = am.tune(Y, P, "f1", average=average)
     (told,) = found["rules"]
     assert told["names"] == list(NAMES)
     assert len(told["rules"]) == (3 if average == "macro" else 1)
     thresholds = [one["threshold"] for one in told["rules"]]
     assert thresholds == pytest.approx(rule.thresholds[: len(thresholds)].tolist())
-    kept: Any = am.Rule.load("r.json")
+    kept = am.Rule.load("r.json")
     assert kept.names == NAMES
     assert kept.average == average
 
@@ -95,7 +87,7 @@ def test_a_tuned_rule_is_kept_and_finds_its_labels_by_name(
     assert written("o.csv").tolist() == rule.apply(exchanged).tolist()
 
 
-def test_decisions_are_named_as_asked(run: Run) -> None:
+def test_decisions_are_named_as_asked(run):
     named = "--decision-column", "*_chosen"
     run("decide", write(), "--scores", "p_*", *named, "-o", "o.csv")
     header = Path("o.csv").read_text().splitlines()[0]
@@ -117,9 +109,7 @@ def test_decisions_are_named_as_asked(run: Run) -> None:
         (["--max-positives", "5"], {"max_positives": 5}),
     ],
 )
-def test_what_one_column_takes_several_labels_take_too(
-    run: Run, options: list[str], how: dict[str, Any]
-) -> None:
+def test_what_one_column_takes_several_labels_take_too(run, options, how):
     write("ref.csv", (1, 2, 0))
     both = "--scores", "p_*", "--labels", "y_*", *options
     ended = run("decide", write(), *both, "-o", "o.csv", "--report", "page.md")
@@ -131,39 +121,3 @@ def test_what_one_column_takes_several_labels_take_too(
     f = am.forecast(P, d.labels, "f1", average="macro", **how)
     found = json.loads(run("decide", "pets.csv", *both, "--json").out)
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
-
-
-def test_forecasts_of_several_labels_take_overdispersion_and_costs_are_tuned(
-    run: Run,
-) -> None:
-    asked = "--scores", "p_*", "--overdispersion", "0.3", "--json"
-    found = json.loads(run("forecast", write(), *asked).out)
-    labels = am.decide(P, "f1", average="macro").labels
-    f = am.forecast(P, labels, "f1", average="macro", overdispersion=0.3)
-    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
-    asked = "--scores", "p_*", "--labels", "y_*", "--cost-fp", "1", "--cost-fn", "3"
-    found = json.loads(run("tune", "pets.csv", *asked, "--json").out)
-    rule: Any = am.tune(Y, P, cost=(1, 3), average="macro")
-    thresholds = [one["threshold"] for one in found["rules"][0]["rules"]]
-    assert thresholds == rule.thresholds.tolist()
-
-
-def test_labels_that_have_arrived_and_a_map_of_all_labels(run: Run) -> None:
-    lines = Path(write()).read_text().splitlines()
-    seen = np.where(np.arange(N)[:, None] < 9, Y.astype(float), np.nan)
-    shown = [",".join("" if np.isnan(x) else f"{x:g}" for x in row) for row in seen]
-    header = ",".join([lines[0], *(f"seen_{one}" for one in NAMES)])
-    rows = [f"{a},{b}" for a, b in zip(lines[1:], shown, strict=True)]
-    Path("seen.csv").write_text("\n".join([header, *rows, ""]))
-    asked = "--scores", "p_*", "--known", "seen_*", "--json"
-    found = json.loads(run("forecast", "seen.csv", *asked).out)
-    labels = am.decide(P, "f1", average="macro").labels
-    f = am.forecast(P, labels, "f1", average="macro", known=seen)
-    assert found["known"] == 27
-    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
-    asked = "--scores", "p_*", "--labels", "y_*", "-o", "map.json"
-    ended = run("calibrate", "pets.csv", *asked)
-    assert ended.code == 0, ended.err
-    assert am.Calibrator.load("map.json") == am.calibrate(Y, P)
-    check = am.calibration_check(Y, P, "f1", average="macro")
-    assert f"ECE {check.ece:.3f}" in " ".join(ended.out.split())

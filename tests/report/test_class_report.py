@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from command import Run
 
 NAMES = ["ok", "late", "lost"]
 
@@ -93,7 +92,7 @@ def test_groups_and_other_metrics():
     assert "Rows of each class" in text
 
 
-def test_the_command_writes_it(run: Run) -> None:
+def test_the_command_writes_it(run):
     code, p = rows_of(80, 3, seed=4)
     lines = [",".join(map(repr, row)) for row in p.tolist()]
     rows = [f"{line},{NAMES[c]}" for line, c in zip(lines, code, strict=True)]

@@ -16,13 +16,12 @@ from argmetric._report import report_decision, report_stream, report_tags
 from argmetric._report._figures import number
 from argmetric.cli._report import short_threshold
 from argmetric.search.corpus.sentences import read_columns
-from argmetric.stream import Look
+from argmetric.stream import Look, alarms_in
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
 Y = (RNG.random(P.size) < P).astype(int)
 HOSTILE = "</script><script>alert(1)</script>\"'&|`*_[x](y)"
-LIMIT = 400_000
 
 
 class Parts(HTMLParser):
@@ -56,18 +55,6 @@ def hostile():
     names = dict.fromkeys(("file", "score", "label", "group"), HOSTILE)
     decision = am.decide(P, groups=groups, average="groups")
     return report_decision(decision, Y, names=names)
-
-
-def test_size_does_not_grow_with_the_rows(page):
-    small = len(page.encode())
-    large = am.report(am.decide(RNG.beta(0.4, 3.0, 200_000))).render()
-    assert small < LIMIT
-    assert len(large.encode()) < LIMIT
-    assert len(large.encode()) < 1.3 * small
-
-
-def test_byte_for_byte_the_same_again(page):
-    assert am.report(am.decide(P), Y).render() == page
 
 
 def test_only_our_own_script_and_style_may_run(page):
@@ -251,13 +238,6 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(page):
     assert "<script" not in shown
 
 
-def test_a_metric_of_ones_own_and_one_that_is_minimised():
-    own = am.report(am.decide(P, lambda tp, k, t, n: tp / (k + t + 1.0))).render()
-    assert "Expected" in own
-    sec = am.decide(P, "sec")
-    assert f"{sec.expected:.3f}" in am.report(sec).render("text")
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -305,3 +285,19 @@ def test_advice_is_in_the_syntax_of_the_surface_that_was_used():
         assert one not in python
         assert other in python
         assert other not in shell
+
+
+def test_an_alarm_is_said_and_drawn():
+    hits = np.cumsum(
+        np.arange(25_600) % np.where(np.arange(25_600) < 12_800, 10, 4) > 0
+    )
+    looks = [Look(n, 0.5, 0.5, *hits[[n - 1, n - 1]].tolist(), n)
+             for n in range(64, 25_601, 64)]  # fmt: skip
+    words = {"metric": am.get_metric("f1"), "rows": 25_600, "file": "s.csv"}
+    page = report_stream(looks, **words, lines=[])
+    (alarm,) = alarms_in(looks)
+    assert f"Alarm at row {alarm.rows:,}: " in page.render("md")
+    assert page.render("html").count('<line class="cut"') == 2 * 3  # and in legends
+    calm = report_stream(looks[:200], **words, lines=[])
+    assert "Alarm" not in calm.render("md")
+    assert '<line class="cut"' not in calm.render("html")

@@ -1,6 +1,5 @@
 """What a report says is what the functions of the package say."""
 
-import json
 import pickle
 import warnings
 
@@ -87,14 +86,6 @@ def test_curves_are_exact_at_their_places_and_within_a_pixel_between(single):
     np.testing.assert_array_equal(curves["recall"], recall[k])
     top = np.concatenate([[0.0], np.cumsum(np.sort(P)[::-1])])
     np.testing.assert_allclose(curves["hits"], top[k], rtol=1e-12)
-
-
-def test_thresholds_give_their_numbers_of_positives(single):
-    curves = single.values["curves"]
-    for cuts in (curves["thresholds"][1:], map(float, curves["cuts"][1:])):
-        assert [int((t <= P).sum()) for t in cuts] == curves["k"][1:]
-    first = curves["k"][0], curves["thresholds"][0], curves["cuts"][0]
-    assert first == (0, np.inf, None)
 
 
 @pytest.mark.parametrize("name", ["f1", "f2", "mcc", "accuracy"])
@@ -186,14 +177,6 @@ def test_groups(grouped):
     ]
 
 
-def test_groups_are_counted_in_bins_that_their_number_supports(grouped):
-    (layer,) = section(grouped, "groups").figures[0].layers
-    scores = am.decide(P, **GROUPED).group_expected
-    assert sum(layer["bars"][0]["high"]) == 700
-    assert (layer["edges"][0], layer["edges"][-1]) == (scores.min(), scores.max())
-    assert 6 <= len(layer["edges"]) <= 41
-
-
 def test_one_cut_for_all_groups(grouped):
     decision, curves = am.decide(P, **GROUPED), grouped.values["curves"]
     assert curves["chosen"] is None
@@ -274,16 +257,6 @@ def test_rules_and_checks_show_what_they_found():
     assert said.values["check"] == check.to_dict()
 
 
-def test_json_has_the_whole_page_and_numbers_in_full(single):
-    values = json.loads(single.render("json"))
-    assert values["decision"]["n_positives"] == am.decide(P).n_positives
-    assert values["curves"]["scores"]["mcc"] == single.values["curves"]["scores"]["mcc"]
-    assert [one["key"] for one in values["sections"]] == [
-        one.key for one in single.sections
-    ]
-    assert values["cards"][1]["interval"] == values["forecast"]["interval"]
-
-
 @pytest.mark.parametrize(
     ("p", "message"),
     [
@@ -314,17 +287,6 @@ def test_labels_of_one_class_are_told():
     assert said.values["check"] is None
     assert any("calibration was not checked" in note for note in said.notes)
     assert len(section(said, "truth").figures) == 1  # no curves of ranks
-
-
-def test_long_curves_that_were_not_made():
-    p = RNG.beta(0.4, 3.0, 60_000)
-    curves = am.report(am.decide(p)).values["curves"]
-    k = np.array(curves["k"])
-    for name in ("f1", "f4", "jaccard", "mcc", "kappa", "gmean", "accuracy"):
-        curve, view = am.decide(p, name).curve, curves["views"][name]
-        np.testing.assert_allclose(curves["scores"][name], curve[k], atol=1e-12)
-        line = np.interp(np.arange(curve.size), k, curves["scores"][name])
-        assert np.abs(line - curve).max() * HEIGHT / (view["high"] - view["low"]) < 1.0
 
 
 @pytest.mark.parametrize("digits", [17, 1])

@@ -218,34 +218,6 @@ def test_limits_and_calibrators_are_those_of_memory(tmp_path):
         decide(tmp_path / "in", group="user", output=tmp_path / "out", min_positives=40)
 
 
-def test_one_vector_that_fits(tmp_path):
-    table = scored(3000)
-    write_parts(tmp_path / "in", table, [100, 100, 2000])
-    p = table["score"].to_numpy()
-    for words in ({}, {"group": "user", "average": "pooled"}):
-        found = decide(tmp_path / "in", "jaccard", output=tmp_path / "out", **words)
-        wanted = am.decide(p, "jaccard")
-        np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
-        assert (found.expected, found.threshold) == (wanted.expected, wanted.threshold)
-        assert found.notes == wanted.notes
-        assert found.n_groups is None
-
-
-def test_logits_are_decided_as_logits(tmp_path):
-    p = scored(500)["score"].to_numpy()
-    with np.errstate(divide="ignore"):
-        x = np.log(p) - np.log1p(-p)
-    table = pa.table({"user": np.arange(500) % 40, "logit": x})
-    write_parts(tmp_path / "in", table, [200])
-    decide(
-        tmp_path / "in", group="user", output=tmp_path / "out", logits=True, memory=9999
-    )
-    wanted = am.decide(
-        x, logits=True, groups=table["user"].to_numpy(), average="groups"
-    )
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
-
-
 def test_what_is_written_is_what_was_read(tmp_path):
     table = pa.table(
         {
@@ -267,18 +239,3 @@ def test_what_is_written_is_what_was_read(tmp_path):
     assert (about.compression, about.statistics.max) == ("ZSTD", pytest.approx(0.9))
     empty = pq.read_table(tmp_path / "out" / "b.parquet")
     assert (empty.num_rows, empty.column_names[-1]) == (0, "chosen")
-
-
-def test_a_dictionary_is_written_where_one_has_helped(tmp_path):
-    rng = np.random.default_rng(0)
-    columns = {"user": rng.integers(0, 50, 4000), "score": rng.random(4000)}
-    columns |= {"plain": rng.integers(0, 50, 4000), "list": [[1, 2]] * 4000}
-    (tmp_path / "in").mkdir()
-    path = tmp_path / "in" / "a.parquet"
-    helped = ["user", "score", "list.list.element"]
-    pq.write_table(pa.table(columns), path, use_dictionary=helped)
-    decide(tmp_path / "in", output=tmp_path / "out")
-    group = pq.read_metadata(tmp_path / "out" / "a.parquet").row_group(0)
-    found = [group.column(i) for i in range(group.num_columns)]
-    with_one = [one.path_in_schema for one in found if one.has_dictionary_page]
-    assert with_one == ["user", "list.list.element", "decision"]

@@ -72,17 +72,6 @@ def test_few_rows_give_the_map_of_memory(method, kind, files):
     assert_same(found, wanted, 1e-10)
 
 
-def test_scores_on_another_scale_have_the_ends_of_memory(files):
-    """Where the median positive is tiny, it says how far scores are believed."""
-    y, p, _ = made()
-    p = p * 1e-7
-    p[:: N // 40] = 0.0
-    found, wanted = opened.calibrate(files(y, p)), am.calibrate(y, p)
-    assert wanted.ends is not None
-    assert found.ends == wanted.ends
-    assert_same(found, wanted, 1e-10)
-
-
 @pytest.mark.parametrize(
     ("method", "tolerance"),
     [("spline", 1e-4), ("platt", 1e-8), ("beta", 1e-8), ("temperature", 1e-8)],
@@ -108,21 +97,6 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
         assert_same(found, wanted, 1e-10)
 
 
-@pytest.mark.parametrize("method", ["spline", "auto"])
-def test_the_map_is_the_same_for_any_files(tmp_path, monkeypatch, method):
-    monkeypatch.setattr("argmetric.scale._calibrate.MOST_EXACT_ROWS", 1000)
-    monkeypatch.setattr(
-        "argmetric.scale._calibrate.ROWS_COMPARED", 1000
-    )  # drawn of each class
-    y, p, w = made()
-    table = pa.table({"label": y, "score": p, "w": w})
-    one = write_parts(tmp_path / "one", table, [])
-    many = write_parts(tmp_path / "many", table, range(1000, N, 1000))
-    words = {"weight": "w", "n_jobs": 2}
-    maps = [opened.calibrate(folder, method, **words) for folder in (one, many)]
-    assert_same(*maps, 1e-12)
-
-
 def test_a_sample_is_what_memory_would_be_given(files):
     y, p, w = made()
     folder = files(y, p, w)
@@ -133,25 +107,6 @@ def test_a_sample_is_what_memory_would_be_given(files):
         some = opened.calibrate(folder, "platt", n_sample=size, random_state=3)
         assert some == am.calibrate(y[rows], p[rows], "platt")
         assert some != opened.calibrate(folder, "platt", n_sample=size, random_state=4)
-
-
-@pytest.mark.parametrize("n", [3000, 10**11])
-def test_rows_are_drawn_once_and_evenly(n):
-    rows = drawn_rows(n, 2000, np.random.default_rng(0))
-    assert (np.diff(rows) > 0).all()
-    assert rows[0] >= 0
-    assert rows[-1] < n
-    tenths = np.bincount(rows * 10 // n, minlength=10)
-    assert abs(tenths - 200).max() < 50  # 3.6 standard errors
-
-
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_auto_chooses_as_in_memory(files, weight):
-    y, p, w = made()
-    found = opened.calibrate(files(y, p, w), "auto", weight=weight, n_jobs=2)
-    wanted = am.calibrate(y, p, "auto", sample_weight=None if weight is None else w)
-    assert wanted.method != "identity"
-    assert_same(found, wanted, 1e-10)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])

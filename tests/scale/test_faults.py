@@ -1,24 +1,35 @@
 """Faults end in the right answer or a clear error, with nothing half-written."""
 
 import json
+import threading
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
 import opened
+from argmetric._ground.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
+from argmetric.scale import _columns as columns_stage
 from argmetric.scale import _pieces as pieces_stage
+from argmetric.scale import _reading as reading_stage
+from argmetric.scale import _scores as evaluate_stage
+from argmetric.scale import _train as train_stage
+from argmetric.scale import _tune as tune_stage
 from argmetric.scale._tasks import claimed, places_of
 from opened import decide
 from scale_data import (
+    SMALL,
     by_user,
     decide_by_user,
     decisions,
     left_beside,
     read_back,
+    scored,
     write_parts,
 )
 
@@ -280,3 +291,145 @@ def test_a_second_run_into_the_same_output_is_refused(files):
     decide_by_user(files, progress=try_again)
     assert second
     np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
+
+
+# -- rows are counted in every look, and held to one another --------------------------
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 900)
+    y = (rng.random(900) < p).astype(int)
+    user, pred = rng.integers(0, 90, 900), (p > 0.3).astype(int)
+    columns = {"score": p, "label": y, "pred": pred, "user": user}
+    return write_parts(tmp_path / "in", pa.table(columns), [300, 500])
+
+
+def train(folder, **words):
+    model = am.MetricLogisticRegression(n_restarts=1, random_state=0)
+    return opened.fit(folder, model, features=["score", "user"], **words)
+
+
+READ = {
+    "evaluate": opened.evaluate,
+    "evaluate by group": lambda folder: opened.evaluate(folder, group="user"),
+    "forecast": opened.forecast,
+    "forecast by group": lambda folder: opened.forecast(folder, group="user"),
+    "tune": lambda folder: opened.tune(folder, n_bootstrap=0, cv=None),
+    "calibrate": lambda folder: opened.calibrate(folder, "platt"),
+    "calibration_check": lambda folder: opened.calibration_check(folder, n_bootstrap=2),
+    "fit": train,
+}
+STAGES = {
+    "evaluate": "evaluate",
+    "evaluate by group": "evaluate",
+    "forecast": "forecast",
+    "forecast by group": "forecast",
+    "tune": "count",
+    "calibrate": "calibrate",
+    "calibration_check": "calibrate",
+    "fit": "train",
+}
+
+
+def changed(monkeypatch, module, change):
+    """Read the second file through a change of its batches."""
+    real = module.batches_of
+
+    def batches(source, *words):
+        for batch in real(source, *words):
+            inside = source.name == "part-001.parquet"
+            yield change(batch) if inside else batch
+
+    monkeypatch.setattr(module, "batches_of", batches)
+
+
+def without_the_last(batch):
+    return batch.slice(0, batch.num_rows - 1)
+
+
+@pytest.mark.parametrize("verb", READ)
+def test_a_row_that_is_not_read_is_missed(labelled, verb, monkeypatch):
+    for name, place in (("labels", reading_stage), (STAGES[verb], columns_stage)):
+        with monkeypatch.context() as patched:
+            changed(patched, place, without_the_last)
+            told = rf"^{name}: .*part-001\.parquet: 200 rows .* 199 "
+            with pytest.raises(ValueError, match=told):
+                READ[verb](labelled)
+
+
+def test_values_that_change_between_looks_are_noticed(labelled, monkeypatch):
+    looks = []
+
+    def nudge(batch):
+        looks.append(batch)
+        i = batch.schema.get_field_index("score")
+        score = pc.multiply(batch.column(i), 1.0 - 1e-15 * (len(looks) > 1))
+        return batch.set_column(i, "score", score)
+
+    limits = (tune_stage, "ROWS_SCANNED_WHOLE"), (train_stage, "MOST_ROWS_IN_MEMORY")
+    for verb, limit in zip(("tune", "fit"), limits, strict=True):
+        with monkeypatch.context() as patched:
+            patched.setattr(*limit, 10)
+            changed(patched, columns_stage, nudge)
+            looks.clear()
+            told = rf"^{STAGES[verb]}: .*part-001\.parquet: rows have other values"
+            with pytest.raises(ValueError, match=told):
+                READ[verb](labelled)
+            assert len(looks) == 2
+
+
+def test_rows_that_are_lost_in_a_sum_are_missed(labelled, monkeypatch):
+    real = evaluate_stage.pairs_of
+    lossy = lambda batches: {"cells": [n - 1 for n in real(batches)["cells"]]}  # noqa: E731
+    monkeypatch.setattr("argmetric.scale._scores.pairs_of", lossy)
+    with pytest.raises(ValueError, match=r"^evaluate: 900 rows were read and 888 are"):
+        READ["evaluate"](labelled)
+    last = "argmetric.scale._run.Gathered.whole", lambda total: total.parts[-1]
+    monkeypatch.setattr(*last)
+    for verb in ("tune", "calibrate"):
+        told = rf"^{STAGES[verb]}: 900 rows were read and 400 are"
+        with pytest.raises(ValueError, match=told):
+            READ[verb](labelled)
+
+
+def test_a_folder_goes_though_others_write_into_it(tmp_path):
+    folder, begun = tmp_path / "work", threading.Event()
+    folder.mkdir()
+
+    def write():
+        with suppress(FileNotFoundError):
+            for i in range(1_000_000):
+                (folder / str(i)).mkdir()
+                (folder / str(i) / "file").touch()
+                if i == 100:
+                    begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait(60)
+    remove_folder(str(folder))
+    writer.join(60)
+    assert not writer.is_alive()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
+    table = scored(3000)
+    labels = (table["score"].to_numpy() > 0.3).astype(int)
+    table = table.append_column("label", [labels]).append_column("pred", [labels])
+    folder, work = write_parts(tmp_path / "in", table, [800]), tmp_path / "work"
+    work.mkdir()
+    seen = []
+
+    def end(progress):
+        if progress.stage == "evaluate":
+            seen.extend(work.rglob("*.arrow"))
+            remove_unfinished()  # what a signal does where compiled code runs on
+            assert list(work.iterdir()) == []
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        opened.evaluate(folder, group="user", memory=SMALL, work_dir=work, progress=end)
+    assert seen

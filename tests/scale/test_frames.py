@@ -72,12 +72,6 @@ def test_partitions_on_a_cluster_are_read_there(table, frame, cluster):
         opened.tune(held, executor=cluster)
 
 
-def test_what_this_process_holds_is_read_from_there(table, frame):
-    y, p = table["label"].to_numpy(), table["score"].to_numpy()
-    wanted = am.tune(y, p, n_bootstrap=20)
-    assert opened.tune(frame.persist(scheduler="sync"), n_bootstrap=20) == wanted
-
-
 def test_training_on_arrays_is_that_of_memory(monkeypatch):
     monkeypatch.setattr("argmetric.scale._train.MOST_ROWS_IN_MEMORY", 100)
     rng = np.random.default_rng(1)

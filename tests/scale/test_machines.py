@@ -6,16 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from argmetric._ground.whole_files import remove_folder, remove_unfinished
-from argmetric.scale import _buckets as bucket_stage
-from argmetric.scale import _pieces as pieces_stage
-from opened import evaluate
 from scale_data import (
     SMALL,
     by_user,
@@ -23,8 +19,6 @@ from scale_data import (
     decisions,
     left_beside,
     read_back,
-    scored,
-    write_parts,
 )
 from scale_tasks import DyingExecutor
 
@@ -37,19 +31,17 @@ def full_disk(*arguments, **words):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "stage"),
+    ("name", "stage"),
     [
-        (pieces_stage, "write_chunk", "partition"),
-        (bucket_stage, "write_labels", "decide"),
-        (bucket_stage, "_writer", "append"),
+        ("_pieces.write_chunk", "partition"),
+        ("_buckets.write_labels", "decide"),
+        ("_buckets._writer", "append"),
     ],
 )
-def test_a_full_disk_is_told_and_the_run_goes_on_later(
-    files, monkeypatch, module, name, stage
-):
+def test_a_full_disk_is_told_and_the_run_goes_on_later(files, monkeypatch, name, stage):
     _, table, output = files
     with monkeypatch.context() as patched:
-        patched.setattr(module, name, full_disk)
+        patched.setattr(f"argmetric.scale.{name}", full_disk)
         with pytest.raises(
             ValueError, match=f"{stage} failed: .*No space left.*`resume` goes on"
         ):
@@ -90,21 +82,6 @@ def test_writes_that_fail_leave_the_old_output(files, memory, stage):
     assert left_beside(output) == []
 
 
-def test_what_is_done_is_not_done_again(files, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr("argmetric.scale._buckets._writer", full_disk)
-        with pytest.raises(ValueError, match="No space left"):
-            decide_by_user(files)
-
-    def never(*_):
-        raise AssertionError("done already")
-
-    monkeypatch.setattr("argmetric.scale._pieces.read_batches", never)
-    monkeypatch.setattr("argmetric.scale._pieces.chunks_of", never)
-    decide_by_user(files, resume=True)
-    np.testing.assert_array_equal(decisions(files[2]), by_user(files[1]))
-
-
 def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("argmetric.scale._buckets.write_labels", full_disk)
@@ -124,58 +101,6 @@ def test_ctrl_c_leaves_nothing(files, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         decide_by_user(files, progress=interrupt)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-
-
-def test_an_interrupted_cluster_leaves_nothing(files, tmp_path, cluster):
-    def interrupt(progress):
-        if progress.stage == "partition" and progress.done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        decide_by_user(files, executor=cluster, progress=interrupt)
-    cluster.client.run(int)  # workers have heard of it
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-
-
-def test_a_folder_goes_though_others_write_into_it(tmp_path):
-    folder, begun = tmp_path / "work", threading.Event()
-    folder.mkdir()
-
-    def write():
-        with suppress(FileNotFoundError):
-            for i in range(1_000_000):
-                (folder / str(i)).mkdir()
-                (folder / str(i) / "file").touch()
-                if i == 100:
-                    begun.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    begun.wait(60)
-    remove_folder(str(folder))
-    writer.join(60)
-    assert not writer.is_alive()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
-    table = scored(3000)
-    labels = (table["score"].to_numpy() > 0.3).astype(int)
-    table = table.append_column("label", [labels]).append_column("pred", [labels])
-    folder, work = write_parts(tmp_path / "in", table, [800]), tmp_path / "work"
-    work.mkdir()
-    seen = []
-
-    def end(progress):
-        if progress.stage == "evaluate":
-            seen.extend(work.rglob("*.arrow"))
-            remove_unfinished()  # what a signal does where compiled code runs on
-            assert list(work.iterdir()) == []
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(folder, group="user", memory=SMALL, work_dir=work, progress=end)
-    assert seen
 
 
 @pytest.mark.parametrize(

@@ -115,39 +115,6 @@ def test_a_file_with_other_columns_is_named_and_may_be_skipped(
     assert (found.n, len(found.skipped)) == (60, 1)
 
 
-def test_columns_in_another_order_are_the_same_columns(tmp_path):
-    table = scored(60)
-    folder = write_parts(tmp_path / "in", table, [30])
-    turned = table.slice(30).select(["score", "user", "note"])
-    pq.write_table(turned, folder / "part-001.parquet")
-    found = decide(folder, group="user", output=tmp_path / "out")
-    assert found.n == 60
-    names = ("part-000.parquet", "part-001.parquet")
-    labels = [pq.read_table(tmp_path / "out" / name)["decision"] for name in names]
-    np.testing.assert_array_equal(np.concatenate(labels), by_user(table))
-
-
-@pytest.mark.parametrize("memory", [SMALL, None])
-def test_a_bad_value_is_skipped_by_group_however_much_memory_there_is(tmp_path, memory):
-    table = scored(3000)
-    folder = write_parts(tmp_path / "in", table, [800, 1900])
-    bad = table.slice(800, 1100).to_pandas()
-    bad.loc[bad.index[3], "score"] = 7.0
-    pq.write_table(
-        pa.Table.from_pandas(bad, table.schema, preserve_index=False),
-        folder / "part-001.parquet",
-    )
-    words = {"group": "user", "output": tmp_path / "out", "memory": memory}
-    with pytest.raises(ValueError, match=r"part-001.* row 3") as error:
-        decide(folder, **words)
-    assert "without groups" not in str(error.value)
-    found = decide(folder, on_error="skip", **words)
-    assert (found.n, len(found.skipped)) == (1900, 1)
-    assert "part-001.parquet" in found.skipped[0]
-    left = pa.concat_tables([table.slice(0, 800), table.slice(1900)])
-    np.testing.assert_array_equal(decisions(tmp_path / "out"), by_user(left))
-
-
 # -- memory ------------------------------------------------------------------------
 
 

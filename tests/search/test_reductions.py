@@ -1,7 +1,6 @@
 """Cost-sensitive learners: kernels against twins, reductions against their bounds."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,47 +18,37 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import search_oracle as oracle
 from argmetric.search import AllPairs, Costing, LinearLearner, OneAgainstAll
-from argmetric.search._searn._decisions import (
-    Decisions,
-    HashedRows,
-    best_actions,
-    cheapest_regrets,
-)
-from argmetric.search._searn._learners import flat, importance_scale, with_products
-from argmetric.search._searn._reductions import (
-    FeatureColumns,
-    all_pairs_values,
-    joint_rows,
-    log_odds_of_zero,
-    pairs_of,
-)
+from searn_tasks import decisions_of
 
 
-def rows_of(lists):
-    ends = np.cumsum([0, *map(len, lists)])
-    flat_list = [pair for one in lists for pair in one]
-    hashes = np.array([h for h, _ in flat_list], dtype=np.uint64)
-    return HashedRows(ends, hashes, np.array([v for _, v in flat_list], dtype=float))
+def chosen_costs(scores, decisions, costs):
+    """The cost of the action of greatest score, for each decision."""
+    parts = (np.split(one, decisions.indptr[1:-1]) for one in (scores, costs))
+    return np.array([own[np.argmax(score)] for score, own in zip(*parts, strict=True)])
 
 
-def decisions_of(examples):
-    """Examples are (features, [(action, its features)], costs)."""
-    ends = np.cumsum([0, *(len(example[1]) for example in examples)])
-    actions = [action for example in examples for action in example[1]]
-    decisions = Decisions(
-        rows_of([example[0] for example in examples]),
-        ends,
-        np.array([code for code, _ in actions], dtype=np.uint64),
-        rows_of([own for _, own in actions]),
-    )
-    return decisions, np.array([c for e in examples for c in e[2]], dtype=float)
+def hashed(decisions, costs):
+    """Examples of the twin: features and actions by their hashes."""
+
+    def row(rows, i):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        pairs = zip(rows.hashes[part].tolist(), rows.values[part], strict=True)
+        return list(pairs)
+
+    found = []
+    for i, (a, b) in enumerate(itertools.pairwise(decisions.indptr.tolist())):
+        actions = [
+            (int(decisions.codes[k]), row(decisions.pairs, k)) for k in range(a, b)
+        ]
+        found.append((row(decisions.states, i), actions, costs[a:b]))
+    return found
 
 
 def random_examples(rng, n, pairs, n_actions=4):
     examples = []
     for _ in range(n):
         features = [(int(h), rng.normal()) for h in rng.integers(0, 12, 3)]
-        codes = rng.permutation(6)[: rng.integers(1, n_actions + 1)]
+        codes = rng.permutation(6)[: rng.integers(2, n_actions + 1)]
         own = [
             [(int(h) + 99, 1.0) for h in rng.integers(0, 5, 2 if pairs else 0)]
             for _ in codes
@@ -78,6 +67,33 @@ class FixedOrders:
         return np.array(next(self.orders))
 
 
+def with_products(features):
+    """Features and products of two of them, each with itself too."""
+    more = []
+    for i, (h, v) in enumerate(features):
+        for g, w in features[i + (v in (0.0, 1.0)) :]:  # which are their own squares
+            more.append((oracle.scattered((h + g) & oracle.MASK), v * w))
+    return [*features, *more]
+
+
+def check_twin(decisions, costs, examples, kind, target, **options):
+    rng = np.random.default_rng(3)
+    orders = [rng.permutation(len(examples)) for _ in range(3)]
+    regrets = [one[2] - one[2].min() for one in examples]
+    top = np.mean([one.max() for one in regrets if one.max() > 0])
+    examples = [(*one[:2], own) for one, own in zip(examples, regrets, strict=True)]
+    expected = oracle.learn(examples, orders, 8, kind, target, 0.3, 1 / top)
+    learner = LinearLearner(
+        kind, epochs=3, step=0.3, target=target, hash_bits=8, **options
+    )
+    scorer = learner.fit(decisions, costs, FixedOrders(orders))
+    dense = np.array([expected.get(i, 0.0) for i in range(256)])
+    assert np.abs(dense).max() > 0.1
+    np.testing.assert_allclose(scorer.weights, dense, rtol=1e-9, atol=1e-12)
+    scores = [s for one in examples for s in oracle.action_scores(one, 8, expected)]
+    np.testing.assert_allclose(scorer.scores(decisions), scores, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize(
     ("kind", "target"),
@@ -90,18 +106,18 @@ class FixedOrders:
 )
 def test_linear_learners_equal_their_twin(kind, target, pairs):
     rng = np.random.default_rng(3)
-    examples = random_examples(rng, 40, pairs)
-    decisions, costs = decisions_of(examples)
-    orders = [rng.permutation(40) for _ in range(3)]
-    scale = importance_scale(costs, decisions)
-    expected = oracle.learn(examples, orders, 8, kind, target, 0.3, scale)
-    learner = LinearLearner(kind, epochs=3, step=0.3, target=target, hash_bits=8)
-    scorer = learner.fit(decisions, costs, FixedOrders(orders))
-    dense = np.array([expected.get(i, 0.0) for i in range(256)])
-    assert np.abs(dense).max() > 0.1
-    np.testing.assert_allclose(scorer.weights, dense, rtol=1e-9, atol=1e-12)
-    scores = [s for one in examples for s in oracle.action_scores(one, 8, expected)]
-    np.testing.assert_allclose(scorer.scores(decisions), scores, rtol=1e-9, atol=1e-12)
+    decisions, costs = decisions_of(random_examples(rng, 40, pairs))
+    check_twin(decisions, costs, hashed(decisions, costs), kind, target)
+
+
+def test_products_of_features():
+    rng = np.random.default_rng(4)
+    decisions, costs = decisions_of(random_examples(rng, 40, True))
+    examples = [
+        (with_products(features), [(a, with_products(own)) for a, own in actions], own)
+        for features, actions, own in hashed(decisions, costs)
+    ]
+    check_twin(decisions, costs, examples, "logistic", "cheapest", quadratic=True)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "perceptron", "svm"])
@@ -116,8 +132,7 @@ def test_linear_learners_separate_what_can_be_separated(kind):
         examples.append((features, [(a, []) for a in range(3)], costs))
     decisions, costs = decisions_of(examples)
     scorer = LinearLearner(kind, epochs=50).fit(decisions, costs, rng)
-    choices = best_actions(scorer.scores(decisions), decisions.indptr)
-    assert costs[decisions.indptr[:-1] + choices].mean() < 0.0005
+    assert chosen_costs(scorer.scores(decisions), decisions, costs).mean() < 0.0005
 
 
 def noisy_decisions():
@@ -133,22 +148,20 @@ def noisy_decisions():
 
 def test_reward_targets_find_the_least_expected_cost():
     decisions, costs = noisy_decisions()
-    choices = {}
-    for target in ("cheapest", "reward"):
+    for target, mean in (("cheapest", 3.6), ("reward", 1.0)):
         learner = LinearLearner(target=target, epochs=300)
         scorer = learner.fit(decisions, costs, np.random.default_rng(0))
-        choices[target] = set(best_actions(scorer.scores(decisions), decisions.indptr))
-    assert choices == {"cheapest": {0}, "reward": {1}}
+        assert chosen_costs(scorer.scores(decisions), decisions, costs).mean() == mean
 
 
 def test_regression_finds_the_least_expected_cost():
     decisions, costs = noisy_decisions()
-    for estimator in (LinearRegression(), DecisionTreeClassifier()):
+    mean = costs.reshape(-1, 3).mean(axis=0)
+    for estimator, expected in (
+        (LinearRegression(), -mean),
+        (DecisionTreeClassifier(), np.log((9 - mean) / mean)),
+    ):
         model = OneAgainstAll(estimator).fit(decisions, costs, np.random.default_rng(0))
-        mean = costs.reshape(-1, 3).mean(axis=0)
-        expected = -mean
-        if isinstance(estimator, DecisionTreeClassifier):
-            expected = np.log((9 - mean) / mean)
         scores = model.scores(decisions)
         np.testing.assert_allclose(scores, np.tile(expected, 5), atol=1e-12)
 
@@ -188,80 +201,74 @@ def test_small_regrets_are_learned_beside_large_ones():
     decisions, costs = decisions_of(examples)
     sgd = SGDClassifier("log_loss", alpha=1e-5, max_iter=8, tol=None, random_state=0)
     model = OneAgainstAll(sgd).fit(decisions, costs, rng)
-    choices = best_actions(model.scores(decisions), decisions.indptr)
-    assert np.mean(costs[decisions.indptr[:-1] + choices] == 0) > 0.95
+    chosen = chosen_costs(model.scores(decisions), decisions, costs)
+    assert np.mean(chosen == 0) > 0.95
+
+
+class Product(DummyClassifier):
+    """The chance of the second class is the product of all features."""
+
+    def predict_proba(self, X):
+        chance = X.toarray().prod(axis=1)
+        return np.column_stack([1 - chance, chance])
 
 
 def test_log_odds_tell_sure_chances_apart():
-    chances = np.array([0.0, 1e-20, 1e-17, 0.25, 0.5, 1.0])
-    odds = log_odds_of_zero(chances)
+    chances = [0.0, 1e-20, 1e-17, 0.25, 0.5, 1.0]
+    rows = [([("p", p)], [(0, []), (1, [])], [0.0, 1.0]) for p in chances]
+    rows += [(*row[:2], [1.0, 0.0]) for row in rows]
+    decisions, costs = decisions_of(rows)
+    model = OneAgainstAll(Product()).fit(decisions, costs, np.random.default_rng(0))
+    odds = model.scores(decisions)[:12:2]
     assert np.isfinite(odds).all()
     assert (np.diff(odds) < 0).all()
     expected = [20 * np.log(10), 17 * np.log(10), np.log(3), 0.0]
     np.testing.assert_allclose(odds[1:5], expected, atol=1e-12)
 
 
-costs_lists = st.lists(st.integers(0, 6), min_size=1, max_size=6)
-
-
-@given(st.lists(costs_lists, max_size=5))
-def test_all_pairs_values_are_the_integral(lists):
-    indptr = np.cumsum([0, *map(len, lists)])
-    costs = np.array([c for one in lists for c in one], dtype=float)
-    expected = [float(v) for one in lists for v in oracle.pair_values(one)]
-    np.testing.assert_allclose(
-        all_pairs_values(costs, indptr), expected, atol=1e-12, rtol=0
-    )
-
-
-def test_regret_is_at_most_twice_the_importance_of_wrong_pairs():
-    """All tournaments on up to four actions, ties of wins broken as badly as can be."""
-    largest = Fraction(0)
-    vectors = {
-        2: [(0, 1)],
-        3: [(0, a, b) for a in range(3) for b in range(a, 4)],
-        4: [(0, a, b, c) for a in range(2) for b in range(a, 3) for c in range(b, 4)],
-    }
-    for k, lists in vectors.items():
-        pairs = list(itertools.combinations(range(k), 2))
-        for costs in lists:
-            values = all_pairs_values(np.array(costs, dtype=float), np.array([0, k]))
-            for winners in itertools.product((0, 1), repeat=len(pairs)):
-                wins, wrong = [0] * k, 0.0
-                for (i, j), second in zip(pairs, winners, strict=True):
-                    winner, loser = (j, i) if second else (i, j)
-                    wins[winner] += 1
-                    wrong += max(0.0, values[winner] - values[loser])
-                regret = max(costs[a] for a in range(k) if wins[a] == max(wins))
-                assert regret <= 2 * wrong + 1e-12
-                if wrong:
-                    largest = max(largest, regret / wrong)
-    assert largest == pytest.approx(2.0)
-
-
 class Recorder(DecisionTreeClassifier):
     fits: list = []  # noqa: RUF012
 
     def fit(self, X, y, sample_weight=None):
-        self.fits.append((X.toarray(), np.asarray(y), np.asarray(sample_weight)))
+        self.fits.append((np.asarray(y), np.asarray(sample_weight)))
         return super().fit(X, y, sample_weight=sample_weight)
 
 
-def test_all_pairs_hands_over_importances():
+COSTS = st.integers(2, 4).flatmap(
+    lambda k: st.tuples(*[st.lists(st.integers(0, 6), min_size=k, max_size=k)] * 2)
+)
+
+
+@given(COSTS)
+def test_importances_of_pairs_are_differences_of_the_integral(costs):
+    """v_i = ∫ dt / |{j : c_j ≤ t}|; nothing is fitted where one is never cheaper."""
+    k = len(costs[0])
+    actions = [(a, []) for a in range(k)]
+    decisions, flat = decisions_of(
+        [([(n, 1.0)], actions, c) for n, c in enumerate(costs)]
+    )
+    values = [oracle.pair_values(one) for one in costs]
+    Recorder.fits.clear()
+    model = AllPairs(Recorder()).fit(decisions, flat, None)
+    expected = []
+    for i, j in itertools.combinations(range(k), 2):
+        gaps = [float(v[i] - v[j]) for v in values]
+        if min(gaps) < 0 < max(gaps):
+            expected.append(sorted(np.abs(gaps) / np.mean(np.abs(gaps))))
+    found = [sorted(weights) for labels, weights in Recorder.fits]
+    assert all(sorted(labels) == [0.0, 1.0] for labels, _ in Recorder.fits)
+    np.testing.assert_allclose(sorted(found), sorted(expected), rtol=1e-12)
+    assert (chosen_costs(model.scores(decisions), decisions, flat) <= [6, 6]).all()
+
+
+def test_all_pairs_counts_wins():
     examples = [
         ([(5, 1.0)], [(0, []), (1, []), (2, [])], [0.0, 1.0, 3.0]),
         ([(6, 1.0)], [(0, []), (1, [])], [2.0, 0.0]),
-        ([(8, 1.0)], [(1, [])], [0.0]),
     ]
     decisions, costs = decisions_of(examples)
-    Recorder.fits.clear()
-    model = AllPairs(Recorder()).fit(decisions, costs, None)
-    # v = (0, 1, 2) in the first example, (2, 0) in the second
-    assert len(Recorder.fits) == 1  # other pairs have one label only
-    _, labels, weights = Recorder.fits[0]
-    assert labels.tolist() == [1.0, 0.0]
-    np.testing.assert_allclose(weights, np.array([1, 2]) / 1.5)
-    assert model.scores(decisions).tolist() == [2, 1, 0, 0, 1, 0]
+    model = AllPairs(DecisionTreeClassifier()).fit(decisions, costs, None)
+    assert model.scores(decisions).tolist() == [2, 1, 0, 0, 1]
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -271,30 +278,30 @@ def test_all_pairs_hands_over_importances():
         AllPairs(DecisionTreeClassifier(random_state=0)),
         OneAgainstAll(DecisionTreeRegressor(random_state=0)),
         OneAgainstAll(DecisionTreeClassifier(random_state=0)),
-        AllPairs(Costing(KNeighborsClassifier(1), n_draws=40)),
+        AllPairs(Costing(KNeighborsClassifier(1), n_draws=60)),
     ],
     ids=["pairs", "regression", "probabilities", "costing"],
 )
 def test_reductions_to_learners_by_heart_make_no_mistakes(learner, pairs):
     rng = np.random.default_rng(2)
-    examples = random_examples(rng, 40, pairs)
-    decisions, costs = decisions_of(examples)
-    model = learner.fit(decisions, costs, rng)
-    choices = best_actions(model.scores(decisions), decisions.indptr)
-    assert cheapest_regrets(costs, decisions.indptr).mean() > 0.2
-    chosen = costs[decisions.indptr[:-1] + choices]
+    decisions, costs = decisions_of(random_examples(rng, 40, pairs))
+    scores = learner.fit(decisions, costs, rng).scores(decisions)
+    assert costs.mean() > 0.2
+    chosen = chosen_costs(scores, decisions, costs)
     assert chosen.mean() <= (0.1 if isinstance(learner.estimator, Costing) else 0.0)
 
 
-def test_learners_without_weights_are_refused_with_a_way_out():
+def test_unknown_actions_and_features_at_prediction():
     decisions, costs = noisy_decisions()
-    with pytest.raises(TypeError, match=r"wrap it in Costing\(\)"):
-        AllPairs(KNeighborsClassifier()).fit(decisions, costs, None)
+    other, _ = decisions_of([([(1234, 1.0)], [(77, []), (0, [])], [0, 0])])
+    for learner in (AllPairs(LogisticRegression()), OneAgainstAll(LinearRegression())):
+        scores = learner.fit(decisions, costs, np.random.default_rng(0)).scores(other)
+        assert scores[0] <= scores[1]
 
 
-def test_reductions_of_nothing_and_of_one_action():
+def test_reductions_of_nothing():
     nothing, no_costs = decisions_of([])
-    one, costs = decisions_of([([(1, 1.0)], [(0, [])], [0.0])])
+    one, costs = noisy_decisions()
     for learner in (
         LinearLearner(),
         AllPairs(LogisticRegression()),
@@ -303,18 +310,9 @@ def test_reductions_of_nothing_and_of_one_action():
         rng = np.random.default_rng(0)
         model = learner.fit(nothing, no_costs, rng)
         assert model.scores(nothing).size == 0
-        assert best_actions(model.scores(one), one.indptr).tolist() == [0]
-        assert learner.fit(one, costs, rng).scores(one).shape == (1,)
-
-
-def test_unknown_actions_and_features_at_prediction():
-    decisions, costs = noisy_decisions()
-    other, _ = decisions_of([([(1234, 1.0)], [(77, []), (0, [])], [0, 0])])
-    for learner in (AllPairs(LogisticRegression()), OneAgainstAll(LinearRegression())):
-        model = learner.fit(decisions, costs, np.random.default_rng(0))
-        scores = model.scores(other)
-        assert scores.shape == (2,)
-        assert scores[0] <= scores[1]
+        assert model.scores(one).shape == costs.shape
+    with pytest.raises(TypeError, match=r"wrap it in Costing\(\)"):
+        AllPairs(KNeighborsClassifier()).fit(one, costs, None)
 
 
 def test_costing_keeps_rows_in_proportion_to_their_weight():
@@ -340,29 +338,6 @@ def test_costing_keeps_rows_in_proportion_to_their_weight():
         Costing(Perceptron()).fit(X, y, sample_weight=np.zeros(3))
 
 
-def test_costing_identity():
-    """E[w 1(wrong)] = E[w] P(wrong | kept), for every classifier."""
-    rng = np.random.default_rng(5)
-    weights = rng.integers(1, 9, 6).tolist()
-    total = sum(weights)
-    for wrong in itertools.product((0, 1), repeat=6):
-        kept = [Fraction(w, max(weights)) for w in weights]
-        chance = sum(a * b for a, b in zip(kept, wrong, strict=True)) / sum(kept)
-        assert chance * total == sum(w * e for w, e in zip(weights, wrong, strict=True))
-
-
-def test_products_of_features():
-    rows = rows_of([[(3, 1.0), (4, 2.0)], [], [(3, 0.5)]])
-    found = with_products(rows)
-    assert np.diff(found.indptr).tolist() == [4, 0, 2]
-    assert found.values.tolist() == [1, 2, 2, 4, 0.5, 0.25]
-    expected = [3, 4, oracle.scattered(7), oracle.scattered(8), 3, oracle.scattered(6)]
-    assert found.hashes.tolist() == expected
-    swapped = with_products(rows_of([[(4, 2.0), (3, 1.0)]]))
-    one = dict(zip(found.hashes[:4].tolist(), found.values[:4], strict=True))
-    assert one == dict(zip(swapped.hashes.tolist(), swapped.values, strict=True))
-
-
 @pytest.mark.parametrize("quadratic", [False, True])
 def test_quadratic_features_learn_exclusive_or(quadratic):
     examples = []
@@ -371,50 +346,37 @@ def test_quadratic_features_learn_exclusive_or(quadratic):
         right = a ^ b
         examples.append((features, [(0, []), (1, [])], [float(right), 1.0 - right]))
     decisions, costs = decisions_of(examples)
-    wrong = {}
     for learner in (
         LinearLearner(epochs=100, quadratic=quadratic),
         AllPairs(LogisticRegression(C=100.0), quadratic=quadratic),
         OneAgainstAll(LinearRegression(), quadratic=quadratic),
     ):
-        model = learner.fit(decisions, costs, np.random.default_rng(0))
-        choices = best_actions(model.scores(decisions), decisions.indptr)
-        wrong[type(learner)] = costs[decisions.indptr[:-1] + choices].sum()
-    if quadratic:
-        assert set(wrong.values()) == {0.0}
-    else:
-        assert min(wrong.values()) >= 1
+        scores = learner.fit(decisions, costs, np.random.default_rng(0)).scores
+        wrong = chosen_costs(scores(decisions), decisions, costs).sum()
+        assert wrong == 0 if quadratic else wrong >= 1
 
 
 def test_joint_rows_and_matrices():
-    examples = [([(3, 2.0)], [(1, [(50, 1.0)]), (2, [])], [0, 1])]
-    decisions, _ = decisions_of(examples)
-    joint = joint_rows(decisions)
+    """Actions with features of their own: one row each, products with its code."""
+    examples = [([(3, 2.0)], [(1, [(50, 1.0)]), (2, [])], [0.0, 1.0])]
+    decisions, costs = decisions_of(examples)
+    seen = []
+
+    class Seen(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(X.toarray())
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    OneAgainstAll(Seen()).fit(decisions, costs, np.random.default_rng(0))
+    [(features, actions, _)] = hashed(decisions, costs)
     golden = 0x9E3779B97F4A7C15
-    code = [oracle.scattered((3 + a * golden) & oracle.MASK) for a in (1, 2)]
-    assert joint.hashes.tolist() == [code[0], oracle.scattered(50), code[1]]
-    assert joint.values.tolist() == [2, 1, 2]
-    assert joint.indptr.tolist() == [0, 2, 3]
-    matrix = FeatureColumns.of(rows_of([[(5, 1.0)], [(9, 1.0)]])).matrix(
-        rows_of([[(9, 2.0), (7, 1.0), (9, 1.0)], []])
-    )
-    assert matrix.toarray().tolist() == [[0, 3], [0, 0]]
-    assert len(flat(decisions)) == 8
-
-
-def test_parts_of_decisions():
-    rng = np.random.default_rng(1)
-    examples = random_examples(rng, 12, True)
-    decisions, _ = decisions_of(examples)
-    picks = np.array([7, 2, 2, 11])
-    part = decisions.take(picks)
-    expected, _ = decisions_of([examples[i] for i in picks])
-    for a, b in zip(flat(part), flat(expected), strict=True):
-        np.testing.assert_array_equal(a, b)
-    i, j = pairs_of(decisions.indptr)
-    found = {(int(a), int(b)) for a, b in zip(i, j, strict=True)}
-    every = [range(a, b) for a, b in itertools.pairwise(decisions.indptr)]
-    assert found == {p for one in every for p in itertools.combinations(one, 2)}
+    rows = [
+        {oracle.scattered((h + a * golden) & oracle.MASK): v for h, v in features}
+        | {oracle.scattered(h): v for h, v in own}
+        for a, own in actions
+    ]
+    columns = sorted(set().union(*rows))
+    assert seen[0].tolist() == [[row.get(c, 0.0) for c in columns] for row in rows]
 
 
 def test_options_are_checked():

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
-from argmetric._ground.whole_files import DataError
 from argmetric.search import (
     AllPairs,
     JointTask,
@@ -106,23 +105,23 @@ def saved(tmp_path, task, X=X, Y=Y):
 )
 def test_other_tasks_are_refused(other, words, tmp_path):
     path = saved(tmp_path, SequenceLabelling("cv"))
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(ValueError, match=words) as caught:
         Searn.load(path, other)
     assert "policy.searn" in str(caught.value)
 
 
 def test_other_losses_and_other_tasks_inside_are_refused(tmp_path):
     path = saved(tmp_path, WordChunking(["X"], metric=am.FBeta(2)), WORDS, CHUNKS)
-    with pytest.raises(DataError, match="WordChunking with metric="):
+    with pytest.raises(ValueError, match="WordChunking with metric="):
         Searn.load(path, WordChunking(["X"]))
     vowels = SequenceLabelling("cv")
     path = saved(tmp_path, RightToLeft(vowels))
-    with pytest.raises(DataError, match="RightToLeft with task="):
+    with pytest.raises(ValueError, match="RightToLeft with task="):
         Searn.load(path, RightToLeft(SequenceLabelling("cv", history=1)))
     pairs = list(zip(Y, Y, strict=True))
     path = saved(tmp_path, JointTask(vowels, vowels, weights=(1, 2)), Y=pairs)
     assert Searn.load(path, JointTask(vowels, vowels, weights=(1, 2))).predict([""])
-    with pytest.raises(DataError, match="JointTask with weights="):
+    with pytest.raises(ValueError, match="JointTask with weights="):
         Searn.load(path, JointTask(vowels, vowels))
     with pytest.raises(TypeError, match="task must be a Task, not str"):
         Searn.load(path, "cv")
@@ -154,7 +153,7 @@ def test_what_cannot_be_saved_is_told(tmp_path):
     with pytest.raises(TypeError, match=r"learner AllPairs.* cannot be saved.*Linear"):
         searn.save(path)
     assert not path.exists()
-    with pytest.raises(DataError, match=r"cannot write .*nowhere"):
+    with pytest.raises(ValueError, match=r"cannot write .*nowhere"):
         Searn(task, beta=1.0, iterations=1).fit(X, Y).save(tmp_path / "nowhere" / "p")
 
 
@@ -190,7 +189,7 @@ def rewritten(path, **changes):
 def test_odd_files_are_refused_by_name(changes, words, tmp_path):
     path = saved(tmp_path, SequenceLabelling("cv"))
     rewritten(path, **changes)
-    with pytest.raises(DataError, match=words) as caught:
+    with pytest.raises(ValueError, match=words) as caught:
         Searn.load(path, SequenceLabelling("cv"))
     assert "policy.searn" in str(caught.value)
 
@@ -201,15 +200,15 @@ def test_cut_off_and_foreign_files_are_refused(tmp_path):
     whole = path.read_bytes()
     for length in (0, 1, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(DataError, match=r"policy\.searn"):
+        with pytest.raises(ValueError, match=r"policy\.searn"):
             Searn.load(path, task)
-    with pytest.raises(DataError, match=r"cannot read .*missing"):
+    with pytest.raises(ValueError, match=r"cannot read .*missing"):
         Searn.load(tmp_path / "missing", task)
     tagger = Tagger("pos", hash_bits=8, epochs=1).fit([[("a", "b")]])
     tagger.save(path)
-    with pytest.raises(DataError, match="holds 'argmetric tagger'"):
+    with pytest.raises(ValueError, match="holds 'argmetric tagger'"):
         Searn.load(path, task)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("other.txt", "nothing")
-    with pytest.raises(DataError, match=r"policy\.searn"):
+    with pytest.raises(ValueError, match=r"policy\.searn"):
         Searn.load(path, task)

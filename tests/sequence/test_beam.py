@@ -1,7 +1,5 @@
 """decode(..., beam=L): the approximate decoder of Jansche (2007), and its bound."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 import argmetric as am
 from argmetric.sequence import (
-    CountUtility,
     Hamming,
     Independent,
     MarkovChain,
@@ -102,6 +99,27 @@ def test_chains_of_any_order(order):
         assert (found.bound, found.proven) == (math.inf, False)
 
 
+def test_undefined_outcomes_are_left_out():
+    f1 = am.FBeta(1, zero_division=np.nan)
+    model = Independent([0.2, 0.1, 0.6, 0.5])
+    found, exact = decode(f1, model, beam=100), decode(f1, model)
+    assert found.expected == pytest.approx(exact.expected, rel=1e-12)
+    np.testing.assert_array_equal(found.labels, exact.labels)
+    narrow = decode(f1, model, beam=2)
+    assert narrow.expected <= exact.expected <= narrow.bound
+    nowhere = decode(f1, Independent([0.0, 0.0]), beam=2)
+    np.testing.assert_array_equal(nowhere.labels, [1, 0])
+
+
+def test_what_a_beam_cannot_be():
+    model = Independent(np.full(1000, 0.5))
+    for beam in (0, -1, 1.5, "auto", True):
+        with pytest.raises((TypeError, ValueError), match="beam must be"):
+            decode("f1", model, beam=beam)
+    with pytest.raises(ValueError, match=r"beam=100000 keeps 200,000 states at each"):
+        decode("f1", model, beam=100_000)
+
+
 class OneOff(SimpleFunction):
     """Whether there are as many ones in y as in z, give or take one."""
 
@@ -136,40 +154,3 @@ def test_utilities_of_your_own_and_losses():
     least = am.SquaredCountError()
     found, best = decode(least, model, beam=5), decode(least, model)
     assert found.bound <= best.expected + 1e-12 <= found.expected + 2e-12
-
-
-def test_undefined_outcomes_are_left_out():
-    f1 = am.FBeta(1, zero_division=np.nan)
-    model = Independent([0.2, 0.1, 0.6, 0.5])
-    found, exact = decode(f1, model, beam=100), decode(f1, model)
-    assert found.expected == pytest.approx(exact.expected, rel=1e-12)
-    np.testing.assert_array_equal(found.labels, exact.labels)
-    narrow = decode(f1, model, beam=2)
-    assert narrow.expected <= exact.expected <= narrow.bound
-    nowhere = decode(f1, Independent([0.0, 0.0]), beam=2)
-    np.testing.assert_array_equal(nowhere.labels, [1, 0])
-
-
-def test_reuse_leaves_no_trace_of_the_last_hypothesis():
-    from argmetric.sequence._beam import CountLayers
-
-    rng = np.random.default_rng(4)
-    model = Independent(rng.random(15))
-    layers = CountLayers(CountUtility(PAPER_F), model.chain(), 7)
-    for _ in range(30):
-        z = rng.integers(2, size=15)
-        found, fresh = layers.expected(z), expectation(PAPER_F, z, model, beam=7)
-        assert found.partial == pytest.approx(fresh.partial, rel=1e-12)
-        assert found.bounds.low == pytest.approx(fresh.bounds.low, rel=1e-12)
-        assert found.bounds.high == pytest.approx(fresh.bounds.high, rel=1e-12)
-        assert found.dropped == pytest.approx(fresh.dropped, rel=1e-12)
-    assert layers.expected(z).n_states == 0  # nothing is new
-
-
-def test_what_a_beam_cannot_be():
-    model = Independent(np.full(1000, 0.5))
-    for beam in (0, -1, 1.5, "auto", True):
-        with pytest.raises((TypeError, ValueError), match="beam must be"):
-            decode("f1", model, beam=beam)
-    with pytest.raises(ValueError, match=r"beam=100000 keeps 200,000 states at each"):
-        decode("f1", model, beam=100_000)

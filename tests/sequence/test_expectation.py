@@ -19,13 +19,10 @@ from argmetric.sequence import (
     WindowDiff,
     WindowUtility,
     ZeroOne,
-    _expectation,
     distribution,
     evaluate,
     expectation,
 )
-from argmetric.sequence._models import as_chain
-from argmetric.sequence._runs import run_layers, run_plain
 
 
 def weighted(z, y):
@@ -94,20 +91,6 @@ def test_expectation_equals_enumeration(name, n):
             assert result.mean == pytest.approx(true, abs=1e-12)
             assert result.exact
             assert result.bounds.low == result.bounds.high == result.mean
-            chain = as_chain(model)
-            for runner in (run_plain, run_layers):
-                outcome = runner(utility, z, chain)
-                assert outcome.mass @ outcome.values == pytest.approx(true, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", UTILITIES)
-def test_ten_labels(name):
-    utility, function = UTILITIES[name]
-    rng = np.random.default_rng(10)
-    for model, law in models(10, rng):
-        z = rng.integers(0, 2, 10)
-        true = oracle.expected(function, z, law, 10)
-        assert expectation(utility, z, model).mean == pytest.approx(true, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", UTILITIES)
@@ -146,8 +129,6 @@ def test_bounds_of_a_beam_hold(name, width):
         if width == 1000:
             assert result.exact
             assert result.mean == pytest.approx(true, abs=1e-12)
-        plain = run_plain(utility, z, as_chain(model), width)
-        assert result.dropped == pytest.approx(plain.dropped, abs=1e-12)
 
 
 def test_a_beam_of_one_keeps_one_path():
@@ -166,8 +147,6 @@ def test_ties_in_a_beam():
         for width in (1, 2, 5, 17):
             result = expectation("f1", z, model, beam=width)
             assert result.bounds.low - 1e-12 <= exact <= result.bounds.high + 1e-12
-            kept = run_plain(CountUtility("f1"), z, as_chain(model), width)
-            assert len(kept.values) <= 2 * width
 
 
 def test_auto_beam_reaches_its_tolerance():
@@ -227,24 +206,10 @@ def test_long_sequences_need_no_table_of_hits(zero_division, monkeypatch):
             metric = am.get_metric(name, zero_division=zero_division)
             table = expectation(metric, z, model).mean
             with monkeypatch.context() as patch:
-                patch.setattr(_expectation, "LONG_SEQUENCE", 10)
+                patch.setattr("argmetric.sequence._expectation.LONG_SEQUENCE", 10)
                 short = expectation(metric, z, model)
             assert short.mean == pytest.approx(table, rel=1e-12)
             assert short.n_states < 41 * 42 * 2 ** (order - 1)
-
-
-def test_chains_of_independent_labels_agree():
-    rng = np.random.default_rng(5)
-    p = rng.random(40)
-    row = np.stack([1 - p, p], axis=1)
-    chain = MarkovChain(row[0], np.repeat(row[1:, None, :], 2, axis=1))
-    z = rng.integers(0, 2, 40)
-    for utility in ("f1", "gmean", Pk(5), WindowDiff(4), BoundarySimilarity()):
-        one = expectation(utility, z, Independent(p)).mean
-        assert expectation(utility, z, chain).mean == pytest.approx(one, rel=1e-12)
-    labels = am.decide(p, "f1")
-    value = expectation("f1", labels.labels, Independent(p)).mean
-    assert value == pytest.approx(labels.expected, rel=1e-12)
 
 
 class Alternations(SimpleFunction):
@@ -397,20 +362,3 @@ def test_nothing_bounds_what_is_undefined():
         warnings.simplefilter("error")
         found = expectation(never, [0, 0, 0], Independent([0.1, 0.8, 0.3]), 2)
     assert math.isnan(found.mean)
-
-
-def test_auto_without_bounds_is_exact_or_refused():
-    """Doubling a beam cannot close a gap that is infinite: it took minutes."""
-    n = 24
-    model = Independent(np.full(n, 0.5))
-    with pytest.raises(ValueError, match="states at position 11, more than"):
-        expectation(Remembers(), [0] * n, model, beam="auto", max_states=2000)
-    few = Independent(np.full(6, 0.5))
-    short = expectation(Remembers(), [0] * 6, few, beam="auto")
-    assert short.exact
-    assert short.beam is None
-
-
-def test_a_truth_value_is_no_window():
-    with pytest.raises(ValueError, match="window must be a positive integer, not True"):
-        Pk(True)

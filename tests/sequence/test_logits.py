@@ -58,16 +58,6 @@ def test_words_are_read_from_their_tokens(subwords):
         np.testing.assert_allclose(one.marginals, plain.marginals, rtol=1e-12)
 
 
-def test_a_sentence_without_words_and_an_empty_batch():
-    models = token_model(
-        np.zeros((2, 2, 5)), LABELS, logits=True, mask=[[0, 0], [1, 0]]
-    )
-    assert [len(one) for one in models] == [0, 1]
-    found = decode_logits(np.zeros((2, 2, 5)), LABELS, mask=[[0, 0], [1, 0]])
-    assert found.labels[0] == []
-    assert token_model(np.zeros((0, 4, 5)), LABELS, logits=True) == []
-
-
 def test_decode_logits_is_decode_spans_of_the_words():
     rng = np.random.default_rng(1)
     logits = 1.5 * rng.standard_normal((4, 6, 5))

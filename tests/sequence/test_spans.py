@@ -7,8 +7,6 @@ import pytest
 
 from argmetric.sequence import (
     LinearChainCRF,
-    _choose,
-    _spans,
     decode_spans,
     read_chunks,
     span_marginals,
@@ -180,18 +178,6 @@ def test_span_marginals_equal_enumeration_and_sum(n, scheme, labels):
         assert found.expected[g].sum() == pytest.approx(sum(true.values()), rel=1e-11)
 
 
-def test_improbable_spans_are_left_out_but_counted():
-    rng = np.random.default_rng(0)
-    model = random_crf(rng, 30, scale=3)
-    every = span_marginals(model, min_probability=0)
-    some = span_marginals(model, min_probability=0.01)
-    kept = every.probability >= 0.01
-    assert 0 < kept.sum() < len(every)
-    np.testing.assert_array_equal(some.flat, every.flat[kept])
-    np.testing.assert_array_equal(some.expected, every.expected)
-    assert every.probability.sum() == pytest.approx(every.expected.sum(), rel=1e-12)
-
-
 @pytest.mark.parametrize(("scheme", "labels"), [("IOB2", IOB2), ("BIOES", BIOES)])
 @pytest.mark.parametrize("most", [1, 40, 60, 100, 10**6])
 def test_too_many_spans_are_cut_at_a_length(monkeypatch, scheme, labels, most):
@@ -199,7 +185,7 @@ def test_too_many_spans_are_cut_at_a_length(monkeypatch, scheme, labels, most):
     models = [random_crf(rng, n, labels) for n in (3, 0, 14, 1, 9)]
     every = span_marginals(models, scheme=scheme)
     full = span_marginals(models, scheme=scheme, min_probability=0.0)
-    monkeypatch.setattr(_spans, "MOST_SPANS", most)
+    monkeypatch.setattr("argmetric.sequence._spans.MOST_SPANS", most)
     some = span_marginals(models, scheme=scheme)
     kept = every.stop - every.start <= some.reach[every.sentence]
     np.testing.assert_array_equal(some.flat, every.flat[kept])
@@ -235,24 +221,13 @@ def test_the_best_of_what_is_left_is_within_its_bound(monkeypatch):
     for method in ("exact", "counts"):
         whole = decode_spans(models, method=method)
         with monkeypatch.context() as patch:
-            patch.setattr(_spans, "MOST_SPANS", 1)
+            patch.setattr("argmetric.sequence._spans.MOST_SPANS", 1)
             cut = decode_spans(models, method=method)
         assert (whole.n_cut, whole.cut_length) == (0, None)
         assert (cut.n_cut, cut.cut_length) == (2, 1)
         assert cut.expected < whole.expected <= cut.bound
         assert whole.proven
         assert not cut.proven
-
-
-def test_exact_sets_in_pieces_are_the_same(monkeypatch):
-    rng = np.random.default_rng(8)
-    models = [random_crf(rng, n) for n in (6, 1, 9, 4)]
-    options = {"level": "document", "documents": [0, 1, 0, 2], "method": "exact"}
-    whole = decode_spans(models, **options)
-    monkeypatch.setattr(_choose, "_STEPS_AT_ONCE", 1)
-    pieces = decode_spans(models, **options)
-    assert pieces.labels == whole.labels
-    np.testing.assert_array_equal(pieces.cell_expected, whole.cell_expected)
 
 
 def test_what_would_take_minutes_is_not_exact():
@@ -452,39 +427,6 @@ def test_types_may_have_their_own_measure():
     assert 0 < overlapped < 15
 
 
-def test_spans_never_overlap_and_beat_viterbi_in_expectation():
-    rng = np.random.default_rng(2)
-    models = [random_crf(rng, int(n)) for n in rng.integers(0, 40, 60)]
-    words = [[f"w{i}" for i in range(len(m))] for m in models]
-    for metric in ("f0.5", "f1", "f2"):
-        decision = decode_spans(models, words, metric, method="counts")
-        assert decision.proven
-        for labels, spans in zip(decision.labels, decision.spans, strict=True):
-            assert read_chunks(labels) == [tuple(s[:3]) for s in spans]
-        found = span_marginals(models)
-        p = {
-            (g, start, stop, kind): chance
-            for g, start, stop, kind, chance in zip(
-                found.sentence,
-                found.start,
-                found.stop,
-                found.type,
-                found.probability,
-                strict=True,
-            )
-        }
-        viterbi = [
-            (g, *chunk)
-            for g, m in enumerate(models)
-            for chunk in read_chunks([m.labels[y] for y in m.viterbi()])
-        ]
-        b2 = decision.metric.beta**2
-        hits = sum(p.get(span, 0.0) for span in viterbi)
-        score = (1 + b2) * hits / (len(viterbi) + b2 * found.expected.sum())
-        assert decision.expected > score
-    assert decision.spans[-1] == [] or decision.spans[-1][0].text.startswith("w")
-
-
 def test_nothing_to_decode():
     decision = decode_spans([], metric="f1")
     assert (decision.spans, decision.expected, decision.n_spans) == ([], 0.0, 0)
@@ -512,12 +454,6 @@ def test_bad_requests_are_refused():
         decode_spans(random_crf(rng, 2, BIOES))
 
 
-def test_impossible_chains_have_no_best_labels():
-    dead = LinearChainCRF([[0, -np.inf], [-np.inf, 0]], [[0, -np.inf], [0, 0]])
-    with pytest.raises(ValueError, match="sentence 0: no sequence"):
-        dead.viterbi()
-
-
 def test_nothing_but_outside_is_decoded():
     from argmetric import FBeta
 
@@ -539,11 +475,6 @@ def test_labels_of_another_scheme_are_refused(scheme, labels):
         decode_spans(model, scheme=scheme)
 
 
-def test_a_type_with_a_dash_is_one_type():
-    model = token_model([[0.1, 0.9]], ["O", "B-a-b"])
-    assert decode_spans(model).spans[0].type == "a-b"
-
-
 def test_sentences_without_tokens_have_no_probabilities():
     empty = token_model([], ["O", "B-X"])
     assert len(empty) == 0
@@ -551,19 +482,3 @@ def test_sentences_without_tokens_have_no_probabilities():
         [],
         ["B-X"],
     ]
-
-
-def test_every_sentence_needs_its_document_and_its_tokens():
-    from argmetric import FBeta
-
-    models = [random_crf(np.random.default_rng(0), 1)] * 2
-    for options, message in (
-        ({"documents": [1, 2, 3]}, "documents has 3 rows but model has 2"),
-        (
-            {"documents": [1, 2], "tokens": [["a"]]},
-            "tokens has 1 sentences but the model has 2",
-        ),
-        ({"metric": FBeta(1.0, zero_division=np.nan)}, "0 or 1 for spans, not nan"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            decode_spans(models, level="document", **options)

@@ -1,7 +1,5 @@
 """Utilities with values in a vector space (Jansche 2007, section 5)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

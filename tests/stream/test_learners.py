@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 import argmetric as am
 from argmetric.stream import HistogramRule, OnlineClassifier
-from argmetric.stream.kernels.stream import SEED
 from twins import stream as twin
 from twins import stream_baselines as baselines
 
@@ -24,6 +23,7 @@ LINEAR = {
     "mixture": {"learner": "mixture"},
     "mixture, memory": {"learner": "mixture", "memory": 30, "step": 0.5},
 }
+SEED = 11  # where the numbers of a model have its seed
 BASELINES = {"stamp": baselines.Stamp, "omcsl": baselines.Omcsl}
 
 
@@ -91,7 +91,7 @@ def test_baselines_equal_their_twins(name, metric):
     X, y = problem(n=700, seed=2)
     model = OnlineClassifier(metric, learner=name, step=2.0, random_state=5)
     predicted, p = model.progressive(X, y, return_proba=True)
-    options = {"seed": int(model._model.state.model[SEED])} if name == "omcsl" else {}
+    options = {"seed": int(model.get_state()["model"][SEED])} if name == "omcsl" else {}
     costs = baselines.Costs(*am.get_metric(metric).coefficients)
     reference = BASELINES[name](7, costs, 2.0, **options)
     labels, logits = baselines.run_baseline(
@@ -110,11 +110,11 @@ ALL = {**LINEAR, **{name: {"learner": name, "random_state": 0} for name in BASEL
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", ALL)
 def test_blocks_of_all_sizes_give_the_same_bits(name, kind):
-    X, y = problem(n=360, seed=3)
+    X, y = problem(n=150, seed=3)
     X = X if kind == "dense" else sp.csr_matrix(X)
     whole = OnlineClassifier(**ALL[name])
     expected = whole.progressive(X, y, return_proba=True)
-    for size in (1, 7, 200):
+    for size in (1, 7, 80):
         model = OnlineClassifier(**ALL[name])
         parts = [
             model.progressive(
@@ -201,16 +201,6 @@ def test_history_is_thinned_and_exact():
         hits, np.cumsum(predicted)[at - 1], np.cumsum(y)[at - 1], at
     )
     np.testing.assert_array_equal(history["score"], score)
-
-
-@pytest.mark.parametrize("rule", ["fixed", "fofo", "histogram"])
-def test_large_and_constant_features(rule):
-    X = np.array([[1e150, 0.0], [-1e150, 1.0], [0.0, 0.0], [1e-300, 1.0]] * 30)
-    y = np.array([1, 0, 1, 0] * 30)
-    for learner in ("sgd", "adagrad", "mixture"):
-        model = OnlineClassifier(rule=rule, learner=learner).fit(X, y)
-        assert np.isfinite(model.predict_proba(X)).all()
-        assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.parametrize(

@@ -83,15 +83,6 @@ def test_states_hold_names_exactly_or_not_at_all():
         model.get_state()
 
 
-@pytest.mark.parametrize("name", ["weights", "model", "history", "rule"])
-def test_states_of_other_shapes_are_refused(name):
-    X, y = problem(60)
-    state = OnlineClassifier().partial_fit(X, y).get_state()
-    state[name] = state[name][:2]
-    with pytest.raises(ValueError, match="other shapes"):
-        OnlineClassifier().set_state(state)
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

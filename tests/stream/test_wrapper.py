@@ -73,19 +73,6 @@ def test_a_threshold_for_a_model_of_scikit_learn(model):
     assert wrapped.score(X, y) > 0.3
 
 
-def test_a_threshold_with_the_smaller_label_positive():
-    X, y = problem(1000)
-    names = np.where(y == 1, "a", "b")
-    model = SGDClassifier(loss="log_loss", random_state=0)
-    wrapped = OnlineThreshold(model, rule="newton", pos_label="a")
-    for i in range(0, 1000, 50):
-        wrapped.progressive(X[i : i + 50], names[i : i + 50], classes=["a", "b"])
-    assert wrapped.score_ > 0.3
-    assert (wrapped.predict(X) == "a").mean() < 0.5
-    with pytest.raises(ValueError, match="row 0: label 'c' is neither 'a'"):
-        wrapped.partial_fit(X[:1], ["c"])
-
-
 def test_a_threshold_for_a_model_of_river():
     pytest.importorskip("river")
     from river import linear_model

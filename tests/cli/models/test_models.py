@@ -3,15 +3,11 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.cli.models._saved import load_model
 from argmetric.scale import files as aio
 from cli_models import (
     AGE,
@@ -39,7 +35,6 @@ def test_the_route_is_measured_and_told(run):
     found = json.loads(ended.out)
     names = {"recalibrate": "decide"}
     assert found["route"] == names.get(*[found["check"]["route"]] * 2)
-    assert load_model("m.skops").model.check_ is None
     ended = run("train", *arguments, "--route", "half", "-o", "m.skops")
     assert "rule model score >= 0.5" in words(ended.out)
     assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
@@ -70,26 +65,6 @@ def test_train_and_predict(run, kind):
     assert p[decided == 1].min() >= p[decided == 0].max()
     assert am.evaluate(Y, decided) > 0.6
     assert column("out.csv", "id") == [f"u{i}" for i in range(N)]
-
-
-def test_training_is_what_the_classes_do(run):
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    columns = {"age": AGE, "income": INCOME, "y": Y}
-    pq.write_table(pa.table(columns), "n.parquet")
-    arguments = ["n.parquet", "-m", "f2", "--min-precision", "0.5", "--seed", "3"]
-    found = json.loads(run("train", *arguments, "--json").out)
-    X = np.column_stack([AGE, INCOME])
-    model = am.MetricClassifier(
-        HistGradientBoostingClassifier(random_state=3),
-        "f2",
-        min_precision=0.5,
-        random_state=3,
-    ).fit(X, Y)
-    assert found["rule"]["threshold"] == model.rule_.threshold
-    assert found["rule"]["score"] == model.rule_.score
-    assert found["rule"]["constraints"] == {"min_precision": 0.5}
-    assert found["output"] is None
 
 
 def test_train_summary(run):
@@ -125,21 +100,10 @@ def test_words_groups_and_weights(run):
     decided = column("out.csv", "decision")
     assert set(decided) <= {"spam", "ham"}
     chosen = np.array(decided) == "spam"
-    how: dict[str, Any] = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
+    how = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
     assert f"actual score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
     f = model_of("m.skops", "d.csv").forecast(chosen, groups=GROUP, average="groups")
     assert f"forecast {f.mean:.4f}" in words(ended.err)
-
-
-def test_weights_reach_the_model(run):
-    write_csv("d.csv", x=AGE, y=Y, w=np.where(AGE > 50, 5, 0.01))
-    found = [
-        json.loads(run("train", "d.csv", "--model", "logistic", *how, "--json").out)
-        for how in (["--weight", "w"], ["--drop", "w"])
-    ]
-    assert found[0]["calibrator"] != found[1]["calibrator"]
-    assert found[0]["rule"]["prevalence"] > found[1]["rule"]["prevalence"] + 0.05
-    assert not found[0]["notes"]
 
 
 @pytest.mark.parametrize(
@@ -178,23 +142,6 @@ def test_one_class_and_few_rows(run):
         assert (ended.code, ended.out) == (1, "")
         assert message in ended.err
         assert not Path("m.skops").exists()
-
-
-def test_odd_columns(run):
-    times = pa.array([0] * N, pa.timestamp("ms"))
-    table = pa.table({"x": AGE, "b": Y == 1, "t": times, "c": [None] * N, "y": Y})
-    pq.write_table(table, "d.parquet")
-    ended = run("train", "d.parquet", "--model", "logistic", "-o", "m.skops")
-    assert (
-        "left out 't': it holds timestamp[ms], neither numbers nor words" in ended.out
-    )
-    assert "left out 'c': it is empty" in ended.out
-    write_csv("d.csv", x=AGE, b=np.where(Y == 1, "True", "false"))
-    assert run("predict", "m.skops", "d.csv", "-o", "out.csv").code == 0
-    assert run("predict", "m.skops", "d.parquet", "-o", "out.parquet").code == 0
-    assert column("out.csv", "decision") == [
-        str(x) for x in column("out.parquet", "decision")
-    ]
 
 
 @pytest.mark.parametrize("kind", ["boosting", "logistic"])
@@ -245,14 +192,6 @@ def test_columns_of_new_rows(run):
     assert "column 'income', row 1: 'much' is not a number (160 such rows)" in ended.err
 
 
-@pytest.mark.parametrize("kind", ["boosting", "logistic"])
-def test_words_not_seen_before(run, kind):
-    Path("new.csv").write_text("age,city,income\n40,Quito,20\n,,\n60,Rome,na\n")
-    ended = run("predict", f"{kind}.skops", "new.csv")
-    assert ended.code == 0
-    assert len(ended.out.splitlines()) == 4
-
-
 def test_joint_decisions(run):
     arguments = ["--joint", "--groups", "city", "--max-positives", "5", "-o", "out.csv"]
     ended = run("predict", "logistic.skops", "data.csv", *arguments)
@@ -287,55 +226,6 @@ def test_predict_mistakes(run, arguments, code, message):
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-
-
-def test_kinds_of_columns(run):
-    Path("t.csv").write_text("a,b,c,d,e\n1,x,,true,1\n na ,y,NaN,False,x\n2.5,x,,0,2\n")
-    table = aio.read_table("t.csv")
-    kinds = [aio.kind_of(table, name) for name in "abcde"]
-    assert kinds == ["number", "category", "empty", "number", "category"]
-    assert np.array_equal(
-        aio.sparse_numbers(table, "a"), [1.0, np.nan, 2.5], equal_nan=True
-    )
-    assert aio.sparse_numbers(table, "d").tolist() == [1.0, 0.0, 0.0]
-    codes, texts = aio.categories(table, "b")
-    assert (codes.tolist(), texts) == ([0, 1, 0], ["x", "y"])
-    codes, texts = aio.categories(table, "a")
-    assert (codes.tolist(), texts) == ([0, -1, 1], ["1", "2.5"])
-    with pytest.raises(aio.DataError, match="column 'b', row 1: 'x' is not a number"):
-        aio.sparse_numbers(table, "b")
-    Path("t.csv").write_text("a,w,v\n1,-1,0\ninf,2,0\n")
-    table = aio.read_table("t.csv")
-    with pytest.raises(aio.DataError, match="row 2: 'inf' is not a finite number"):
-        aio.sparse_numbers(table, "a")
-    with pytest.raises(aio.DataError, match="row 1: '-1' is below 0"):
-        aio.weights(table, "w")
-    with pytest.raises(aio.DataError, match="column 'v' holds no weight above 0"):
-        aio.weights(table, "v")
-
-
-@pytest.mark.parametrize(
-    ("values", "pos_label", "expected", "positive"),
-    [
-        ([0, 1, 1], None, [0, 1, 1], None),
-        ([True, False, True], None, [1, 0, 1], None),
-        ([2, 1, 2], "2", [2, 1, 2], 2),
-        (["no", " yes", "no"], "yes", ["no", "yes", "no"], "yes"),
-        ([True, False, True], "false", [True, False, True], False),
-    ],
-)
-def test_classes_as_a_rule_learns_them(run, values, pos_label, expected, positive):
-    pq.write_table(pa.table({"y": values}), "t.parquet")
-    y, found = aio.classes(aio.read_table("t.parquet"), "y", pos_label)
-    assert y.tolist() == expected
-    assert found == positive
-    assert type(found) is type(positive)
-
-
-def test_one_value_is_no_pair_of_classes(run):
-    pq.write_table(pa.table({"y": ["a", "a"]}), "t.parquet")
-    with pytest.raises(aio.DataError, match="one class only: every label is 'a'; rows"):
-        aio.classes(aio.read_table("t.parquet"), "y", "a")
 
 
 @pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "feather", "jsonl"])

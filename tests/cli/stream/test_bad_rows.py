@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from argmetric.scale.files import _source
-from argmetric.scale.files.blocks import Request, _rows, open_rows
-from cli_stream import read, write, write_all
+from argmetric.scale.files.blocks import Request, StreamClasses, _rows, open_rows
+from cli_stream import RNG, Y, read, write, write_all
 
 GOOD = {
     "svm": ["0 1:1 3:0.5", "1 2:1"],
@@ -132,6 +133,53 @@ def test_bad_rows_of_parquet(run):
     assert json.loads(ended.out)["skipped"] == 4
     pq.write_table(pa.table({"y": [0, 1], "a": ["x", "z"]}), "rows.parquet")
     assert "column 'a' holds string, not numbers" in run("rows.parquet").err
+
+
+DECIMALS = st.one_of(
+    st.floats(min_value=-1e307, max_value=1e307).map(repr),
+    st.from_regex(
+        r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,2})?", fullmatch=True
+    ),
+    st.from_regex(r"[+-]?\.[0-9]{1,22}(e-?[0-9]{1,3})?", fullmatch=True),
+    st.sampled_from(
+        ["0", "-0", "0.0000000000000000000001", "9007199254740993", "1e22", "1e23",
+         "5e-324", "2e-324", "3e-324", "1e-400", "123456789012345678", "0e999",
+         "1234567890123456789", "2.2250738585072011e-308", "00000000000000000000001"]
+    ),
+)  # fmt: skip
+
+
+def read_rows(path, **options):
+    rows = open_rows(path, Request(**options), classes=StreamClasses("1", "-1", True))
+    with closing(rows.source):
+        blocks = list(rows.reader.blocks())
+    parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
+    return np.vstack(parts).tolist(), np.concatenate([b.y for b in blocks]).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(DECIMALS, min_size=1, max_size=20))
+def test_numbers_are_read_exactly(tmp_path_factory, texts):
+    expected = [float(text) for text in texts]
+    if any(abs(value) >= 1e308 for value in expected):
+        return
+    folder = tmp_path_factory.getbasetemp()
+    lines = [f"1 1:{text} 2:1" for text in texts]
+    svm, csv = folder / "numbers.svm", folder / "numbers.csv"
+    svm.write_text("\n".join(lines))
+    csv.write_text("y,a\n" + "\n".join(f"1,{text}" for text in texts))
+    assert [row[0] for row in read_rows(str(svm))[0]] == expected
+    assert [row[0] for row in read_rows(str(csv))[0]] == expected
+
+
+def test_svmlight_as_scikit_learn_reads_it(tmp_path):
+    path = str(tmp_path / "rows.svm")
+    values = RNG.normal(size=(50, 7)) * 10.0 ** RNG.integers(-8, 9, (50, 7))
+    values[RNG.random((50, 7)) < 0.5] = 0.0
+    dump_svmlight_file(values, np.where(Y[:50], 1, -1), path, zero_based=False)
+    expected, labels = load_svmlight_file(path, n_features=7, zero_based=False)
+    rows = read_rows(path, features=7)
+    assert rows == (expected.toarray().tolist(), (labels == 1).tolist())
 
 
 @settings(max_examples=40, deadline=None)

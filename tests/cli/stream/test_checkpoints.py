@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from argmetric._ground.whole_files import held_alone
@@ -98,14 +96,6 @@ def test_without_resume_a_used_folder_is_refused(run):
     assert "pass --resume to go on" in ended.err
 
 
-def test_resume_without_a_checkpoint_begins(run):
-    write("rows.svm", svm_lines())
-    ended = resume(run)
-    assert ended.code == 0
-    assert "no checkpoint in kept yet" in ended.err
-    assert len(read()) == N
-
-
 @pytest.mark.parametrize("damage", ["cut", "empty", "flip", "text", "version"])
 def test_a_damaged_checkpoint_is_passed_over(run, damage):
     whole = stopped_halfway(run)
@@ -152,26 +142,6 @@ def test_no_damage_goes_unnoticed(run):
             continue
         same_state(found, good)  # a byte that says nothing, such as a date
     assert refused > 100
-
-
-def test_a_header_that_numpy_cannot_parse_is_damage(run):
-    stopped_halfway(run)
-    path = Path("kept") / names()[-1]
-    data = path.read_bytes()
-    place = data.index(b"'shape': (")
-    path.write_bytes(data[:place] + b"'shape': {" + data[place + 10 :])
-    found = newest_checkpoint(Path("kept"))
-    assert found is not None
-    assert found.path != str(path)
-
-
-def test_when_no_checkpoint_is_whole(run):
-    stopped_halfway(run)
-    for name in names():
-        (Path("kept") / name).write_bytes(b"")
-    ended = resume(run)
-    assert ended.code == 1
-    assert "no checkpoint in kept is whole" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -222,24 +192,6 @@ def test_standard_input_is_read_past(run):
     assert run(*options, "kept", "--resume", stdin=data).code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("kept"), newest("whole"))
-
-
-def test_parquet_and_csv_resume(run):
-    files = write_all()
-    for format in ("parquet", "csv", "jsonl"):
-        name = files[format]
-        options = [name, "-o", "out.jsonl", "--every", "70", "--checkpoint"]
-        assert run(*options, f"one-{format}").code == 0
-        whole, state = Path("out.jsonl").read_bytes(), newest(f"one-{format}")
-        folder = Path(f"one-{format}")
-        (folder / sorted(p.name for p in folder.glob("*.npz"))[-1]).unlink()
-        ended = run(*options, f"one-{format}", "--resume")
-        assert "going on after 350 rows" in ended.err
-        assert Path("out.jsonl").read_bytes() == whole
-        same_state(newest(f"one-{format}"), state)
-    pq.write_table(pa.table({"a": X[:, 0], "y": Y}), "rows.parquet")
-    ended = run("rows.parquet", "--checkpoint", "one-parquet", "--resume", "-o", "o")
-    assert "another file" in ended.err
 
 
 def test_one_run_to_a_folder(run):
@@ -335,7 +287,6 @@ def test_signals_end_a_run_in_order(run, number, code):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdin is not None
     data = "\n".join(lines)
     cut = data.index("\n", len(data) // 2) + 3  # within a line
     process.stdin.write(data[:cut].encode())

@@ -3,24 +3,16 @@
 import errno
 import json
 import os
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from argmetric.cli import main
-from argmetric.cli.stream._run import Predictions
-from argmetric.scale.files.blocks import Request, StreamClasses, _base, open_rows
-from argmetric.scale.files.blocks._rows import hashed_name
 from argmetric.stream import OnlineClassifier
 from cli_stream import (
-    RNG,
     N,
     X,
     Y,
@@ -107,16 +99,6 @@ def test_decimal_commas_are_those_of_points(run, separator):
     assert run(*call).out == run("predict", "kept", "point.csv").out != ""
 
 
-def test_a_comma_between_cells_is_no_decimal_comma(run):
-    write("rows.csv", ["a,b,y", "1,5,1", "2,0.5,0", "3,4,1"])
-    plain = run("rows.csv", "-o", "-")
-    assert plain.code == 0
-    assert run("rows.csv", "-o", "-", "--decimal", ",").out == plain.out
-    write("rows.svm", ["1 1:2", "0 1:3"])
-    refused = run("rows.svm", "--decimal", ",")
-    assert "--decimal is for CSV and TSV, not for svmlight" in refused.err
-
-
 @pytest.mark.parametrize(
     ("name", "learner"),
     [
@@ -129,31 +111,11 @@ def test_blocks_do_not_matter(run, monkeypatch, learner, name):
     options = [name, "--learner", learner, "-o", "out.jsonl", "--checkpoint"]
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
-    monkeypatch.setattr(_base, "MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric.scale.files.blocks._base.MOST_ROWS", 13)
     monkeypatch.setattr("argmetric.scale.files._source.PIECE", 257)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
-
-
-def test_standard_input_and_formats_by_content(run):
-    files = write_all()
-    for format, name in files.items():
-        data = Path(name).read_bytes()
-        extra = ["--features", "5"] if format == "svmlight" else []
-        ended = run("-", *extra, "--json", stdin=data)
-        if format == "parquet":
-            assert ended.code == 1
-            assert "pass the file" in ended.err
-            continue
-        assert json.loads(ended.out)["format"] == format
-        os.replace(name, "rows")
-        assert json.loads(run("rows", "--json").out)["format"] == format
-        os.replace("rows", name)
-    ended = run("-", stdin=Path("rows.svm").read_bytes())
-    assert (ended.code, "--features N" in ended.err) == (1, True)
-    ended = run("-", "--hash-bits", "8", "--json", stdin=Path("rows.svm").read_bytes())
-    assert json.loads(ended.out)["rows"] == N
 
 
 def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run):
@@ -181,73 +143,6 @@ def test_quoted_cells_across_pieces(run, monkeypatch):
     write("plain.csv", [header, *rows])
     run("plain.csv", "-o", "plain.jsonl")
     assert Path("out.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
-
-
-def test_hashed_keys_are_those_of_learn_one(run):
-    rows = [
-        {"y": int(Y[i]), "a": float(X[i, 0]), "b": float(X[i, 1])}
-        | ({"city": ["Rome", "Oslo"][i % 2]} if i % 3 else {"new": 2.5})
-        | ({"odd": None} if i % 5 == 0 else {})
-        for i in range(100)
-    ]
-    write("rows.jsonl", [json.dumps(row) for row in rows])
-    assert run("rows.jsonl", "--hash-bits", "10", "-o", "out.jsonl").code == 0
-    model = OnlineClassifier("f1", hash_bits=10)
-    scores = []
-    for row in rows:
-        y = row.pop("y")
-        x = {name: value for name, value in row.items() if value is not None}
-        scores.append(model.predict_proba_one(x).get(1, 0.5))
-        model.learn_one(x, y)
-    assert [row["score"] for row in read()] == pytest.approx(scores, rel=1e-12)
-    assert hashed_name("a", 10) < 1024
-
-
-DECIMALS = st.one_of(
-    st.floats(min_value=-1e307, max_value=1e307).map(repr),
-    st.from_regex(
-        r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,2})?", fullmatch=True
-    ),
-    st.from_regex(r"[+-]?\.[0-9]{1,22}(e-?[0-9]{1,3})?", fullmatch=True),
-    st.sampled_from(
-        ["0", "-0", "0.0000000000000000000001", "9007199254740993", "1e22", "1e23",
-         "5e-324", "2e-324", "3e-324", "1e-400", "123456789012345678", "0e999",
-         "1234567890123456789", "2.2250738585072011e-308", "00000000000000000000001"]
-    ),
-)  # fmt: skip
-
-
-def read_rows(path, **options):
-    rows = open_rows(path, Request(**options), classes=StreamClasses("1", "-1", True))
-    with closing(rows.source):
-        blocks = list(rows.reader.blocks())
-    parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
-    return np.vstack(parts).tolist(), np.concatenate([b.y for b in blocks]).tolist()
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(DECIMALS, min_size=1, max_size=20))
-def test_numbers_are_read_exactly(tmp_path_factory, texts):
-    expected = [float(text) for text in texts]
-    if any(abs(value) >= 1e308 for value in expected):
-        return
-    folder = tmp_path_factory.getbasetemp()
-    lines = [f"1 1:{text} 2:1" for text in texts]
-    svm, csv = folder / "numbers.svm", folder / "numbers.csv"
-    svm.write_text("\n".join(lines))
-    csv.write_text("y,a\n" + "\n".join(f"1,{text}" for text in texts))
-    assert [row[0] for row in read_rows(str(svm))[0]] == expected
-    assert [row[0] for row in read_rows(str(csv))[0]] == expected
-
-
-def test_svmlight_as_scikit_learn_reads_it(tmp_path):
-    path = str(tmp_path / "rows.svm")
-    values = RNG.normal(size=(50, 7)) * 10.0 ** RNG.integers(-8, 9, (50, 7))
-    values[RNG.random((50, 7)) < 0.5] = 0.0
-    dump_svmlight_file(values, np.where(Y[:50], 1, -1), path, zero_based=False)
-    expected, labels = load_svmlight_file(path, n_features=7, zero_based=False)
-    rows = read_rows(path, features=7)
-    assert rows == (expected.toarray().tolist(), (labels == 1).tolist())
 
 
 @pytest.mark.parametrize(
@@ -301,31 +196,6 @@ def test_a_positive_label_that_never_comes(run, labels, options, seen):
     ) in " ".join(ended.err.split())
 
 
-@pytest.mark.parametrize(
-    ("labels", "options"),
-    [
-        ("0 0", ["--pos-label", "1"]),
-        ("-1 -1", ["--pos-label", "1"]),
-        ("false", ["--pos-label", "true"]),
-        ("no no", ["--pos-label", "yes", "--neg-label", "no"]),
-        ("0 0", []),
-    ],
-)
-def test_rows_of_one_class_may_be_all_there_are(run, labels, options):
-    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
-    ended = run("rows.csv", *options)
-    assert (ended.code, ended.err) == (0, "")
-
-
-def test_a_late_positive_label_is_no_error(run):
-    write("rows.csv", ["y,a", *["no,1"] * _base.MOST_ROWS, "yes,1"])
-    ended = run("rows.csv", "--pos-label", "yes")
-    assert ended.code == 0
-    assert ended.err.startswith("argmetric: so far, rows.csv: none of 8,192 rows has")
-    write("rows.csv", ["y,a", *["no,1"] * (_base.MOST_ROWS - 1), "yes,1"])
-    assert run("rows.csv", "--pos-label", "yes").err == ""
-
-
 def test_a_class_that_is_learned_stays(run):
     for name, lines in {
         "rows.svm": ["1 1:1", "-1 1:1", "0 1:1"],
@@ -337,8 +207,6 @@ def test_a_class_that_is_learned_stays(run):
         assert ended.code == 1
         assert "label '0' is neither '1' (positive) nor '-1' (negative)" in ended.err
         assert f"line {len(lines)}" in ended.err
-    assert StreamClasses().learned("maybe") is None
-    assert "`pos_label`" in StreamClasses().complaint("maybe")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
@@ -346,21 +214,6 @@ def test_a_full_disk_is_blamed_on_the_file(run):
     ended = run(write("rows.svm", svm_lines()), "-o", "/dev/full")
     assert ended.code == 1
     assert ended.err == "argmetric: cannot write /dev/full: No space left on device\n"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_reader_that_leaves_is_blamed_on_the_pipe(run, monkeypatch):
-    os.mkfifo("pipe")
-    reading = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
-    written = Predictions.write
-
-    def leave(self, *arrays):
-        os.close(reading)
-        written(self, *arrays)
-
-    monkeypatch.setattr(Predictions, "write", leave)
-    ended = run(write("rows.svm", svm_lines()), "-o", "pipe")
-    assert (ended.code, ended.err) == (1, "argmetric: cannot write pipe: Broken pipe\n")
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(run, monkeypatch):

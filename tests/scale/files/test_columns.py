@@ -8,8 +8,6 @@ import pyarrow as pa
 import pytest
 
 import argmetric as am
-from argmetric.cli._command import app
-from argmetric.cli._errors import with_flags
 from argmetric.scale import files as aio
 
 
@@ -56,12 +54,6 @@ def test_missing_columns_offer_the_nearest_names():
     assert str(caught.value).endswith("pass `score=COLUMN` (columns: model_score, x)")
 
 
-def test_many_columns_are_listed_in_part():
-    table = table_of(**{f"c{i}": [0] for i in range(40)})
-    with pytest.raises(aio.DataError, match=r"c10, c11, … 40 in all\)$"):
-        aio.named_column(table, "zzz")
-
-
 def test_a_name_that_occurs_twice():
     table = read_text("in.csv", "score,x,score\n1,0,2\n")
     told = r"^in.csv has 2 columns named 'score': columns 1 and 3; rename one$"
@@ -85,11 +77,6 @@ def test_missing_header_is_pointed_out():
     table = read_text("in.csv", "0.5,1\n0.25,0\n")
     with pytest.raises(aio.DataError, match=r"the file needs a header line$"):
         find_score(table)
-
-
-def test_taken_columns_are_not_defaults():
-    table = table_of(y=[1], target=[0])
-    assert aio.default_columns(table, aio.LABEL_NAMES, taken=["y"]) == ["target"]
 
 
 def test_new_column_needs_a_free_name_and_every_row():
@@ -147,12 +134,6 @@ def test_no_number(values, problem):
     with pytest.raises(aio.DataError) as caught:
         aio.numbers(table_of(s=values), "s")
     assert str(caught.value) == f"t.parquet: column 's', {problem}{COUNTED}"
-
-
-def test_types_that_are_no_numbers():
-    table = table_of(s=pa.array([0], pa.timestamp("s")))
-    with pytest.raises(aio.DataError, match=r"column 's' holds timestamp\[s\], not"):
-        aio.numbers(table, "s")
 
 
 @pytest.mark.parametrize(
@@ -282,24 +263,10 @@ def test_groups_that_cannot_be_told_apart():
         aio.groups(table_of(g=[[1], [2]]), "g")
 
 
-def test_errors_name_roles_and_the_command_line_its_flags():
+def test_errors_name_roles_and_no_flags():
     folder = Path(aio.__file__).parent
     flags = re.compile(r"--[a-z]|argmetric [a-z]+ -")
     spoken = [p.name for p in folder.rglob("*.py") if flags.search(p.read_text())]
     assert spoken == []
     said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
     assert said == "`pos_label`, `hash_bits=18`; `a`"
-    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
-    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
-
-
-def test_every_role_has_a_flag():
-    known = {
-        name
-        for called, command in app.resolved_commands().items()
-        if not called.startswith("-") and command.default_command is not None
-        for argument in command.assemble_argument_collection()
-        for name in argument.names
-    }
-    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
-    assert flags - known == set()

@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric import Calibrator, Rule
-from argmetric._ground.saving import MAX_NESTING, is_too_deep, parsed
 from argmetric.scale import files as aio
 from argmetric.scale.files import _parse
-from argmetric.scale.files.blocks import BadRowError, Request, open_rows
-from argmetric.search.corpus.files import read_sentences
+from argmetric.sequence import read_sentences
 
 TOO_DEEP = "nested deeper than 100 levels"
+MAX_NESTING = 100
 
 
 def nested(levels, opening="[", closing="]"):
@@ -47,40 +46,34 @@ def twin_of_depth(text):
 @pytest.mark.parametrize(
     "text",
     [
+        nested(MAX_NESTING - 1),
         nested(MAX_NESTING),
-        nested(MAX_NESTING + 1),
         "[" + ",".join(["[]"] * 500) + "]",
         '{"a": "' + "[" * 500 + '"}',
-        '{"a\\"[": ' + nested(MAX_NESTING - 1) + "}",
-        '{"a\\\\": ' + nested(MAX_NESTING) + "}",
+        '{"a\\"[": ' + nested(MAX_NESTING - 2) + "}",
+        '{"a\\\\": ' + nested(MAX_NESTING - 1) + "}",
+        nested(49, '{"a":[', "]}"),
         nested(50, '{"a":[', "]}"),
-        nested(51, '{"a":[', "]}"),
     ],
 )
 def test_depth_is_that_of_brackets_outside_of_strings(text):
-    wanted = twin_of_depth(text) > MAX_NESTING
-    assert is_too_deep(text.encode()) == wanted
-    if wanted:
-        with pytest.raises(ValueError, match=TOO_DEEP):
-            parsed(text)
+    line = '{"score": 0.5, "x": ' + text + "}"
+    Path("rows.jsonl").write_text(line + "\n")
+    if twin_of_depth(line) > MAX_NESTING:
+        with pytest.raises(aio.DataError, match=TOO_DEEP):
+            aio.read_table("rows.jsonl")
+    else:
+        assert aio.read_table("rows.jsonl").n_rows == 1
 
 
-def test_rows_of_20_000_levels_are_refused_by_both_readers():
+def test_rows_of_20_000_levels_are_refused_by_both_readers(run):
     deep = '{"y": 0, "x": 1}\n{"y": 1, "x": ' + nested(20_000) + "}\n"
     Path("rows.jsonl").write_text(deep)
     with pytest.raises(aio.DataError, match=f"rows.jsonl, line 2: .* {TOO_DEEP}"):
         aio.read_table("rows.jsonl")
-    rows = open_rows("rows.jsonl", Request())
-    with pytest.raises(BadRowError, match=f"rows.jsonl, line 2: .* {TOO_DEEP}"):
-        list(rows.reader.blocks())
-    rows.source.close()
-
-
-def test_many_brackets_that_are_not_deep_are_read_as_before():
-    lists = "[" + ",".join(["[1]"] * 300) + "]"
-    Path("rows.jsonl").write_text(f'{{"score": 0.5, "x": {lists}}}\n' * 3)
-    table = aio.read_table("rows.jsonl")
-    assert table.columns.column("x").to_pylist() == [[[1]] * 300] * 3
+    ended = run("stream", "rows.jsonl")
+    assert ended.code == 1
+    assert re.search(f"rows.jsonl, line 2: .* {TOO_DEEP}", ended.err)
 
 
 def test_saved_values_and_sentences_of_20_000_levels_are_refused():

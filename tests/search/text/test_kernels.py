@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from argmetric.search.kernels import parsing, tagging_features
 from argmetric.search.learning import Recipe
-from argmetric.search.parsing import _model as _relations
 from argmetric.search.parsing.text import read_templates as tree_templates
-from argmetric.search.parsing.text import read_text
 from argmetric.search.tagging._model import TaggerPolicy, beam, greedy, score_candidates
 from argmetric.search.tagging._training import make_learning
 from argmetric.search.tagging.labels import Tier, make_choices
@@ -134,17 +132,6 @@ def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
         labels = lists.labels[r].tolist()
         expected = twin.log_probability(rows, choices, weights, 0, labels)
         assert lists.totals[0, r] == pytest.approx(expected, rel=1e-5, abs=1e-5)
-
-
-def test_illegal_sequences_have_no_probability():
-    rows, choices, weights, *_ = problem(3, (2,))
-    policy = TaggerPolicy(choices, weights)
-    lists = beam(policy, rows, 2, 2)
-    inside = np.array([[2, 2], [0, 3]])  # I-X I-X, and B-X I-Y
-    scores = score_candidates(
-        policy, rows, lists.static, inside, np.zeros((1, 2)), np.zeros((1, 2), bool)
-    )
-    assert np.isneginf(scores).all()
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -351,42 +338,3 @@ def test_nearest_trees_keep_as_many_arcs_as_can_be():
         assert nearest.tolist() in trees_of(n)
         most = max(sum(map(int.__eq__, tree, other)) for other in trees_of(n))
         assert sum(map(int.__eq__, tree, nearest.tolist())) == most
-
-
-@st.composite
-def forests(draw):
-    """Sentences with any heads that make a tree."""
-    trees = []
-    for n in draw(st.lists(st.integers(0, 6), min_size=1, max_size=3)):
-        order = draw(st.permutations(range(1, n + 1)))
-        heads = [0] * n
-        for i, word in enumerate(order[1:], start=1):
-            heads[word - 1] = draw(st.sampled_from(order[:i]))
-        trees.append(heads)
-    return trees
-
-
-@given(forests())
-@settings(max_examples=100, deadline=None)
-def test_nodes_of_arcs_equal_their_definition(trees):
-    text = read_text([([f"w{i}" for i in t], ["X"] * len(t)) for t in trees], tagged=1)
-    flat = np.concatenate([[-1, *heads] for heads in trees]).astype(np.int64)
-    found = _relations._nodes(text, flat)
-    expected = {name: [] for name in found}
-    for start, heads in zip(text.starts.tolist(), trees, strict=False):
-        for c, h in enumerate(heads, start=1):
-            children = [i for i, head in enumerate(heads, start=1) if head == c]
-            siblings = [i for i, head in enumerate(heads, start=1) if head == h]
-            rows = {
-                "c": c,
-                "h": h,
-                "g": heads[h - 1] if h else None,
-                "lc": min((i for i in children if i < c), default=None),
-                "rc": max((i for i in children if i > c), default=None),
-                "s": max((i for i in siblings if h < i < c), default=None)
-                if h < c
-                else min((i for i in siblings if c < i < h), default=None),
-            }
-            for name, node in rows.items():
-                expected[name].append(-1 if node is None else start + node)
-    assert {name: rows.tolist() for name, rows in found.items()} == expected

@@ -1,7 +1,6 @@
 """Parsers: fitting, parsing, relations, files, and what they refuse."""
 
 import json
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -71,36 +70,6 @@ def test_what_trees_come_to():
         parser.evaluate([], [])
 
 
-def test_the_seed_decides_and_nothing_else_does(monkeypatch):
-    sentences, heads = text(30)
-    first, second, other = (
-        small(random_state=seed).fit(sentences, heads) for seed in (3, 3, 4)
-    )
-    errors = [[row["error"] for row in p.history_] for p in (first, second, other)]
-    assert errors[0] == errors[1] != errors[2]
-    whole = lists(first.predict(sentences))
-    assert lists(second.predict(sentences)) == whole
-    monkeypatch.setattr("argmetric.search.parsing._model._BLOCK", 7)
-    assert lists(first.predict(sentences)) == whole
-
-
-@pytest.mark.parametrize("direction", ["right", "both"])
-def test_files_give_the_same_parser_back(direction, tmp_path):
-    sentences, heads = text(30)
-    parser = small(direction=direction, beam=3).fit(sentences, heads)
-    path = tmp_path / "parser.npz"
-    parser.save(path)
-    again = Parser.load(path)
-    assert again.get_params() == parser.get_params()
-    assert again.history_ == parser.history_
-    assert again.direction_ == direction
-    others, _ = text(seed=2)
-    assert lists(again.predict(others)) == lists(parser.predict(others))
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"parser\.npz"):
-        Parser.load(path)
-
-
 def test_dev_chooses_the_epoch():
     sentences, heads = text(20)
     rows = []
@@ -112,13 +81,6 @@ def test_dev_chooses_the_epoch():
         max(row["score"] for row in rows), abs=0.01
     )
     json.dumps(rows)
-
-
-def test_progress_is_told(capsys):
-    small(direction="left", roll_in="static", epochs=1, verbose=1).fit(*text(8))
-    assert re.fullmatch(
-        r"left, epoch 1: \d+\.\d\d% wrong, \d+\.\d s\n", capsys.readouterr().err
-    )
 
 
 @pytest.mark.parametrize(("epochs", "direction"), [(1, "left"), (5, "both")])
@@ -136,18 +98,6 @@ def test_an_interrupt_keeps_what_is_learned(epochs, direction):
     assert parser.interrupted_
     assert parser.direction_ == "left"
     assert parser.score(*text(seed=1)) > 0.9
-
-
-@pytest.mark.parametrize("with_tagger", [False, True])
-def test_an_interrupt_before_trees_are_learned_is_passed_on(monkeypatch, with_tagger):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    if not with_tagger:
-        monkeypatch.setattr("argmetric.search.learning.Learning.run_epoch", interrupted)
-    given = {"tagger": tagger(), "on_epoch": interrupted} if with_tagger else {}
-    with pytest.raises(KeyboardInterrupt):
-        small().fit(*text(8), **given)
 
 
 def test_crossing_arcs_are_learned_from_as_the_nearest_projective_tree():
@@ -320,13 +270,6 @@ def test_trees_keep_what_they_know_of_their_file(tmp_path):
     )
 
 
-def test_punctuation_is_told_by_the_tags_of_the_sentences():
-    sentences, heads = [(["a", "!"], ["X", "."])] * 8, [[0, 1]] * 8
-    parser = small(direction="left").fit(sentences, heads, tagger=Upper())
-    found = parser.evaluate(sentences, heads)
-    assert found.without_punctuation.total == 8
-
-
 @pytest.mark.parametrize(
     ("named", "message"),
     [
@@ -391,17 +334,6 @@ def test_files_keep_relations(parser, tmp_path):
     write_trees(tmp_path / "found.conllu", again.parse(TEST))
     found = read_trees(tmp_path / "found.conllu")
     assert relations_of(found) == relations_of(TEST)
-
-
-def test_relations_with_a_tagger(tmp_path):
-    tagger = Tagger("pos", hash_bits=12, epochs=3)
-    parser = labelled(direction="left").fit(TRAIN, tagger=tagger)
-    parser.save(tmp_path / "all.npz")
-    again = Parser.load(tmp_path / "all.npz")
-    trees = again.parse([tree.words for tree in TEST])
-    assert [tree.tags for tree in trees] == [tree.tags for tree in TEST]
-    assert relations_of(trees) == relations_of(TEST)
-    assert again.evaluate(TEST).las == 1.0
 
 
 def test_the_seed_decides_and_blocks_do_not(parser, monkeypatch):

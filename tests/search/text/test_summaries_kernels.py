@@ -1,15 +1,39 @@
-"""The kernels of summaries equal recounting, closures of sets, and plain loops."""
+"""The kernels and the learning of summaries equal recounting and plain loops."""
 
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric.search.kernels import summaries as kernels
 from argmetric.search.summaries.cluster import read_cluster
-from argmetric.search.summaries.material import number_grams
-from argmetric.search.summaries.rouge import tokens
+from argmetric.search.summaries.growth import Growth, best_of
+from argmetric.search.summaries.material import (
+    Budget,
+    make_material,
+    number_grams,
+    text_of,
+)
+from argmetric.search.summaries.policies import (
+    Lesson,
+    features,
+    fixed_features,
+    learn_dagger,
+    lesson_steps,
+)
+from argmetric.search.summaries.rouge import rouge_recall, tokens
+from argmetric.search.summaries.weights import (
+    RidgeSums,
+    _features,
+    count_rates,
+    fit_linear,
+    gram_names,
+    learn_weights,
+    share_of_references,
+)
+from reviews import hotels
 from twins import summaries as twin
 
 # Words of no token, of one, and of several
@@ -245,3 +269,176 @@ def test_words_hang_as_their_parts_do(sentences):
             assert word not in seen, "heads go in a circle"
             seen.add(word)
             word = int(result[word])
+
+
+# ---------------------------------------------------------------------- regression
+
+
+def ridge(features, targets, penalty, weights):
+    """Least squares of rows and of one row for each penalised weight."""
+    weights = np.asarray(weights, dtype=float)
+    mean = np.average(features, axis=0, weights=weights)
+    spread = np.sqrt(np.average((features - mean) ** 2, axis=0, weights=weights))
+    scaled = (features - mean) / np.where(spread > 0, spread, 1.0)
+    root = np.sqrt(weights)
+    n = features.shape[1]
+    rows = np.column_stack([root, root[:, None] * scaled])
+    more = np.column_stack([np.zeros(n), np.sqrt(penalty) * np.eye(n)])
+    found, *_ = np.linalg.lstsq(
+        np.vstack([rows, more]), np.append(root * targets, np.zeros(n)), rcond=None
+    )
+
+    def predict(x):
+        return found[0] + (x - mean) / np.where(spread > 0, spread, 1.0) @ found[1:]
+
+    return predict
+
+
+@pytest.mark.parametrize("penalty", [1e-9, 1.0, 30.0])
+def test_ridge_regression_is_least_squares_with_a_penalty(penalty):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(40, 4)) * [1.0, 1e3, 1e-3, 5.0] + [0.0, 1e4, 0.0, -7.0]
+    y = x @ [1.0, 1e-3, 400.0, 0.0] + rng.normal(size=40)
+    new = rng.normal(size=(9, 4)) * [1.0, 1e3, 1e-3, 5.0]
+    expected = ridge(x, y, penalty, np.ones(40))(new)
+    assert fit_linear(x, y, penalty).predict(new) == pytest.approx(expected, rel=1e-7)
+    weights = rng.uniform(0.1, 3.0, 40)
+    sums = RidgeSums(4)
+    sums.add(x[:25], y[:25], weights[:25])
+    sums.add(x[25:], y[25:], weights[25:])
+    expected = ridge(x, y, penalty, weights)(new)
+    assert sums.fit(penalty).predict(new) == pytest.approx(expected, rel=1e-7)
+
+
+def test_what_does_not_vary_has_no_weight():
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.normal(size=30), np.full(30, 0.1), np.full(30, -3e8)])
+    y = 2.0 * x[:, 0] + 1.0
+    found = fit_linear(x, y, 1e-6)
+    assert found.weights[1:].tolist() == [0.0, 0.0]
+    assert found.predict(np.add(x, [0.0, 5.0, 5.0])) == pytest.approx(y, abs=1e-6)
+    nothing = fit_linear(np.empty((0, 2)), np.empty(0), 1.0)
+    assert nothing.predict(np.ones((3, 2))).tolist() == [0.0] * 3
+
+
+# ------------------------------------------------------------------------- recall
+
+REFERENCES = st.lists(
+    st.lists(st.sampled_from("abcde"), min_size=1, max_size=9).map(" ".join),
+    min_size=1,
+    max_size=3,
+)
+
+
+# -------------------------------------------------------------------------- rates
+
+
+def materials_of(n, seed=0):
+    clusters, references = hotels(n, seed)
+    return [
+        make_material(read_cluster(documents, "it"), "sentences", None, own)
+        for documents, own in zip(clusters, references, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def materials():
+    return materials_of(5)
+
+
+@pytest.fixture(scope="module")
+def shares(materials):
+    return [share_of_references(material) for material in materials]
+
+
+def test_to_leave_one_out_is_to_count_without_it(materials, shares):
+    every = count_rates(materials, shares)
+    for i, material in enumerate(materials):
+        others = count_rates(
+            materials[:i] + materials[i + 1 :], shares[:i] + shares[i + 1 :]
+        )
+        found, expected = every.of(material, shares[i]), others.of(material, None)
+        for one, other in zip(found, expected, strict=True):
+            assert one == pytest.approx(other, abs=1e-12)
+        assert np.abs(every.of(material, None)[0] - expected[0]).max() > 0.05
+
+
+# ------------------------------------------------------------------------ weights
+
+
+def test_weights_are_regressions_on_the_expected_recall(materials, shares):
+    weights = learn_weights(materials, shares)
+    rows = {False: ([], []), True: ([], [])}
+    for material, own in zip(materials, shares, strict=True):
+        sizes = [len(one) - 1 for one in material.references]
+        worth = np.mean([1.0 / size for size in sizes])
+        both = _features(material, weights.rates, own)
+        names = gram_names(material).tolist()
+        for pairs in (False, True):
+            numbers = [i for i, name in enumerate(names) if (" " in name) == pairs]
+            for row, i in zip(both[pairs], numbers, strict=True):
+                if material.grams.times[i]:
+                    rows[pairs][0].append(row)
+                    rows[pairs][1].append(100.0 * worth * own.sources[i])
+    for pairs, linear in ((False, weights.of_tokens), (True, weights.of_pairs)):
+        x, y = map(np.array, rows[pairs])
+        expected = ridge(x, y, 30.0, np.ones(len(x)))(x)
+        assert linear.predict(x) == pytest.approx(expected, abs=1e-8)
+        assert np.corrcoef(linear.predict(x), y)[0, 1] > 0.5
+
+
+# -------------------------------------------------------------------------- SEARN
+
+
+def start(material, steps, words=12):
+    is_open = np.ones(len(material.pieces), dtype=bool)
+    return Growth(material, Budget(words, "words"), steps, is_open)
+
+
+def recall_of(growth, references):
+    text = text_of(growth.material.cluster.words, growth.kept)
+    return rouge_recall(text, references)[0]
+
+
+def rows_of(lessons, weights, iterations, beam=1):
+    return list(learn_dagger(lessons, weights, start, iterations=iterations, beam=beam))
+
+
+@pytest.fixture(scope="module")
+def lessons():
+    materials = materials_of(8)
+    shares = [share_of_references(material) for material in materials]
+    weights = learn_weights(materials, shares)
+    made = [
+        Lesson(material, lesson_steps(material, own, weights), fixed_features(material))
+        for material, own in zip(materials, shares, strict=True)
+    ]
+    return made, weights, hotels(8)[1]
+
+
+def test_rows_tell_of_the_policy_that_was_followed(lessons):
+    made, weights, references = lessons
+    rows = rows_of(made, weights, 2)
+    assert [row.iteration for row, _ in rows] == [0, 1, 2]
+    for (_, policy), (row, _) in pairwise(rows):
+        recalls, regrets = [], []
+        for lesson, own in zip(made, references, strict=True):
+            growth = start(lesson.material, lesson.steps)
+            before = 0.0
+            while growth.measure():
+                x = features(growth, lesson.fixed)
+                known = 1200 * growth.values[:, 0] / np.maximum(growth.sizes, 1.0)
+                piece = best_of(known + policy.linear.predict(x), growth)
+                rates = []
+                for other in np.flatnonzero(growth.sizes > 0.0).tolist():
+                    after = growth.branch()
+                    after.take(other, 0.0)
+                    gain = recall_of(after, own) - before
+                    rates.append((12 * gain / growth.sizes[other], other == piece))
+                regrets.append(max(rates)[0] - sum(r for r, mine in rates if mine))
+                growth.take(piece, 0.0)
+                before = recall_of(growth, own)
+            recalls.append(before)
+        assert row.loss == pytest.approx(1.0 - np.mean(recalls), abs=1e-12)
+        assert row.regret == pytest.approx(np.mean(regrets), abs=1e-12)
+        assert row.steps == len(regrets) / len(made)

@@ -1,7 +1,5 @@
 """Summarizers: budgets, what is chosen, and what they refuse."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -112,36 +110,7 @@ def test_budgets_that_cannot_be_are_told(given, error, message):
         )
 
 
-def test_a_sentence_of_400_words():
-    long = " ".join(f"word{i}" for i in range(399)) + " end."
-    with pytest.raises(ValueError, match="has 400 words, more than the budget of 60"):
-        Summarizer().predict([[long, long]], words=60)
-    for parser in (Chain(), Flat()):
-        summarizer = Summarizer("compressed", parser=parser)
-        [found] = summarizer.predict([[long, long]], words=60)
-        assert found.n_words == 60
-    [found] = Summarizer().predict([[long + " Nice room.", "A nice room."]], words=60)
-    assert found.text in ("Nice room.", "A nice room.")
-
-
 # ------------------------------------------------------------------- what is chosen
-
-
-@pytest.mark.parametrize("summarizer", MODES)
-def test_words_stand_in_the_order_of_the_sources(summarizer):
-    for found in summarizer.predict([DOCUMENTS, *hotels(3)[0]], words=20):
-        places = [(d, a) for d, _, a, _ in found.positions.tolist()]
-        assert len(places) > 9
-        assert places == sorted(set(places))
-        assert [
-            found.cluster.documents[d][a:b] for d, _, a, b in found.positions
-        ] == found.text.split()
-
-
-def test_sentences_are_kept_whole():
-    for found in Summarizer().predict([DOCUMENTS, *hotels(3)[0]], words=20):
-        for a, b in pairwise(found.cluster.sentence_starts.tolist()):
-            assert len(set(found.step_of_word[a:b].tolist())) == 1
 
 
 def test_what_must_be_in_is_in_and_first():
@@ -241,25 +210,6 @@ def test_new_sentences_repeat_no_more_than_they_may(sentences, share):
         own = {word.strip(".") for word in step.words} - {"the", "is"}
         assert len(own & so_far) <= share * len(own)
         so_far |= own
-
-
-def test_redundancy_by_hand():
-    documents = ["The big room. A big old bed."] * 2
-
-    def sentences(share):
-        model = Summarizer(redundancy=share)
-        return model.predict([documents], words=20, must=[[(0, 0)]])[0].sentences
-
-    # "big" is one of three words that are not of grammar
-    assert sentences(0.0) == sentences(0.33) == ["The big room."]
-    assert sentences(0.34) == sentences(1.0) == ["The big room.", "A big old bed."]
-
-
-def test_documents_with_nothing_in_common_have_a_summary():
-    [found] = Summarizer().predict([["It was red.", "It was blue."]], words=3)
-    assert found.text in ("It was red.", "It was blue.")
-    [found] = Summarizer().predict([["Red sun. Blue moon."]], words=2)
-    assert found.n_words == 2
 
 
 # -------------------------------------------------------------------------- refusals

@@ -91,20 +91,6 @@ def test_what_is_learned_helps_and_the_oracle_is_best(learned):
     assert whole.gains.sum() == pytest.approx(1.0)
 
 
-def test_nothing_is_drawn(learned):
-    """Not even where a state has 300 pieces and more."""
-    clusters, references, _ = learned
-    many = [[text.replace(". ", ".\n\n") for text in own * 20] for own in clusters[:2]]
-
-    def fitted():
-        model = Summarizer(policy="dagger", iterations=1)
-        return model.fit(many, references[:2], words=14)
-
-    one, again = fitted(), fitted()
-    assert one.history_ == again.history_
-    assert same(one.predict(clusters), again.predict(clusters))
-
-
 # ------------------------------------------------------------------------- learning
 
 
@@ -148,17 +134,6 @@ def test_an_interrupt_keeps_the_policy_so_far(monkeypatch):
     assert model.interrupted_
     assert model.history_ == whole.history_[:1]
     assert same(model.predict(clusters), whole.predict(clusters))
-
-
-def test_a_fit_that_fails_leaves_what_was_learned():
-    clusters, references = hotels(4)
-    model = Summarizer(policy="dagger", iterations=1)
-    before = model.fit(clusters, references, words=14).predict(clusters)
-    rows = model.history_
-    with pytest.raises(ValueError, match="no sentence of the clusters fits the budget"):
-        model.fit(clusters, references, words=1)
-    assert (model.words_, model.history_) == (14, rows)
-    assert same(model.predict(clusters), before)
 
 
 @pytest.mark.parametrize("policy", ["weights", "dagger"])
@@ -248,27 +223,6 @@ def test_a_saved_summarizer_has_its_parser_which_may_be_a_path(compressor, tmp_p
     assert same(by_path.predict(clusters), expected)
     (tmp_path / "p").unlink()
     assert same(Summarizer.load(tmp_path / "m").predict(clusters), expected)
-
-
-def test_a_clone_has_learned_nothing_but_has_its_parser(compressor):
-    model, clusters, _ = compressor
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert copy.parser is model.parser
-    assert not hasattr(copy, "words_")
-    copy.set_params(policy=None)
-    assert copy.policy_ == "frequency"
-    assert copy.predict(clusters[:1], words=9)[0].n_words <= 9
-
-
-def test_parameters():
-    model = Summarizer(redundancy=0.5)
-    assert repr(model) == "Summarizer(mode='sentences', redundancy=0.5)"
-    assert model.set_params(mode="compressed", min_words=3) is model
-    changed = {"mode": "compressed", "min_words": 3, "redundancy": 0.5}
-    assert model.get_params() == Summarizer().get_params() | changed
-    with pytest.raises(ValueError, match="Summarizer has no parameter 'beam'"):
-        model.set_params(beam=3)
 
 
 def test_what_cannot_be_saved_is_told(tmp_path):

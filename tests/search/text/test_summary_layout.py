@@ -65,25 +65,6 @@ def test_a_wrapped_text_with_a_list_is_cut_paragraph_by_paragraph():
     assert summary.sentences[0].endswith("northern shore of the island.")
 
 
-OTHER = (
-    "Here somebody has wrapped the text by hand at about sixty\n"
-    "characters, as it is usual in letters, and goes on until the\n"
-    "sentence ends."
-)
-
-
-def test_paragraphs_are_wrapped_where_others_are():
-    joined = " ".join(OTHER.split())
-    long = "This paragraph is one line of " + "very " * 40 + "many words."
-    assert sentences_of(f"{long}\n\n{OTHER}\n\n{long}") == [long, joined, long]
-    two = (
-        "In the evening we went to the theatre with our old friends\n"
-        "Ana and Tom, and came home late."
-    )
-    assert sentences_of(f"{OTHER}\n\n{two}") == [joined, " ".join(two.split())]
-    assert sentences_of(two) == two.split("\n")  # nothing tells that it is wrapped
-
-
 # --------------------------------------------------------------------- Markdown
 
 MARKDOWN = """\
@@ -278,12 +259,3 @@ def test_the_lead_of_a_news_text_is_in_its_summary(lead, rest, title, words):
     [summary] = Summarizer().predict([[title + lead + rest]], words=words)
     assert lead in summary.sentences
     assert summary.n_words <= words
-
-
-def test_what_comes_with_a_lead_and_leads_of_several_documents():
-    lead, rest = NEWS[0]
-    [summary] = Summarizer().predict([[lead + rest]], words=40)
-    more = "The council promised the shop owners a fund of two million euros."
-    assert summary.sentences == [lead, more]
-    [summary] = Summarizer().predict([[lead, rest, rest]], words=30)
-    assert lead not in summary.sentences

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from argmetric.search import Tree
 from argmetric.search.summaries.cluster import read_cluster
 from argmetric.search.summaries.pieces import (
-    LONGEST,
     parts_of,
     read_needs,
     spans_and_needs,
@@ -171,12 +170,6 @@ def test_what_is_glued_by_relations(tags, subtype):
     assert kept_with(tree, "upstairs") == "She has never liked the beds upstairs"
 
 
-def test_without_tags_and_relations_negations_are_kept():
-    tree = Tree(UD.words, None, UD.heads)
-    # and the word behind a negation
-    assert kept_with(tree, "beds") == "never liked beds"
-
-
 @pytest.mark.parametrize("negation", ["n't", "n’t", "dont", "Don't", "NOT", "cannot"])
 def test_negations_as_people_write_them(negation):
     tree = Tree(["I", negation, "really", "like", "it"], None, [4, 4, 4, 0, 4])
@@ -290,18 +283,3 @@ def test_no_piece_has_a_head_without_its_negation(parted, data):
             assert head not in kept or word in kept, "a negation is dropped"
         for word in set(range(1, len(words))) & kept:
             assert words[word - 1] not in NEGATIONS or word - 1 in kept
-
-
-@given(parsed_sentences(parted=False))
-@settings(max_examples=30)
-def test_pieces_are_spans_with_their_needs_and_whole_sentences(sentence):
-    words, tree = sentence
-    cluster, needs = read_as(False, words, tree)
-    pieces = spans_and_needs(cluster, needs)
-    found = [frozenset(pieces.words_of(c).tolist()) for c in range(len(pieces))]
-    expected = {
-        twin.closure(span, by_word(needs)) for span in twin.spans(len(words), LONGEST)
-    }
-    assert len(found) == len(expected)
-    assert set(found) == expected
-    assert pieces.sentences.tolist() == [0] * len(found)

@@ -1,14 +1,11 @@
 """ROUGE by our own counts: that of rouge-score, to the last bit."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric.search import Summarizer, score_summaries
-from reviews import Chain
+from argmetric.search import score_summaries
 
 
 def rouge_recall(text, references, n=2):
@@ -92,36 +89,6 @@ def test_the_same_as_rouge_score_on_every_cluster(
         assert scores.by_cluster[f"rouge_{n}"].tolist() == means
         assert scores.by_cluster[f"rouge_{n}_best"].tolist() == list(map(max, theirs))
     assert scores.by_cluster["words"].max() == limit
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("clusters", "n_clusters", "limit", "mode"),
-    [
-        (fewsum, 160, 60, "sentences"),
-        (opinosis, 51, 25, "compressed"),
-        pytest.param(fewsum, 160, 60, "compressed", marks=pytest.mark.slow),
-        pytest.param(opinosis, 51, 25, "sentences", marks=pytest.mark.slow),
-    ],
-)
-def test_gains_of_the_oracle_are_recall_on_real_clusters(
-    data_folder, clusters, n_clusters, limit, mode
-):
-    """Counted as summaries grow, and from their text; whatever the trees."""
-    every = list(clusters(data_folder))
-    assert len(every) == n_clusters
-    some = every[:: 4 if mode == "compressed" else 1]  # which has many more pieces
-    documents, references = zip(*some, strict=True)
-    summarizer = Summarizer(mode, parser=Chain())
-    summaries = summarizer.oracle(documents, references, words=limit)
-    gains = [one.gains.sum() for one in summaries]
-    scores = score_summaries(summaries, references)
-    assert gains == pytest.approx(scores.by_cluster["rouge_2"].tolist(), abs=1e-12)
-    assert scores.by_cluster["words"].max() <= limit
-    if find_spec("rouge_score"):
-        pairs = zip(summaries, references, strict=True)
-        theirs = [np.mean(their_recalls(one.text, own, 2)) for one, own in pairs]
-        assert gains == pytest.approx(theirs, abs=1e-12)
 
 
 def scores_of_three():

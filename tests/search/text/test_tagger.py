@@ -1,6 +1,5 @@
 """Taggers learn rules, in every direction."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from argmetric.search import Tagger, default_templates
-from argmetric.sequence import Sentence, read_chunks, write_labels
+from argmetric.sequence import Sentence
 from tagger_texts import joint_tags, small, text, words_alone
 
 
@@ -20,13 +19,6 @@ def test_rules_are_learned(direction):
     assert tagger.predict(others) == right
     assert tagger.score(others, right) == 1.0
     assert tagger.labels_ == ("B-NP", "B-VP", "I-NP", "O")
-
-
-@pytest.mark.parametrize("roll_in", ["mixed", "gold", "own", "none"])
-def test_every_roll_in_learns(roll_in):
-    sentences, tags = text()
-    tagger = small(roll_in=roll_in).fit(sentences, tags)
-    assert tagger.score(sentences, tags) == 1.0
 
 
 def test_three_ways_to_hand_over_sentences():
@@ -101,24 +93,6 @@ def test_dangling_labels_are_repaired_with_a_warning():
     assert tagger.predict(sentences) == tags
 
 
-def test_predicted_chunks_are_always_well_formed():
-    rng = np.random.default_rng(0)
-    sentences, _ = text(30)
-    tags = [
-        write_labels([(0, len(s), "AB"[i % 2])], len(s))
-        for i, s in enumerate(sentences)
-    ]
-    noisy = [
-        [("B-A", "I-A", "B-B", "O")[i] for i in rng.integers(4, size=len(s))]
-        for s in sentences
-    ]
-    with pytest.warns(UserWarning, match="not open"):
-        tagger = small(epochs=1).fit(sentences + sentences, tags + noisy)
-    for labels in tagger.predict(sentences):
-        n = sum(label != "O" for label in labels)
-        assert n == sum(c.stop - c.start for c in read_chunks(labels))
-
-
 @pytest.mark.parametrize("task", ["ner", "chunk"])
 def test_parts_of_speech_are_optional(task, tmp_path):
     sentences, labels = text()
@@ -144,18 +118,6 @@ def test_parts_of_speech_are_optional(task, tmp_path):
     whole = small(task).fit(sentences, labels)
     assert whole.n_columns_ == 2
     assert whole.recipe() == small(task).recipe()
-
-
-def test_numbers_and_text_of_numpy_will_do(tmp_path):
-    sentences, tags = text(10)
-    plain = small(beam=3, step=0.125, direction="left").fit(sentences, tags)
-    tagger = small(beam=np.int64(3), step=np.float32(0.125), direction="left")
-    tagger.fit([np.array(s) for s in sentences], [np.array(t) for t in tags])
-    tagger.save(tmp_path / "m.tag")
-    loaded = Tagger.load(tmp_path / "m.tag")
-    assert loaded.predict_nbest(sentences, 3) == plain.predict_nbest(sentences, 3)
-    assert loaded.beam == 3
-    assert {type(label) for label in tagger.labels_} == {str}
 
 
 def test_any_text_can_be_a_label(tmp_path):
@@ -200,15 +162,6 @@ def test_joint_labels_are_learned():
     assert small("joint").fit(columns).predict(words) == both
 
 
-def test_templates_can_be_added():
-    sentences, tags = text()
-    table = default_templates("chunk") + "shape[2]|w[0] # my own\n"
-    tagger = small(templates=table).fit(sentences, tags)
-    usual = len(small().recipe()["templates"])
-    assert len(tagger.recipe()["templates"]) == usual + 1
-    assert tagger.score(sentences, tags) == 1.0
-
-
 def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
     monkeypatch.setattr("argmetric.search.tagging.templates._WINDOW", 200)
 
@@ -231,15 +184,6 @@ def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
     plain = small("ner", memory="none", **options).fit(sentences, tags)
     assert tagger.score(sentences, tags) == 1.0
     assert plain.score(sentences, tags) < 1.0
-
-
-def test_a_sentence_of_more_than_a_thousand_tokens():
-    sentences, tags = text(400)
-    long = list(itertools.chain.from_iterable(sentences))[:1238]
-    labels = list(itertools.chain.from_iterable(tags))[:1238]
-    for task in ("chunk", "ner"):
-        tagger = small(task).fit([long, *sentences[:20]], [labels, *tags[:20]])
-        assert tagger.score([long], [labels]) == 1.0
 
 
 def letters(seed, n=60):
@@ -275,22 +219,3 @@ def test_sequences_of_images(tmp_path, scores, direction):
     np.testing.assert_array_equal(again, tagger.predict_matrix(X, lengths))
     dense = X.toarray()
     np.testing.assert_array_equal(tagger.predict_matrix(dense, lengths), again)
-
-
-def test_weights_of_features_count():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    y = (X[:, 0] > X[:, 1]).astype(int)
-    tagger = Tagger("label", epochs=30, step=0.1).fit_matrix(X, y, [3] * 100)
-    assert tagger.score_matrix(X, y, [3] * 100) > 0.95
-    assert tagger.labels_ == (0, 1)
-
-
-def test_default_templates_for_fewer_columns():
-    few = default_templates("chunk", n_columns=1)
-    assert "pos" not in "".join(line.partition("#")[0] for line in few.splitlines())
-    assert "t[-1]" in few
-    assert default_templates("chunk", n_columns=2) == default_templates("chunk")
-    assert small(templates=few).fit(*text(5)).n_columns_ == 1
-    with pytest.raises(ValueError, match="n_columns"):
-        default_templates("chunk", n_columns=0)

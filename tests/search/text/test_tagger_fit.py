@@ -50,19 +50,6 @@ def test_an_interrupt_keeps_the_best_policy_so_far(tmp_path, task, epochs, direc
     assert again.predict(sentences) == tagger.predict(sentences)
 
 
-@pytest.mark.parametrize("name", ["greedy", "memory_of"])
-def test_an_interrupt_behind_the_first_pass_keeps_it(monkeypatch, name):
-    def stop(*arguments):
-        raise KeyboardInterrupt
-
-    sentences, tags = text()
-    monkeypatch.setattr(f"argmetric.search.tagging._training.{name}", stop)
-    with pytest.warns(UserWarning, match="interrupted"):
-        tagger = small("ner").fit(sentences, tags)
-    assert tagger.interrupted_
-    assert tagger.score(sentences, tags) > 0.9
-
-
 def test_an_interrupt_before_anything_is_learned_is_passed_on(monkeypatch):
     def stop(self):
         raise KeyboardInterrupt
@@ -116,15 +103,6 @@ def test_a_saved_tagger_tags_exactly_alike(tmp_path, task, options):
     assert again.labels_ == tagger.labels_
 
 
-def test_a_file_holds_arrays_and_text_only(tmp_path):
-    tagger = small().fit(*text(5))
-    tagger.save(tmp_path / "m.tag")
-    with np.load(tmp_path / "m.tag", allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes())
-        assert all(archive[name].dtype != object for name in archive.files)
-    assert header["tables"][0][:2] == ["bias", "w[-2]"]
-
-
 def test_a_label_never_seen_is_missed():
     sentences, labels = text(20)
     tagger = small(epochs=3).fit(sentences, labels)
@@ -163,13 +141,6 @@ def test_labels_are_still_taken_by_their_old_name():
     assert tagger.score(sentences, labels=labels) == old
     with pytest.raises(TypeError, match="pass labels alone"):
         tagger.fit(sentences, labels, tags=labels)
-
-
-def test_warnings_of_fit_name_the_line_of_its_caller():
-    broken = [["I-NP", "O"]]
-    with pytest.warns(UserWarning, match="not open") as caught:
-        Tagger(hash_bits=12, epochs=1).fit([[("a", "DT"), ("b", "NN")]], broken)
-    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_recipe_is_told_before_anything_is_learned():
@@ -256,19 +227,6 @@ def test_text_with_fewer_columns_than_in_fit_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_a_tagger_that_learned_nothing_says_so(tmp_path):
-    with pytest.raises(ValueError, match="call fit first"):
-        Tagger().predict([["a"]])
-    with pytest.raises(ValueError, match="cannot read"):
-        Tagger.load(tmp_path / "none.tag")
-    (tmp_path / "text.tag").write_text("hello")
-    with pytest.raises(ValueError, match="not a tagger"):
-        Tagger.load(tmp_path / "text.tag")
-    np.savez(tmp_path / "arrays.npz", x=np.zeros(2))
-    with pytest.raises(ValueError, match="not a tagger"):
-        Tagger.load(tmp_path / "arrays.npz")
 
 
 def test_a_damaged_file_is_told_and_closed(tmp_path):
@@ -372,10 +330,3 @@ def test_a_number_of_lists_is_a_whole_number():
     for n in (0, 1.5, np.nan, "2", np.timedelta64(1, "s"), 10**12):
         with pytest.raises((TypeError, ValueError), match="n must be a whole number"):
             tagger.predict_nbest([["a"]], n=n)
-
-
-@pytest.mark.parametrize("X", [[[1.0], 2.0], [["a"], ["b"]], "ab", (), 3])
-def test_a_matrix_that_is_none_is_refused_by_name(X):
-    tagger = Tagger("label", epochs=1, hash_bits=10)
-    with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
-        tagger.fit_matrix(X, ["a", "b"], [2])

@@ -7,8 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from argmetric.cli import main
 from argmetric.search import Parser, Tree, read_trees, score_trees, write_trees
@@ -96,14 +94,6 @@ def check_crossing(trees):
     assert parser.n_lifted_ == expected
 
 
-TREES = st.integers(1, 14).flatmap(
-    lambda n: st.tuples(
-        st.permutations(range(1, n + 1)),
-        st.tuples(*[st.integers(0, max(i - 1, 0)) for i in range(n)]),
-    )
-)
-
-
 def grown(order, choices, several=False):
     """A tree whose words are hung on earlier ones in some order; 0 is the root."""
     heads = [0] * len(order)
@@ -111,12 +101,6 @@ def grown(order, choices, several=False):
         if i or several:
             heads[word - 1] = ([0, *order[:i]] if several else order[:i])[choice]
     return heads
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TREES.map(lambda parts: grown(*parts)), min_size=1, max_size=4))
-def test_crossing_arcs_are_found(sentences):
-    check_crossing(sentences)
 
 
 def test_scores_by_hand():
@@ -254,23 +238,6 @@ def drawn(gold, found, capfd, **more):
     at = lines[head].index("predicted")
     return [line[:at].rstrip() for line in lines[head + 1 :]], [
         line[at:] for line in lines[head + 1 :]
-    ]
-
-
-def test_a_drawing(capfd):
-    gold, found = [2, 4, 4, 0, 2, 7, 5, 4, 4], [2, 4, 4, 0, 4, 7, 5, 7, 4]
-    relations = ["det", "nsubj", "aux", "root", "nmod", "det", "obl", "x", "punct"]
-    _, predicted = drawn(gold, found, capfd, relations=relations)
-    assert predicted == [
-        "1   ┌ A det",
-        "2 ┌ hearing nsubj",
-        "3 ├ is aux",
-        "4 scheduled root",
-        "5 ├ on nmod      ✗ 2 hearing",
-        "6 │ │ ┌ the det",
-        "7 │ └ issue obl",
-        "8 │   └ today x  ✗ 4 scheduled",
-        "9 └ . punct",
     ]
 
 
