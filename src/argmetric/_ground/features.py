@@ -49,7 +49,13 @@ def check_features(X: Any) -> None:
     except _ComplexError:
         raise
     except (TypeError, ValueError):  # text, say, which some estimators take
-        _refuse_signalling_nan(cells)
+        # Refuse the nan of Decimal that raises an error when it is compared.
+        try:
+            np.not_equal(cells, cells)
+        except ArithmeticError:
+            raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
+        except (TypeError, ValueError):
+            pass  # NA of pandas has no truth value either, but some estimators take it
     except OverflowError:
         huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
         raise ValueError(
@@ -166,16 +172,6 @@ def _refuse_masked(X: Any) -> None:
 def _first_masked(values: Any) -> tuple[int, ...] | None:
     wrong = np.argwhere(np.ma.getmaskarray(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
-
-
-def _refuse_signalling_nan(cells: AnyArray) -> None:
-    """Refuse the nan of Decimal that raises an error when it is compared."""
-    try:
-        np.not_equal(cells, cells)
-    except ArithmeticError:
-        raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
-    except (TypeError, ValueError):
-        pass  # NA of pandas has no truth value either, but some estimators take it
 
 
 def _place(X: Any, at: tuple[Any, ...]) -> str:

@@ -82,8 +82,12 @@ def classes_of(
         pos_label = pos_label.item()
     others = [label for label in found if label != pos_label]
     is_there = len(others) < len(found)
-    if not is_there and (len(found) > 1 or _same_but_for_case(pos_label, found)):
-        raise absent(pos_label, found, name, naming)
+    if not is_there:
+        folded = {one.strip().lower() for one in found if isinstance(one, str)}
+        # Alone, one that differs in case is rather a slip than a day without positives
+        slip = isinstance(pos_label, str) and pos_label.strip().lower() in folded
+        if len(found) > 1 or slip:
+            raise absent(pos_label, found, name, naming)
     if len(found) > 2:
         raise too_many(found, name, pos_label)
     if both and len(found) == 1:
@@ -98,14 +102,6 @@ def _odd_one(found: Sequence[Any], where: Callable[[Any], str] | None) -> str:
         return ""
     odd = next(label for label in found if label not in (0, 1))
     return f" ({shown(odd)} at {where(odd)})"
-
-
-def _same_but_for_case(pos_label: Any, found: Sequence[Any]) -> bool:
-    """Whether an absent label is rather a slip than a day without positives."""
-    return isinstance(pos_label, str) and any(
-        isinstance(label, str) and label.strip().lower() == pos_label.strip().lower()
-        for label in found
-    )
 
 
 _NEVER_MISSING = frozenset({str, bytes, int, bool})

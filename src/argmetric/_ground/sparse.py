@@ -28,7 +28,26 @@ def check_structure(matrix: Any, name: str) -> None:
                 f"{matrix.data.size} values of its entries"
             )
     elif matrix.format in ("csr", "csc", "bsr"):
-        _check_compressed(matrix, name)
+        block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        rows, columns = (
+            length // size for length, size in zip(matrix.shape, block, strict=True)
+        )
+        by_column = matrix.format == "csc"
+        count, width = (columns, rows) if by_column else (rows, columns)
+        ends, size = matrix.indptr, len(matrix.data)
+        if ends.shape != (count + 1,) or matrix.indices.shape != (size,):
+            raise ValueError(
+                f"{name} has {ends.size} values in indptr and {matrix.indices.size} in "
+                f"indices; {count + 1} and {size} are needed"
+            )
+        if ends[0] != 0 or ends[-1] > size or (ends[1:] < ends[:-1]).any():
+            raise ValueError(
+                f"{name} has an indptr that does not rise from 0 to its {size} stored "
+                "values"
+            )
+        axes = ("column", "row") if by_column else ("row", "column")
+        stored = matrix.indices[: ends[-1]]
+        _check_inside(stored, width, name, axes[1], axes[0], ends)
 
 
 def to_dense(matrix: Any, name: str) -> npt.NDArray[Any]:
@@ -43,29 +62,6 @@ def entry_place(matrix: Any, entry: int) -> str:
     minor = int(matrix.indices[entry])
     row, column = (minor, major) if matrix.format == "csc" else (major, minor)
     return f"row {row}, column {column}"
-
-
-def _check_compressed(matrix: Any, name: str) -> None:
-    block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    rows, columns = (
-        length // size for length, size in zip(matrix.shape, block, strict=True)
-    )
-    by_column = matrix.format == "csc"
-    count, width = (columns, rows) if by_column else (rows, columns)
-    ends, size = matrix.indptr, len(matrix.data)
-    if ends.shape != (count + 1,) or matrix.indices.shape != (size,):
-        raise ValueError(
-            f"{name} has {ends.size} values in indptr and {matrix.indices.size} in "
-            f"indices; {count + 1} and {size} are needed"
-        )
-    if ends[0] != 0 or ends[-1] > size or (ends[1:] < ends[:-1]).any():
-        raise ValueError(
-            f"{name} has an indptr that does not rise from 0 to its {size} stored "
-            "values"
-        )
-    axes = ("column", "row") if by_column else ("row", "column")
-    stored = matrix.indices[: ends[-1]]
-    _check_inside(stored, width, name, axes[1], axes[0], ends)
 
 
 def _check_inside(

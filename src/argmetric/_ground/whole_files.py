@@ -126,7 +126,14 @@ def _locked(path: str) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            _lock(handle)
+            try:
+                import fcntl
+            except ModuleNotFoundError:  # Windows
+                import msvcrt
+
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            else:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
             return None
@@ -134,17 +141,6 @@ def _locked(path: str) -> int | None:
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
         os.close(handle)  # the run before had removed it when we got hold of it
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_special(path: str) -> bool:

@@ -68,7 +68,13 @@ def _ended(tokens: list[str]) -> int:
         code, message = _explained(error)
         with contextlib.suppress(OSError):
             errors.say(message)
-    _settle_stdout()
+    # Keep the interpreter from flushing in vain, and complaining, at its end.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
     return code
 
 
@@ -141,16 +147,6 @@ def _explained(error: Exception) -> tuple[int, str]:
         return errors.FAILURE, message
     said = f"unexpected {type(error).__name__}: {message}"
     return errors.FAILURE, f"{said} (run again with {_DEBUG_FLAG})"
-
-
-def _settle_stdout() -> None:
-    """Keep the interpreter from flushing in vain, and complaining, at its end."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:

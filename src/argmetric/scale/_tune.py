@@ -121,7 +121,14 @@ def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> LabelCells:
     shift = FIRST_SHIFT
     cells = _count(run, low, high, shift, run.n)
     while True:
-        inner = _range_left(cells, metric, limits, low, high)
+        # Cells from the first to the last that can hold the best cut.
+        alive = can_hold_the_best(cells.cuts(), [metric], limits)[::-1]
+        alive &= (cells.first >= np.uint64(low)) & (cells.last <= np.uint64(high))
+        found = np.flatnonzero(alive)
+        if not found.size:
+            limits.allowed_cuts(cells.cuts())  # says what can be had
+        part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
+        inner = LabelCells(*(values[part] for values in vars(cells).values()))
         low, high = int(inner.first[0]), int(inner.last[-1])
         if inner.n_rows <= ROWS_SCANNED_WHOLE:
             return cells.replaced(_count(run, low, high, None, inner.n_rows))
@@ -135,22 +142,6 @@ def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> LabelCells:
         cells = cells.replaced(_count(run, low, high, shift, inner.n_rows))
         if shift == 0:
             return cells
-
-
-def _range_left(
-    cells: LabelCells, metric: Metric, limits: RuleLimits, low: int, high: int
-) -> LabelCells:
-    """Cells from the first to the last that can hold the best cut.
-
-    One more on either side tells the scores between which the outermost cuts lie.
-    """
-    alive = can_hold_the_best(cells.cuts(), [metric], limits)[::-1]
-    alive &= (cells.first >= np.uint64(low)) & (cells.last <= np.uint64(high))
-    found = np.flatnonzero(alive)
-    if not found.size:
-        limits.allowed_cuts(cells.cuts())  # says what can be had
-    part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-    return LabelCells(*(values[part] for values in vars(cells).values()))
 
 
 # -- labelled scores in cells ------------------------------------------------------

@@ -78,7 +78,26 @@ def open_rows(
         kind = format or _format(path, head, source.name)
         if kind != "parquet":
             refuse_utf16_and_zero_bytes(head, source.name)
-        _check_request(kind, request)
+        if kind != "svmlight":
+            if request.features is not None:
+                raise DataError(
+                    f"{marked('features')} is for svmlight; {kind} says itself how many"
+                )
+            if request.zero_based:
+                raise DataError(
+                    f"{marked('zero_based')} is for svmlight, not for {kind}"
+                )
+        elif request.target is not None or request.drop:
+            raise DataError(
+                f"svmlight has no columns: {marked('label')} and {marked('drop')} are "
+                "not for it"
+            )
+        if request.decimal != "." and kind not in ("csv", "tsv"):
+            raise DataError(f"{marked('decimal')} is for CSV and TSV, not for {kind}")
+        if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
+            raise DataError(
+                f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"
+            )
         reader = _READERS[kind](source, request)
         if resumed is None:
             known = request.known
@@ -111,24 +130,3 @@ def _format(path: str, head: bytes, name: str) -> RowFormat:
         f"cannot tell the format of {name}; pass {marked('format')} with one of "
         "svmlight, csv, tsv, jsonl, parquet"
     )
-
-
-def _check_request(kind: RowFormat, request: Request) -> None:
-    if kind != "svmlight":
-        if request.features is not None:
-            raise DataError(
-                f"{marked('features')} is for svmlight; {kind} says itself how many"
-            )
-        if request.zero_based:
-            raise DataError(f"{marked('zero_based')} is for svmlight, not for {kind}")
-    elif request.target is not None or request.drop:
-        raise DataError(
-            f"svmlight has no columns: {marked('label')} and {marked('drop')} are not "
-            "for it"
-        )
-    if request.decimal != "." and kind not in ("csv", "tsv"):
-        raise DataError(f"{marked('decimal')} is for CSV and TSV, not for {kind}")
-    if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
-        raise DataError(
-            f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"
-        )
