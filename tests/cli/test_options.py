@@ -11,7 +11,7 @@ import pytest
 import argmetric as am
 from argmetric.cli._command import app
 from argmetric.cli._options import OPTIONS
-from argmetric.cli.scores._refusals import REFUSALS
+from argmetric.cli.scores._rows import REFUSALS
 from cli_scores import DECIDED, Y, write_csv
 from command import Run
 

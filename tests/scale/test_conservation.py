@@ -8,9 +8,9 @@ import pytest
 import argmetric as am
 import opened
 from argmetric.scale import _columns as columns_stage
+from argmetric.scale import _open as evaluate_stage
 from argmetric.scale import _reading as reading_stage
-from argmetric.scale import _scores as evaluate_stage
-from argmetric.scale import _train as train_stage
+from argmetric.scale import _tune as train_stage
 from argmetric.scale import _tune as tune_stage
 from scale_data import write_parts
 
@@ -104,7 +104,7 @@ def test_values_that_change_between_looks_are_noticed(folder, monkeypatch):
 def test_rows_that_are_lost_in_a_sum_are_missed(folder, monkeypatch):
     real = evaluate_stage.pairs_of
     lossy = lambda batches: {"cells": [n - 1 for n in real(batches)["cells"]]}  # noqa: E731
-    monkeypatch.setattr("argmetric.scale._scores.pairs_of", lossy)
+    monkeypatch.setattr("argmetric.scale._open.pairs_of", lossy)
     with pytest.raises(ValueError, match=r"^evaluate: 900 rows were read and 888 are"):
         VERBS["evaluate"](folder)
     last = "argmetric.scale._run.Gathered.whole", lambda total: total.parts[-1]

@@ -10,7 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.arguments import (
+    check_label,
+    check_structure,
+    entry_place,
+    is_sparse,
+    shown,
+)
 from argmetric._ground.label_words import foreign, no_label, one_class, too_many
 from argmetric._ground.labels import (
     classes_of,
@@ -19,7 +25,6 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.sparse import check_structure, entry_place, is_sparse
 from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric._ground.validation import is_masked, is_missing, place, to_numpy
 

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, check_number, is_tensor, shown
+from argmetric._ground.arguments import (
+    check_label,
+    check_number,
+    check_structure,
+    is_sparse,
+    is_tensor,
+    shown,
+)
 from argmetric._ground.label_words import (
     Naming,
     absent,
@@ -24,7 +31,6 @@ from argmetric._ground.label_words import (
     too_many,
     unclear,
 )
-from argmetric._ground.sparse import is_sparse, to_dense
 from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric._ground.validation import is_frame_like, is_missing, place, to_numpy
 
@@ -110,7 +116,8 @@ _NEVER_MISSING = frozenset({str, bytes, int, bool})
 def label_array(values: Any, name: str = "y") -> AnyArray:
     """Labels of any kind as an array; the absent cells of a sparse matrix are 0."""
     if is_sparse(values):
-        return to_dense(values, name)
+        check_structure(values, name)
+        return np.asarray(values.toarray())
     array = to_numpy(values, name, "an array of labels")
     if array.dtype.kind in "US" and isinstance(values, list | tuple):
         # numpy makes text of all for one, and "nan" of what is missing

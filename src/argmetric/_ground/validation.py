@@ -16,7 +16,7 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_choice as check_choice
 from argmetric._ground.arguments import check_fraction as check_fraction
 from argmetric._ground.arguments import is_sized, shown
-from argmetric._ground.sparse import is_sparse as is_sparse
+from argmetric._ground.arguments import is_sparse as is_sparse
 from argmetric._ground.types import Floats
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.

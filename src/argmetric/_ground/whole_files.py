@@ -53,7 +53,12 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
         raise
     finally:
         _unfinished.discard(temporary)
-    _sync_folder(folder)
+    with contextlib.suppress(OSError):  # not every system can make a name last
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager
@@ -173,13 +178,3 @@ def _mode_of(path: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     return stat.S_IMODE(status.st_mode)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last; not every system can open a folder for this."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -52,16 +52,14 @@ def demo(*, report: ReportTarget = None) -> int:
     """
     if report is not None:
         require(report)
-    # Draw calibrated probabilities: some orders are lively, in some little happens.
+    # Calibrated probabilities: some orders are lively, in some little happens
     rng = np.random.default_rng(_SEED)
     order = np.repeat(np.arange(_ORDERS), _ITEMS_OF_AN_ORDER)
     liveliness = rng.normal(-2.6, 1.3, _ORDERS)[order]
     logit = liveliness + rng.normal(0, 1.2, order.size)
     p = (1 / (1 + np.exp(-logit))).round(4)
-    target, shop = (
-        _report.console(stderr=False),
-        Shop(order, p, (rng.random(p.size) < p).astype(np.int64)),
-    )
+    shop = Shop(order, p, (rng.random(p.size) < p).astype(np.int64))
+    target = _report.console(stderr=False)
     columns = (np.split(column, _BATCHES) for column in shop)
     batches = [Shop(*parts) for parts in zip(*columns, strict=True)]
     with progress("compiling, the first time only"):

@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argmetric._ground.arguments import check_flag, shown
-from argmetric.integrations._tables import (
-    check_columns,
-    checked_settings,
-    decide_table,
-)
+from argmetric.integrations._tables import check_columns, checked_settings, decide_table
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale import load_extra
 

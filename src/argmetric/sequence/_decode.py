@@ -268,17 +268,7 @@ class SequenceDecision(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the best expectation for every number of positives.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the best expectation for every number of positives."""
         if self.curve is None:
             raise ValueError(
                 f"there is no curve to draw: the method {self.method!r} makes none; "

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from argmetric.scale import files as aio
 from argmetric.scale.files import _read, _write
-from argmetric.scale.files._arrow import text_array
+from argmetric.scale.files._table import text_array
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'

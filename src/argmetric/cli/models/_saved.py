@@ -252,7 +252,7 @@ def save_model(saved: SavedModel, path: str) -> None:
 
 def load_model(path: str) -> SavedModel:
     """Read a model that `argmetric train` wrote; anything else is refused unopened."""
-    from argmetric import MetricClassifier, MetricLogisticRegression
+    from argmetric import Calibrator, MetricClassifier, MetricLogisticRegression, Rule
 
     try:
         data = read_whole(path)
@@ -273,8 +273,6 @@ def load_model(path: str) -> SavedModel:
             # Said once and in our own words, not for every part of the model
             warnings.filterwarnings("ignore", message=".*unpickle estimator")
             content = skops.loads(data, trusted=trusted)
-        from argmetric import Calibrator, MetricClassifier, Rule
-
         if not isinstance(content, dict) or content.get("kind_of_file") != _MARK:
             raise ValueError("it holds something else")
         check_version(content["format"], _FORMAT, "it", by=str(content.get("version")))

@@ -24,7 +24,7 @@ from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import is_named, metric_of, read_reference
 from argmetric.cli.scores._lines import require, rule_text
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
-from argmetric.cli.scores._refusals import checked, exclude
+from argmetric.cli.scores._rows import checked, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from argmetric._ground.label_words import NO_LABEL as MISSING
 from argmetric._ground.label_words import TRUTHS
-from argmetric.scale.files._arrow import mask_to_numpy, text_scalar, to_numpy
-from argmetric.scale.files._table import Table
+from argmetric.scale.files._table import Table, mask_to_numpy, text_scalar, to_numpy
 from argmetric.scale.files._values import (
     _NUMBER,
     _coded,

@@ -14,15 +14,6 @@ import pyarrow as pa
 
 from argmetric._ground.arguments import install
 from argmetric._ground.whole_files import is_special, written_whole
-from argmetric.scale.files._arrow import (
-    call,
-    cells,
-    flat,
-    inferred,
-    json_values,
-    text_bytes,
-    text_scalar,
-)
 from argmetric.scale.files._source import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -33,7 +24,16 @@ from argmetric.scale.files._source import (
     marked,
     without_codec,
 )
-from argmetric.scale.files._table import Table
+from argmetric.scale.files._table import (
+    Table,
+    call,
+    cells,
+    flat,
+    inferred,
+    json_values,
+    text_bytes,
+    text_scalar,
+)
 
 BATCH_ROWS = 1 << 17
 INSTALL = f"Excel files need openpyxl: {install('excel')}"

@@ -116,7 +116,7 @@ def read_labelled(
                 f"of {references} are not looked at"
             )
         name = "standard input" if path == STREAM else path
-        clusters, references = [], []
+        clusters, gold = [], []
         queries: list[str | None] = []
         for number, line in enumerate(reader.text(path).split("\n"), start=1):
             if not line.strip():
@@ -129,12 +129,12 @@ def read_labelled(
             except (ValueError, TypeError) as error:
                 raise DataError(f"{name}, line {number}: {error}") from None
             clusters.append(cluster)
-            references.append(own)
+            gold.append(own)
             queries.append(query)
         if not clusters:
             raise DataError(f"{name} is empty; needed: {_LAYOUT}")
         asked = [query for query in queries if query is not None]
-        return ClusterFiles(name, clusters, references, reader.notes, asked or None)
+        return ClusterFiles(name, clusters, gold, reader.notes, asked or None)
     if references is None:
         raise DataError(f"{path} is a folder: name that of its references, too")
     if not os.path.isdir(references):

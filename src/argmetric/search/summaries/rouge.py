@@ -192,13 +192,7 @@ class SummaryScores(Result):
         return (CONVENTION,)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how ROUGE-2 recall is spread over clusters.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw how ROUGE-2 recall is spread over clusters."""
         with drawing(ax, xlabel="ROUGE-2 recall", ylabel="clusters") as ax:
             ax.hist(self.by_cluster["rouge_2"], bins=20, color="C0")
             interval = self.intervals["rouge_2"]
