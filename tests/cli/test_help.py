@@ -15,7 +15,7 @@ from argmetric.cli._command import EXAMPLES, FIRST_LINES, app
 from argmetric.cli._errors import with_flags
 from argmetric.cli._options import OPTIONS
 from argmetric.cli._values import marked_streams
-from argmetric.cli.scores._refusals import REFUSALS
+from argmetric.cli.scores._rows import REFUSALS
 from argmetric.scale import files as aio
 
 ENDS = "--help", "-h", "--version"

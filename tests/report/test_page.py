@@ -210,11 +210,11 @@ def test_read_report_calls_the_parts_of_every_page_as_the_page_does(tmp_path):
 
 
 def test_html_alone_needs_the_extra(monkeypatch):
-    from argmetric._report import _forms
+    from argmetric._report import _report
 
     report = am.report(am.decide(P))
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    _forms._assets.cache_clear()
+    _report._assets.cache_clear()
     with pytest.raises(ModuleNotFoundError, match=r"\.\[report\]"):
         report.render("html")
     assert report.render("md").startswith("# Predict")

@@ -383,7 +383,7 @@ def test_values_that_change_between_looks_are_noticed(labelled, monkeypatch):
 def test_rows_that_are_lost_in_a_sum_are_missed(labelled, monkeypatch):
     real = evaluate_stage.pairs_of
     lossy = lambda batches: {"cells": [n - 1 for n in real(batches)["cells"]]}  # noqa: E731
-    monkeypatch.setattr("argmetric.scale._scores.pairs_of", lossy)
+    monkeypatch.setattr("argmetric.scale._open.pairs_of", lossy)
     with pytest.raises(ValueError, match=r"^evaluate: 900 rows were read and 888 are"):
         READ["evaluate"](labelled)
     last = "argmetric.scale._run.Gathered.whole", lambda total: total.parts[-1]

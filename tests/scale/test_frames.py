@@ -73,7 +73,7 @@ def test_partitions_on_a_cluster_are_read_there(table, frame, cluster):
 
 
 def test_training_on_arrays_is_that_of_memory(monkeypatch):
-    monkeypatch.setattr("argmetric.scale._train.MOST_ROWS_IN_MEMORY", 100)
+    monkeypatch.setattr("argmetric.scale._tune.MOST_ROWS_IN_MEMORY", 100)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(600, 3))
     y = (rng.random(600) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)

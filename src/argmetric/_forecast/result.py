@@ -22,8 +22,7 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.features import probabilities_of
-from argmetric._ground.pictures import Display, draw_law
-from argmetric._ground.svg import small_law
+from argmetric._ground.pictures import Display, draw_law, small_law
 from argmetric._ground.types import (
     ArrayLike,
     Axes,

@@ -1,11 +1,13 @@
 """Single values that users pass: numbers, counts, flags and words, checked alike.
 
 Each check gives the value as Python's own, or says what the argument is called, what it
-may be and what it was.
+may be and what it was. Parts of sparse matrices must agree: compiled code looks at no
+bounds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -19,6 +21,7 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 LARGEST_COUNT = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
@@ -230,9 +233,10 @@ def check_path(value: Any, name: str = "path") -> str:
         path = None
     if not isinstance(path, str):
         raise TypeError(f"{name} must be the name of a file, not {shown(value)}")
-    if not path or "\0" in path or not _is_encodable(path):
-        raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
-    return path
+    with contextlib.suppress(UnicodeEncodeError):  # half of a pair of surrogates
+        if path and "\0" not in path and os.fsencode(path):
+            return path
+    raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
 
 
 def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
@@ -243,15 +247,6 @@ def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"{name} must be a size such as '2GB', not {shown(value)}")
     return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=low)
-
-
-def _is_encodable(path: str) -> bool:
-    """Whether the system can be asked for a file of this name."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        return False
-    return True
 
 
 def _number(value: Any, name: str, wanted: str) -> Any:
@@ -332,7 +327,7 @@ REFUSED = {
         "weigh differently: metric=Utility(...). Weights of labelled rows: "
         "tune(..., sample_weight=...) for a threshold, evaluate(..., "
         "sample_weight=...) for the score"
-    ),
+    )
 }
 
 
@@ -357,3 +352,70 @@ def refuses(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def install(extra: str) -> str:
     """How to install the libraries of an extra."""
     return f"pip install 'argmetric[{extra}]'"
+
+
+def is_sparse(values: object) -> bool:
+    """Whether this is a scipy sparse matrix or array, without importing scipy."""
+    return type(values).__module__.startswith("scipy.sparse")
+
+
+def check_structure(matrix: Any, name: str) -> None:
+    """Refuse entries outside of a matrix, and parts that do not fit: scipy may not."""
+    if not is_sparse(matrix):
+        return
+    if len(matrix.shape) != 2:  # a vector: who needs a matrix refuses it
+        return
+    if matrix.format == "coo":
+        for axis, numbers in (("row", matrix.row), ("column", matrix.col)):
+            _check_inside(numbers, matrix.shape[axis == "column"], name, axis)
+        if not matrix.row.size == matrix.col.size == matrix.data.size:
+            raise ValueError(
+                f"{name} has {matrix.row.size} rows, {matrix.col.size} columns and "
+                f"{matrix.data.size} values of its entries"
+            )
+    elif matrix.format in ("csr", "csc", "bsr"):
+        block = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+        rows, columns = (
+            length // size for length, size in zip(matrix.shape, block, strict=True)
+        )
+        by_column = matrix.format == "csc"
+        count, width = (columns, rows) if by_column else (rows, columns)
+        ends, size = matrix.indptr, len(matrix.data)
+        if ends.shape != (count + 1,) or matrix.indices.shape != (size,):
+            raise ValueError(
+                f"{name} has {ends.size} values in indptr and {matrix.indices.size} in "
+                f"indices; {count + 1} and {size} are needed"
+            )
+        if ends[0] != 0 or ends[-1] > size or (ends[1:] < ends[:-1]).any():
+            raise ValueError(
+                f"{name} has an indptr that does not rise from 0 to its {size} stored "
+                "values"
+            )
+        axes = ("column", "row") if by_column else ("row", "column")
+        stored = matrix.indices[: ends[-1]]
+        _check_inside(stored, width, name, axes[1], axes[0], ends)
+
+
+def entry_place(matrix: Any, entry: int) -> str:
+    """Row and column of a stored value of a compressed matrix, in words."""
+    major = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+    minor = int(matrix.indices[entry])
+    row, column = (minor, major) if matrix.format == "csc" else (major, minor)
+    return f"row {row}, column {column}"
+
+
+def _check_inside(
+    numbers: npt.NDArray[Any],
+    width: int,
+    name: str,
+    axis: str,
+    other: str = "entry",
+    ends: Any = None,
+) -> None:
+    if not numbers.size or (numbers.min() >= 0 and numbers.max() < width):
+        return
+    wrong = int(np.flatnonzero((numbers < 0) | (numbers >= width))[0])
+    at = wrong if ends is None else int(np.searchsorted(ends, wrong, side="right")) - 1
+    raise ValueError(
+        f"{name} has {axis} {numbers[wrong]} at {other} {at}, but {width} {axis}s"
+    )

@@ -1,14 +1,18 @@
-"""How results show themselves: as text, in notebooks and as frames."""
+"""How results show themselves: as text, in notebooks and as frames; their verdicts.
+
+There are no other verdicts. A surface that says one says this word, and this reason
+beside it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
 from itertools import islice
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -101,11 +105,31 @@ class Shown:
         return table(self._title(), self._lines(), self._notes())
 
 
+_OF_PLOTS = """
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+
+
 class Result(Shown):
     """A result: its text, its table in notebooks and its JSON come from its fields."""
 
     _nan: ClassVar[str | None] = None  # what JSON has for nan
     _told: ClassVar[tuple[str, ...]] = ()  # lines that the headline tells already
+
+    def __init_subclass__(cls) -> None:
+        """Tell of the axes in the documentation of `plot`, the same for all results."""
+        super().__init_subclass__()
+        plot = vars(cls).get("plot")
+        if plot is not None and plot.__doc__ and "Parameters" not in plot.__doc__:
+            plot.__doc__ = f"{plot.__doc__.rstrip()}{_OF_PLOTS}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -323,23 +347,18 @@ def table(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
 ) -> str:
     """Markup of a title, lines and notes, all of which may be anybody's text."""
-    return "".join(_markup(title, lines, notes))
-
-
-def _markup(
-    title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str]
-) -> Iterator[str]:
     import html  # for notebooks alone
 
-    yield "<table style='color:inherit'>"  # which tables do not do in every notebook
+    parts = ["<table style='color:inherit'>"]  # not every notebook has it so
     if title:
-        yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
+        parts.append(f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>")
     for name, *cells in lines:
-        yield f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>"
-        yield from (f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)
-        yield "</tr>"
-    yield "</table>"
-    yield from (f"<p><em>{html.escape(note)}</em></p>" for note in notes)
+        parts.append(f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>")
+        parts += [f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells]
+        parts.append("</tr>")
+    parts.append("</table>")
+    parts += [f"<p><em>{html.escape(note)}</em></p>" for note in notes]
+    return "".join(parts)
 
 
 _METRIC_TITLES = {
@@ -372,11 +391,6 @@ def shortest_cut(threshold: float, low: float, high: float) -> str:
     return repr(threshold)
 
 
-def _ends(column: Sequence[Interval]) -> dict[str, list[Any]]:
-    lows, highs = zip(*column, strict=True)
-    return {"low": list(lows), "high": list(highs)}
-
-
 def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
     """Columns as a frame of the library of that name.
 
@@ -390,7 +404,41 @@ def as_frame(columns: Mapping[str, Any], backend: str) -> Any:
     for name, column in columns.items():
         if len(column) and isinstance(column[0], Interval):
             before = name.removesuffix("interval")
-            flat |= {f"{before}{end}": x for end, x in _ends(column).items()}
+            flat[f"{before}low"], flat[f"{before}high"] = (
+                list(ends) for ends in zip(*column, strict=True)
+            )
         else:
             flat[name] = column
     return nw.from_dict(flat, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+CheckVerdict = Literal["yes", "no", "too few rows to say"]
+ForecastVerdict = Literal["yes", "recalibrated", "no", "too few rows to say"]
+PeriodVerdict = Literal[
+    "fine",
+    "all labels known",
+    "share moved",
+    "cannot say without labels",
+    "below the floor",
+]
+Alarm = Literal["moved for the worse", "moved for the better", "below the floor"]
+
+CHECK: dict[ForecastVerdict, str] = {
+    "yes": "nothing on these rows speaks against the probabilities",
+    "recalibrated": "not with the probabilities as given, but after recalibration",
+    "no": "the probabilities cost score, or their forecasts miss it",
+    "too few rows to say": "a loss that matters could go unnoticed on these rows",
+}
+# From good to bad
+PERIOD: dict[PeriodVerdict, str] = {
+    "fine": "as far as scores tell; a changed label definition they cannot reveal",
+    "all labels known": "the score is known, and there is no floor to compare it with",
+    "share moved": "each class still looks the same; the forecast is adjusted",
+    "cannot say without labels": "the scores moved in another way: label some rows",
+    "below the floor": "the score of rows with known labels is below the floor",
+}
+ALARM: dict[Alarm, str] = {
+    "moved for the worse": "the forecast moved for the worse against the past",
+    "moved for the better": "the forecast improves: without a cause that is suspect",
+    "below the floor": "the score is below the floor, by forecast or by labels",
+}

@@ -10,7 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, shown
+from argmetric._ground.arguments import (
+    check_label,
+    check_structure,
+    entry_place,
+    is_sparse,
+    shown,
+)
 from argmetric._ground.label_words import foreign, no_label, one_class, too_many
 from argmetric._ground.labels import (
     classes_of,
@@ -19,7 +25,6 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.sparse import check_structure, entry_place, is_sparse
 from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric._ground.validation import is_masked, is_missing, place, to_numpy
 
@@ -49,7 +54,13 @@ def check_features(X: Any) -> None:
     except _ComplexError:
         raise
     except (TypeError, ValueError):  # text, say, which some estimators take
-        _refuse_signalling_nan(cells)
+        # Refuse the nan of Decimal that raises an error when it is compared.
+        try:
+            np.not_equal(cells, cells)
+        except ArithmeticError:
+            raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
+        except (TypeError, ValueError):
+            pass  # NA of pandas has no truth value either, but some estimators take it
     except OverflowError:
         huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
         raise ValueError(
@@ -166,16 +177,6 @@ def _refuse_masked(X: Any) -> None:
 def _first_masked(values: Any) -> tuple[int, ...] | None:
     wrong = np.argwhere(np.ma.getmaskarray(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
-
-
-def _refuse_signalling_nan(cells: AnyArray) -> None:
-    """Refuse the nan of Decimal that raises an error when it is compared."""
-    try:
-        np.not_equal(cells, cells)
-    except ArithmeticError:
-        raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
-    except (TypeError, ValueError):
-        pass  # NA of pandas has no truth value either, but some estimators take it
 
 
 def _place(X: Any, at: tuple[Any, ...]) -> str:

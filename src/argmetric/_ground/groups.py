@@ -62,7 +62,23 @@ class Groups:
         """Row numbers of the groups, one group behind the other; None: as they lie."""
         if self._in_order:
             return None
-        return rows_by_group(self.codes, self.indptr)
+        from argmetric._ground.kernels import grouping
+
+        # A counting sort (in bins)
+
+        n, count = self.codes.size, self.indptr.size - 1
+        rows = np.empty(n, dtype=np.int64)
+        starts = self.indptr[:-1].copy()
+        if count < MANY_GROUPS:
+            grouping.group_rows(self.codes, starts, rows)
+            return rows
+        bits = (count // BINS).bit_length()
+        binned, binned_codes = np.empty((2, n), dtype=narrow_integers(n))
+        grouping.bin_rows(
+            self.codes, bits, starts[:: 1 << bits].copy(), binned, binned_codes
+        )
+        grouping.group_binned_rows(binned, binned_codes, starts, rows)
+        return rows
 
     def take(self, rows: Booleans | Integers) -> Groups:
         """Some of the rows; groups without any are none."""
@@ -160,29 +176,29 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     if values.dtype.kind in "iu" and n > few:
         low, high = int(values.min()), int(values.max())
         if lie_close(low, high, n):
-            return _by_counting(values, low, high)
+            from argmetric._ground.kernels import grouping
+
+            # In one pass; differences wrap around, so that 64 unsigned bits may be read
+            # as signed ones.
+            wide = values.view(np.int64) if values.dtype == np.uint64 else values
+            wide = np.ascontiguousarray(wide, dtype=np.int64)
+            size, narrow = high - low + 1, narrow_integers(values.size)
+            slots = np.full(size, -1, dtype=narrow)
+            firsts = np.empty(min(size, values.size), dtype=np.int64)
+            codes = np.empty(values.size, dtype=np.int64)
+            first = np.array(low, dtype=values.dtype).astype(np.int64)[()]
+            count, runs = grouping.number_close_ids(wide, first, slots, codes, firsts)
+            ids = values[firsts[:count]]
+            if runs == count:
+                return Groups(codes, ids)
+            counts = np.zeros(count, dtype=narrow)
+            grouping.count_codes(codes, counts)
+            return Groups(codes, ids, counts.astype(np.int64))
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     if 2 * starts.size > n:  # a copy of long texts would fill the memory
         return Groups(*factorize(values))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
-
-
-def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
-    """Row numbers of all groups, one behind the other: a counting sort (in bins)."""
-    from argmetric._ground.kernels import grouping
-
-    n, count = codes.size, indptr.size - 1
-    rows = np.empty(n, dtype=np.int64)
-    starts = indptr[:-1].copy()
-    if count < MANY_GROUPS:
-        grouping.group_rows(codes, starts, rows)
-        return rows
-    bits = (count // BINS).bit_length()
-    binned, binned_codes = np.empty((2, n), dtype=narrow_integers(n))
-    grouping.bin_rows(codes, bits, starts[:: 1 << bits].copy(), binned, binned_codes)
-    grouping.group_binned_rows(binned, binned_codes, starts, rows)
-    return rows
 
 
 def lie_close(low: int, high: int, n: int) -> bool:
@@ -210,9 +226,27 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
             code[i] = seen.setdefault(value, len(seen))
         return code, np.fromiter(seen, dtype=object, count=len(seen))
     # Bytes that pad an extended float are of any value: these are sorted.
-    plain = values.dtype.kind in "iuUSmM" or values.dtype.char in "efd"
-    if values.size > FEW_IDS and plain:
-        return _by_hashing(values)
+    is_plain = values.dtype.kind in "iuUSmM" or values.dtype.char in "efd"
+    if values.size > FEW_IDS and is_plain:
+        from argmetric._ground.kernels import grouping
+
+        plain = np.ascontiguousarray(values)
+        if plain.dtype.kind == "f":
+            plain = plain + 0.0  # of the two zeros one
+        if plain.dtype.itemsize % 4:
+            plain = plain.astype(
+                plain.dtype.kind + str(-(-plain.dtype.itemsize // 4) * 4)
+            )
+        words = plain.view(np.uint32).reshape(values.size, -1)
+        codes = np.empty(values.size, dtype=np.int64)
+        room, count = FEW_IDS, -1
+        while count < 0:  # few ids stay in the cache; too many are soon known to be
+            room *= 8
+            slots = np.full(2 * room, -1, dtype=np.int64)
+            keys = np.empty((min(room, values.size), words.shape[1]), dtype=np.uint32)
+            firsts = np.empty(keys.shape[0], dtype=np.int64)
+            count = grouping.number_ids(words, slots, keys, codes, firsts)
+        return codes, values[firsts[:count]]
     ids, first, code = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -220,51 +254,9 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     return rank[code], ids[order]
 
 
-def _by_counting(values: npt.NDArray[Any], low: int, high: int) -> Groups:
-    """Groups by many whole numbers that lie close, in one pass."""
-    from argmetric._ground.kernels import grouping
-
-    # Differences wrap around, so that 64 unsigned bits may be read as signed ones.
-    wide = values.view(np.int64) if values.dtype == np.uint64 else values
-    wide = np.ascontiguousarray(wide, dtype=np.int64)
-    size, narrow = high - low + 1, narrow_integers(values.size)
-    slots = np.full(size, -1, dtype=narrow)
-    firsts = np.empty(min(size, values.size), dtype=np.int64)
-    codes = np.empty(values.size, dtype=np.int64)
-    first = np.array(low, dtype=values.dtype).astype(np.int64)[()]
-    count, runs = grouping.number_close_ids(wide, first, slots, codes, firsts)
-    ids = values[firsts[:count]]
-    if runs == count:
-        return Groups(codes, ids)
-    counts = np.zeros(count, dtype=narrow)
-    grouping.count_codes(codes, counts)
-    return Groups(codes, ids, counts.astype(np.int64))
-
-
 def narrow_integers(n: int) -> type[np.signedinteger[Any]]:
     """Integers that count n rows: tables of short ones stay in the cache."""
     return np.int32 if n < 2**31 else np.int64
-
-
-def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
-    """Number values of a fixed size that are equal where their bytes are."""
-    from argmetric._ground.kernels import grouping
-
-    plain = np.ascontiguousarray(values)
-    if plain.dtype.kind == "f":
-        plain = plain + 0.0  # of the two zeros one
-    if plain.dtype.itemsize % 4:
-        plain = plain.astype(plain.dtype.kind + str(-(-plain.dtype.itemsize // 4) * 4))
-    words = plain.view(np.uint32).reshape(values.size, -1)
-    codes = np.empty(values.size, dtype=np.int64)
-    room, count = FEW_IDS, -1
-    while count < 0:  # few ids stay in the cache; too many are soon known to be
-        room *= 8
-        slots = np.full(2 * room, -1, dtype=np.int64)
-        keys = np.empty((min(room, values.size), words.shape[1]), dtype=np.uint32)
-        firsts = np.empty(keys.shape[0], dtype=np.int64)
-        count = grouping.number_ids(words, slots, keys, codes, firsts)
-    return codes, values[firsts[:count]]
 
 
 Method = Literal["auto", "windows", "published"]

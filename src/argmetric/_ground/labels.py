@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.arguments import check_label, check_number, is_tensor, shown
+from argmetric._ground.arguments import (
+    check_label,
+    check_number,
+    check_structure,
+    is_sparse,
+    is_tensor,
+    shown,
+)
 from argmetric._ground.label_words import (
     Naming,
     absent,
@@ -24,7 +31,6 @@ from argmetric._ground.label_words import (
     too_many,
     unclear,
 )
-from argmetric._ground.sparse import is_sparse, to_dense
 from argmetric._ground.types import AnyArray, Booleans, Floats
 from argmetric._ground.validation import is_frame_like, is_missing, place, to_numpy
 
@@ -82,8 +88,12 @@ def classes_of(
         pos_label = pos_label.item()
     others = [label for label in found if label != pos_label]
     is_there = len(others) < len(found)
-    if not is_there and (len(found) > 1 or _same_but_for_case(pos_label, found)):
-        raise absent(pos_label, found, name, naming)
+    if not is_there:
+        folded = {one.strip().lower() for one in found if isinstance(one, str)}
+        # Alone, one that differs in case is rather a slip than a day without positives
+        slip = isinstance(pos_label, str) and pos_label.strip().lower() in folded
+        if len(found) > 1 or slip:
+            raise absent(pos_label, found, name, naming)
     if len(found) > 2:
         raise too_many(found, name, pos_label)
     if both and len(found) == 1:
@@ -100,21 +110,14 @@ def _odd_one(found: Sequence[Any], where: Callable[[Any], str] | None) -> str:
     return f" ({shown(odd)} at {where(odd)})"
 
 
-def _same_but_for_case(pos_label: Any, found: Sequence[Any]) -> bool:
-    """Whether an absent label is rather a slip than a day without positives."""
-    return isinstance(pos_label, str) and any(
-        isinstance(label, str) and label.strip().lower() == pos_label.strip().lower()
-        for label in found
-    )
-
-
 _NEVER_MISSING = frozenset({str, bytes, int, bool})
 
 
 def label_array(values: Any, name: str = "y") -> AnyArray:
     """Labels of any kind as an array; the absent cells of a sparse matrix are 0."""
     if is_sparse(values):
-        return to_dense(values, name)
+        check_structure(values, name)
+        return np.asarray(values.toarray())
     array = to_numpy(values, name, "an array of labels")
     if array.dtype.kind in "US" and isinstance(values, list | tuple):
         # numpy makes text of all for one, and "nan" of what is missing

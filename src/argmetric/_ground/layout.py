@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._ground.arguments import shown
+from argmetric._ground.arguments import check_structure, entry_place, shown
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.sparse import check_structure, entry_place
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import (
     check_choice,

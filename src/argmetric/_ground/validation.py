@@ -16,7 +16,7 @@ import numpy.typing as npt
 from argmetric._ground.arguments import check_choice as check_choice
 from argmetric._ground.arguments import check_fraction as check_fraction
 from argmetric._ground.arguments import is_sized, shown
-from argmetric._ground.sparse import is_sparse as is_sparse
+from argmetric._ground.arguments import is_sparse as is_sparse
 from argmetric._ground.types import Floats
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
@@ -48,7 +48,17 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
     elif is_frame_like(values):
         values = _frame_values(values, name, kind)
     elif isinstance(values, list | tuple):
-        _refuse_matrices(values, name)
+        # Refuse what `predict_proba` of a model with several outputs gives.
+        if values and all(
+            isinstance(one, np.ndarray) and one.ndim == 2 for one in values
+        ):
+            way_out = "pass one matrix"
+            if all(one.shape[1] == 2 for one in values):
+                way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
+            raise ValueError(
+                f"{name} is a list of {len(values)} matrices, as predict_proba of a "
+                f"model with several outputs gives: {way_out}"
+            )
         if "numpy.ma" in sys.modules:
             values = _without_masks(values)
     elif isinstance(values, bytearray):
@@ -121,18 +131,6 @@ def _no_array(values: Any, name: str, kind: str) -> str:
     else:
         way_out = ""
     return f"{name} must be {kind}, not {type_name}{way_out}"
-
-
-def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
-    """Refuse what `predict_proba` of a model with several outputs gives."""
-    if values and all(isinstance(one, np.ndarray) and one.ndim == 2 for one in values):
-        way_out = "pass one matrix"
-        if all(one.shape[1] == 2 for one in values):
-            way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
-        raise ValueError(
-            f"{name} is a list of {len(values)} matrices, as predict_proba of a model "
-            f"with several outputs gives: {way_out}"
-        )
 
 
 def _uneven_row(rows: Any) -> str:

@@ -53,7 +53,12 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
         raise
     finally:
         _unfinished.discard(temporary)
-    _sync_folder(folder)
+    with contextlib.suppress(OSError):  # not every system can make a name last
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextlib.contextmanager
@@ -129,7 +134,14 @@ def _locked(path: str) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            _lock(handle)
+            try:
+                import fcntl
+            except ModuleNotFoundError:  # Windows
+                import msvcrt
+
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            else:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
             return None
@@ -137,17 +149,6 @@ def _locked(path: str) -> int | None:
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
         os.close(handle)  # the run before had removed it when we got hold of it
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_special(path: str) -> bool:
@@ -180,13 +181,3 @@ def _mode_of(path: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     return stat.S_IMODE(status.st_mode)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last; not every system can open a folder for this."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

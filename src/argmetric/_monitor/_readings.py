@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from argmetric._ground.display import PERIOD, PeriodVerdict
 from argmetric._ground.types import Floats
-from argmetric._ground.verdicts import PERIOD, PeriodVerdict
 
 VERDICTS: tuple[PeriodVerdict, ...] = tuple(PERIOD)  # from good to bad
 FINE, KNOWN, SHARE_MOVED, CANNOT_SAY, BELOW = VERDICTS

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import Headline, between, counted, metric_title, number
-from argmetric._ground.pictures import drawing
-from argmetric._ground.svg import BLUE, GREY, RED, SmallPicture
-from argmetric._ground.verdicts import ALARM
+from argmetric._ground.display import (
+    ALARM,
+    Headline,
+    between,
+    counted,
+    metric_title,
+    number,
+)
+from argmetric._ground.pictures import BLUE, GREY, RED, SmallPicture, drawing
 from argmetric._monitor._readings import CANNOT_SAY, KNOWN, VERDICTS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     for_other_rooms={
         "_report": ("format_of", "require_page"),
         "_stream": ("report_stream", "report_tags"),
-        "_classes": ("report_class_decision",),
+        "_check": ("report_class_decision",),
         "_curves": ("require_scores",),
         "_decision": ("report_decision",),
     },

@@ -1,4 +1,4 @@
-"""Reports of labelled rows: are probabilities reliable, and which threshold is best?"""
+"""Reports of labelled rows and rules, and of one label per row among classes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import metric_title
+from argmetric import classes as verbs
+from argmetric._calibrate.resolve import check_pair
+from argmetric._ground.display import counted, metric_title
+from argmetric._ground.types import Floats
 from argmetric._report import _figures as draw
 from argmetric._report._curves import candidates, choose_knots
-from argmetric._report._figures import Figure, Layer, axis, count, number
-from argmetric._report._report import Card, PageTable, Report, Section, cards_of
+from argmetric._report._figures import Figure, Layer, axis, by_name, number, short
+from argmetric._report._report import (
+    Card,
+    PageTable,
+    Report,
+    Row,
+    Section,
+    cards_of,
+    forecast_card,
+    said_of,
+)
 from argmetric._verbs.check import CalibrationCheck, reworded
 from argmetric._verbs.tune import Rule
+from argmetric.classes import ClassCalibrationCheck, ClassDecision, codes_of
 
 RELIABLE = "Are the probabilities reliable?"
 RULE_LINES = 3  # of a rule, which its page has as cards
@@ -29,11 +42,9 @@ _ARGUMENTS = re.compile(
 
 def in_options(text: str, shell: bool) -> str:
     """A text with arguments of Python as options, if the command line was used."""
-
-    def option(found: re.Match[str]) -> str:
-        return f"--{found[1].replace('_', '-')} {found[3]}"
-
-    return _ARGUMENTS.sub(option, text) if shell else text
+    if not shell:
+        return text
+    return _ARGUMENTS.sub(lambda x: f"--{x[1].replace('_', '-')} {x[3]}", text)
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,8 @@ class Checked:
         """The reliability diagram, the ways to decide and the quality of p."""
         check = self.check
         assert check is not None
-        table = check_table(check, self.on)
+        table = PageTable(f"The check on {self.on}", ("", ""), check.lines()[VERDICTS:])
         text = verdict_text(check, self.how(), self.how("tune")) if told else ()
-        return Section("calibration", title, text, (table,), (self.diagram(check),))
-
-    def diagram(self, check: CalibrationCheck) -> Figure:
-        """Share of positives against probability, with its intervals and the cut."""
         bins, cut = check.positive_bins.to_dict(), check.threshold
         cuts = [] if cut is None or not math.isfinite(cut) else [cut]
         means, rates, high = bins["mean"], bins["rate"], bins["rate_high"]
@@ -90,18 +97,14 @@ class Checked:
         words = "actual share in a bin, 95 % interval"
         layers.append(draw.points(means, rates, name=words, **ends))
         how = " (done here)." if self.calibrated else f": {self.how()}."
-        return Figure(
+        diagram = Figure(
             "Points on the dotted line: the probabilities are right. Below it they are "
             "too high, above it too low. If the bars miss the line, recalibrate" + how,
             x,
             axis("actual share of positives", 0.0, most),
             tuple(layers),
         )
-
-
-def check_table(check: Any, on: str) -> PageTable:
-    """What a check says besides its verdicts: the ways to decide, and the quality."""
-    return PageTable(f"The check on {on}", ("", ""), check.lines()[VERDICTS:])
+        return Section("calibration", title, text, (table,), (diagram,))
 
 
 def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
@@ -111,18 +114,18 @@ def verdict_text(check: Any, *how: str) -> tuple[str, ...]:
     return reworded(told, *how) if how else told
 
 
-def report_check(check: CalibrationCheck) -> Report:
-    """A report of what the errors of probabilities cost."""
-    title = metric_title(check.metric.name)
-    return check_page(check, Checked(check).section("Reliability diagram"), title)
-
-
-def check_page(check: Any, section: Section, metric: str) -> Report:
-    """The verdicts of a check, and a section with the rest."""
+def report_check(check: CalibrationCheck | ClassCalibrationCheck) -> Report:
+    """A report of what the errors of probabilities cost: verdicts, then the rest."""
+    if isinstance(check, CalibrationCheck):
+        metric = metric_title(check.metric.name)
+        section = Checked(check).section("Reliability diagram")
+    else:
+        metric = _in_words(check.metric, check.n_groups)
+        section = _checked(check)
     return Report(
         kind="check",
         title="Are these probabilities reliable?",
-        subtitle=f"{count(check.n, 'row')}; metric: {metric}",
+        subtitle=f"{counted(check.n, 'row')}; metric: {metric}",
         cards=tuple(cards_of(check.lines()[:VERDICTS])),
         sections=(section,),
         notes=check.notes,
@@ -142,7 +145,7 @@ def report_rule(rule: Rule) -> Report:
     return Report(
         kind="rule",
         title=f"A threshold for {name}",
-        subtitle=f"{count(rule.n, 'row')}; metric: {name}",
+        subtitle=f"{counted(rule.n, 'row')}; metric: {name}",
         cards=tuple(cards),
         sections=(section,),
         notes=rule.notes,
@@ -178,3 +181,161 @@ def _thresholds(rule: Rule, name: str) -> Iterator[Figure]:
         axis(f"Actual {name}", min(y), max(y)),
         tuple(layers),
     )
+
+
+SHOWN = 30  # classes in a table
+WHOLE = 6  # classes up to which a confusion matrix is shown whole
+PAIRS = 12  # most frequent confusions of more classes
+LONGEST = 18  # letters of the name of a class
+
+
+def report_class_decision(
+    decision: ClassDecision,
+    y: Any = None,
+    *,
+    coverage: float = 0.9,
+    reference: Any = None,
+    names: dict[str, str] | None = None,
+) -> Report:
+    """A report of a decision among several classes, and of what came true."""
+    batch = decision._batch
+    if batch is None:
+        raise ValueError("a decision that was pickled has no report: it needs p")
+    forecast = decision.forecast(coverage)
+    metric: Any = decision.metric
+    title = metric_title(metric.name)
+    usual = said_of(decision)["most_probable"]
+    cards = [forecast_card(title, forecast), *cards_of([usual])]
+    given: dict[str, Any] = {"classes": decision.classes, "groups": batch.groups}
+    actual: Any = None
+    checked: Any = reference
+    on, notes, classes = "the reference", list(decision.notes), decision.classes
+    if y is not None:
+        codes_of(y, classes, len(decision.labels), "y")  # names y where wrong
+        actual = verbs.evaluate(y, decision.labels, metric, **given)
+        plain = np.array(classes)[batch.p.argmax(axis=1)]
+        of_plain = number(float(verbs.evaluate(y, plain, metric, **given)))
+        side = "outside" if forecast.surprise(float(actual)) else "inside"
+        below = f"{side} the interval of the forecast; the most probable class has "
+        cards.append(Card(f"Actual {title}", number(float(actual)), below + of_plain))
+        checked, on = (y, batch.p), "these rows"
+    sections = [_per_class(decision, actual)]
+    sections.append(_confusion("Expected", decision.expected_confusion, classes))
+    if actual is not None:
+        sections.append(_confusion("Actual", actual.confusion, classes))
+    if checked is not None:
+        given["groups"] = batch.groups if y is not None else None
+        try:
+            truth, p = check_pair(checked)
+            check = verbs.check(truth, p, metric, **given)
+            again = batch.calibrator is not None and y is not None
+            how = ("recalibrate on newer labelled rows", "tune weights") * again
+            sections.append(_checked(check, on, verdict_text(check, *how)))
+        except ValueError as error:
+            notes.append(f"the probabilities were not checked: {error}")
+    names, rows = names or {}, counted(decision.n, "row")
+    if "file" in names:
+        rows = f"{names['file']}: {rows}"
+    n_groups = None if batch.groups is None else batch.groups.count
+    return Report(
+        kind="classes",
+        title=f"One class for each of {decision.n:,} rows",
+        subtitle=f"{rows}; metric: {_in_words(metric, n_groups)}",
+        cards=tuple(cards),
+        sections=tuple(sections),
+        notes=tuple(notes),
+        assumptions=forecast.assumptions,
+        names=names,
+        values={
+            "decision": decision.to_dict(),
+            "forecast": forecast.to_dict(),
+            "actual": None if actual is None else actual.to_dict(),
+        },
+    )
+
+
+def _in_words(metric: Any, n_groups: int | None) -> str:
+    """The metric, the groups, and what absent classes count."""
+    over = "" if n_groups is None else f", mean over {n_groups:,} groups"
+    convention = f"; {metric.convention}" if metric.convention else ""
+    return f"{metric_title(metric.name)}{over}{convention}"
+
+
+def _per_class(decision: ClassDecision, actual: Any) -> Section:
+    """Rows and scores of each class, the greatest gain first."""
+    own = metric_title(decision.metric.name.rpartition(" ")[2])
+    values, usual = decision.per_class, decision.per_class_most_probable
+    order = np.argsort(-decision.expected_counts, kind="stable")
+    header = ["class", "rows given", "rows expected"]
+    if values is not None and usual is not None:
+        order = np.argsort(usual - values, kind="stable")
+        header += [f"expected {own}", "gain"]
+    scored = None if actual is None else actual.per_class
+    header += [] if scored is None else [f"actual {own}"]
+    rows = []
+    for c in order[:SHOWN].tolist():
+        row = [short(decision.classes[c], LONGEST), f"{decision.counts[c]:,}"]
+        row.append(f"{decision.expected_counts[c]:,.1f}")
+        if values is not None and usual is not None:
+            row += [number(values[c]), f"{values[c] - usual[c]:+.3f}"]
+        if scored is not None:
+            row.append("left out" if np.isnan(scored[c]) else number(scored[c]))
+        rows.append(tuple(row))
+    caption = f"Classes: {len(rows)} of {len(decision.classes)}"
+    table = PageTable(caption, tuple(header), rows)
+    some = order[:SHOWN]
+    names = [str(decision.classes[c]) for c in some]
+    if values is None or usual is None:
+        rows_of = {"expected": decision.expected_counts, "given": decision.counts}
+        series = {word: counts[some] for word, counts in rows_of.items()}
+        caption = "Rows that are expected in a class, and rows that are given it."
+        picture = by_name(caption, "rows", names, series)
+        return Section("classes", "Rows of each class", (), (table,), (picture,))
+    series = {"most probable class": usual[some], "this decision": values[some]}
+    caption = "The gain of a class is in expected score, over the most probable class."
+    picture = by_name(caption, f"expected {own}", names, series)
+    return Section("classes", "Gain of each class", (), (table,), (picture,))
+
+
+def _confusion(kind: str, counts: Floats, classes: tuple[Any, ...]) -> Section:
+    """The whole matrix of few classes; of more, the most frequent confusions."""
+    digits = ",.1f" if kind == "Expected" else ",.0f"
+    key, names = f"confusion-{kind.lower()}", [short(one, LONGEST) for one in classes]
+    rows: list[Row]
+    if len(classes) <= WHOLE:
+        rows = [
+            (name, *(f"{cell:{digits}}" for cell in row))
+            for name, row in zip(names, counts, strict=True)
+        ]
+        table = PageTable(f"{kind} rows", ("", *names), rows)
+        text = "Rows are actual classes, columns are predicted ones."
+        return Section(key, f"{kind} confusion matrix", (text,), (table,))
+    wrong, rows = counts - np.diag(np.diagonal(counts)), []
+    for cell in np.argsort(-wrong.ravel(), kind="stable")[:PAIRS].tolist():
+        a, b = divmod(cell, len(classes))
+        if wrong[a, b] <= 0.0:
+            break
+        own = counts[a].sum()
+        share = f"{wrong[a, b] / own:.0%}" if own > 0.0 else ""
+        rows.append((names[a], names[b], f"{wrong[a, b]:{digits}}", share))
+    right = np.trace(counts) / max(counts.sum(), 1e-300)
+    text = f"{right:.0%} of the rows get their own class. The most frequent errors:"
+    header = ("actual", "predicted", "rows", "of the class")
+    table = PageTable(f"{kind} errors", header, rows)
+    return Section(key, f"{kind} confusions", (text,), (table,))
+
+
+def _checked(
+    check: ClassCalibrationCheck, on: str = "these rows", text: tuple[str, ...] = ()
+) -> Section:
+    """Shares of every class, forecast and actual, and what the check says."""
+    some = check.worst[:SHOWN]
+    shares = {
+        "forecast": [one.forecast_share for one in some],
+        "actual": [one.share for one in some],
+    }
+    names, lines = [str(one.name) for one in some], check.lines()[VERDICTS:]
+    table = PageTable(f"The check on {on}", ("", ""), lines)
+    caption = "A class whose bars differ is forecast too often or too seldom."
+    picture = by_name(caption, "share of the rows", names, shares)
+    return Section("class-check", RELIABLE, text, (table,), (picture,))

@@ -22,14 +22,12 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.pictures import reach
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.validation import Probabilities
-from argmetric._report._figures import axis, count_text
+from argmetric._report._figures import BETAS, FLOORS, axis, count_text
 from argmetric._verbs.decide import Decision, decide, threshold_between
 from argmetric.metrics import Metric, Recall, get_metric
 
 METRICS: tuple[str, ...] = ("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean")
 METRICS += ("balanced_accuracy", "accuracy")
-BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
-FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 AS_GOOD_WITHIN = 0.01  # of the score, within which a cut is as good
 KEPT = 1 << 22  # numbers of curves that are held; longer ones are made twice
 KNOTS = 512
@@ -72,10 +70,9 @@ class Asked:
         self.grouping = grouping | {"groups": self.given.coded}  # that are checked
         self.how = {"logits": self.logits, "reference": found, **self.grouping}
         # Checked once, where there are no columns to be named by
-        columns = len(self.given.shape) == 2
-        self.scores = (
-            self.p if columns else Probabilities(self.given.scores, self.logits)
-        )
+        self.scores = self.p
+        if len(self.given.shape) != 2:
+            self.scores = Probabilities(self.given.scores, self.logits)
         name = self.names.get("score", "p")
         self.score_name = "log-odds" if self.logits and name == "p" else name
 
@@ -87,9 +84,7 @@ class Asked:
 
     def decide(self, metric: Metric, limits: dict[str, Any] | None = None) -> Decision:
         """The decision on these rows for another metric, or within other limits."""
-        how = self.how | (limits or self.limits)
-        found: Decision = decide(self.scores, metric, **how)
-        return found
+        return decide(self.scores, metric, **self.how, **(limits or self.limits))
 
     def shaped(self, values: Floats | Booleans) -> Any:
         """One value for each score, in the shape of the input."""

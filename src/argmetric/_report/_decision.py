@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from argmetric._forecast.forecast import forecast
 from argmetric._ground.display import metric_title
 from argmetric._ground.layout import UNITS
 from argmetric._ground.odds import from_log_odds, log_odds
-from argmetric._ground.types import Floats
 from argmetric._ground.validation import Probabilities
 from argmetric._report import _figures as draw
 from argmetric._report._check import RELIABLE, Checked, in_options
@@ -213,8 +212,27 @@ class _Page:
         asked = self.asked
         judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
         found, rows = [], []
-        for what, changed in _cases(asked.probabilities).items():
-            other = Probabilities(asked.shaped(changed()))
+        p = asked.probabilities
+        positives, given = float(p.mean()), Probabilities(p)
+
+        def common(times: float) -> Any:
+            new = times * positives
+            shift = adjust_prior(given, prevalence=new, reference_prevalence=positives)
+            return shift.apply(given)
+
+        def bold(times: float) -> Any:
+            return from_log_odds(times * log_odds(p, 1.0 - p))[0]
+
+        cases: list[tuple[str, Any, float]] = [
+            ("positives are half as common", common, 0.5),
+            ("positives are twice as common", common, 2.0),
+            ("the scores are overconfident (log-odds 25 % too large)", bold, 0.8),
+            ("the scores are underconfident (log-odds 20 % too small)", bold, 1.25),
+        ]
+        if 2.0 * positives >= MOSTLY:
+            del cases[1]
+        for what, changed, times in cases:
+            other = Probabilities(asked.shaped(changed(times)))
             try:
                 best = decide(other, **judged, **asked.limits)
             except ValueError:  # floors that cannot be met any more
@@ -351,25 +369,3 @@ class _Page:
         except ValueError as error:
             return None, [f"calibration was not checked on {on}: {error}"]
         return Checked(found, on, self.shell, self.calibrated), []
-
-
-def _cases(p: Floats) -> dict[str, Callable[[], Any]]:
-    """Ways in which p may be wrong, and what it would have to be."""
-    share, given = float(p.mean()), Probabilities(p)
-
-    def common(times: float) -> Any:
-        new = times * share
-        shift = adjust_prior(given, prevalence=new, reference_prevalence=share)
-        return shift.apply(given)
-
-    def bold(times: float) -> Floats:
-        return from_log_odds(times * log_odds(p, 1.0 - p))[0]
-
-    cases = {"positives are half as common": lambda: common(0.5)}
-    if 2.0 * share < MOSTLY:
-        cases["positives are twice as common"] = lambda: common(2.0)
-    cases["the scores are overconfident (log-odds 25 % too large)"] = lambda: bold(0.8)
-    cases["the scores are underconfident (log-odds 20 % too small)"] = lambda: bold(
-        1.25
-    )
-    return cases

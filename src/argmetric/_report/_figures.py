@@ -13,6 +13,8 @@ SMALL = 0.01  # below it three decimals would leave less than three digits
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54
 SQUARE = 360  # width of the pictures that stand side by side
+BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 
 Layer = dict[str, Any]
 
@@ -37,10 +39,6 @@ def share(part: float, whole: float = 1.0) -> str:
 
 def percent(part: float) -> str:
     return f"{100 * part:g} %"
-
-
-def count(value: int, noun: str) -> str:
-    return f"{value:,} {noun if value == 1 else noun + 's'}"
 
 
 def short(name: Any, most: int = 80) -> str:
@@ -149,10 +147,10 @@ def by_name(
     caption: str, y_name: str, names: Sequence[str], series: dict[str, Any]
 ) -> Figure:
     """Bars for each of some names: the second series before the first, and narrower."""
-    looks, n, drawn = ("bar", "bar taken own")[-len(series) :], len(names), []
+    looks, n = ("bar", "bar taken own")[-len(series) :], len(names)
     values = {one: np.nan_to_num(series[one]).tolist() for one in series}
-    for look, (word, high) in zip(looks, values.items(), strict=True):
-        drawn.append((look, word, [0.0] * n, high))
+    pairs = zip(looks, values.items(), strict=True)
+    drawn = [(look, word, [0.0] * n, high) for look, (word, high) in pairs]
     titles = [
         f"{name}: {', '.join(f'{word} {number(x[i])}' for word, x in values.items())}"
         for i, name in enumerate(names)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import metric_title
+from argmetric._ground.display import counted, metric_title
 from argmetric._report import _figures as draw
-from argmetric._report._figures import Figure, Layer, count, number, share, short
+from argmetric._report._figures import Figure, Layer, number, share, short
 from argmetric._report._report import Card, PageTable, Report, Row, Section, cards_of
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import read_chunks
@@ -60,38 +60,35 @@ def report_stream(
         "alarms": [alarm._asdict() for alarm in alarms_in(looks)],
     }
     title = metric_title(metric.name)
+    last, sections = len(looks) - 1, tuple[Section, ...]()
+    if looks:
+        shares = ("recent predicted positives", "recent actual positives")
+        header = ("rows", f"{title} so far", f"recent {title}", "threshold", *shares)
+        points: list[Row] = []
+        for i in sorted({round(last * i / 9) for i in range(10)}):
+            now = [number(over[name][i]) for name in ("score", "recent", "threshold")]
+            now += [share(over[name][i]) for name in ("predicted", "actual")]
+            points.append((f"{over['rows'][i]:,}", *now))
+        names = (title, "threshold", "recent share of positives")
+        figures = (_figure(over, *one) for one in zip(names, *PICTURES, strict=True))
+        table = PageTable("Ten points in time", header, points)
+        text = "Recent means the last fortieth of all rows."
+        sections = (Section("over", "Over time", (text,), (table,), (*figures,)),)
+    alarms = [
+        f"Alarm at row {one['rows']:,}: {share(one['now'])} of the recent predictions "
+        f"were wrong, {share(one['before'])} before; this is more than chance."
+        for one in reversed(over["alarms"])
+    ]
     return Report(
         kind="stream",
         title=f"{title} of a stream, row by row",
-        subtitle=f"{file}: {count(rows, 'row')}; metric: {title}",
+        subtitle=f"{file}: {counted(rows, 'row')}; metric: {title}",
         cards=tuple(cards_of(lines)),
-        sections=(_section(title, over),) if looks else (),
-        notes=(*(_alarm(one) for one in reversed(over["alarms"])), *notes),
+        sections=sections,
+        notes=(*alarms, *notes),
         names={"file": file},
         values={"over": over},
     )
-
-
-def _alarm(one: dict[str, Any]) -> str:
-    now, before = share(one["now"]), share(one["before"])
-    told = f"Alarm at row {one['rows']:,}: {now} of the recent predictions were wrong"
-    return f"{told}, {before} before; this is more than chance."
-
-
-def _section(metric: str, over: dict[str, list[Any]]) -> Section:
-    last = len(over["rows"]) - 1
-    text = "Recent means the last fortieth of all rows."
-    shares = ("recent predicted positives", "recent actual positives")
-    header = ("rows", f"{metric} so far", f"recent {metric}", "threshold", *shares)
-    rows: list[Row] = []
-    for i in sorted({round(last * i / 9) for i in range(10)}):
-        values = (number(over[name][i]) for name in ("score", "recent", "threshold"))
-        parts = (share(over[name][i]) for name in ("predicted", "actual"))
-        rows.append((f"{over['rows'][i]:,}", *values, *parts))
-    names = (metric, "threshold", "recent share of positives")
-    figures = [_figure(over, *one) for one in zip(names, *PICTURES, strict=True)]
-    table = PageTable("Ten points in time", header, rows)
-    return Section("over", "Over time", (text,), (table,), tuple(figures))
 
 
 def _figure(
@@ -142,10 +139,8 @@ def report_tags(
         caption = "A chunk is right if its borders and its type are"
         table = PageTable(caption, SHARES, rows)
         names, precision, recall, *_ = zip(*rows[:SHOWN], strict=True)
-        series = {
-            "recall": [*map(float, recall)],
-            "precision": [*map(float, precision)],
-        }
+        both = {"recall": recall, "precision": precision}
+        series = {word: [*map(float, x)] for word, x in both.items()}
         told = "Low recall: chunks are missed. Low precision: others are taken for it."
         figure = draw.by_name(told, "score", names, series)
         sections.append(Section("types", "Scores by type", (), (table,), (figure,)))
@@ -164,7 +159,7 @@ def report_tags(
         told = "Sentences with errors: the actual labels, then the predicted ones."
         examples = tuple(_examples(text, truth, predicted, chunks=chunks))
         sections.append(Section("examples", "Examples", (told,), examples=examples))
-    size = f"{count(text.n_sentences, 'sentence')}, {count(text.n_tokens, 'token')}"
+    size = f"{counted(text.n_sentences, 'sentence')}, {counted(text.n_tokens, 'token')}"
     return Report(
         kind="tags",
         title="Predicted labels against actual labels",

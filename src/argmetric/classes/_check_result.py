@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.display import (
+    CheckVerdict,
     Field,
     as_frame,
     class_metric_fields,
@@ -17,7 +18,6 @@ from argmetric._ground.display import (
 from argmetric._ground.pictures import MOST_BARS, bars_size, drawing
 from argmetric._ground.saving import plain, with_intervals
 from argmetric._ground.types import Axes, Frame, Interval
-from argmetric._ground.verdicts import CheckVerdict
 from argmetric._verbs.check import (
     CHANCE,
     FEW_ROWS_OF_A_CLASS,

@@ -29,8 +29,7 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.labels import handed_in, handed_in_metric
-from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.svg import small_law
+from argmetric._ground.pictures import draw_law, drawing, small_law
 from argmetric._ground.types import (
     ArrayLike,
     Axes,

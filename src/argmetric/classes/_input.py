@@ -12,6 +12,7 @@ from argmetric._ground.arguments import (
     check_items,
     check_number,
     count_or_share,
+    is_sparse,
     shown,
 )
 from argmetric._ground.label_words import listed, one_class
@@ -23,7 +24,6 @@ from argmetric._ground.labels import (
     refuse_missing,
 )
 from argmetric._ground.layout import column_names
-from argmetric._ground.sparse import is_sparse
 from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric._ground.validation import SUM_TOLERANCE, check_length, read_scores
 

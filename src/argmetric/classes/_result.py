@@ -20,8 +20,7 @@ from argmetric._ground.display import (
     metric_title,
     number,
 )
-from argmetric._ground.pictures import bars_size, drawing
-from argmetric._ground.svg import SmallPicture
+from argmetric._ground.pictures import SmallPicture, bars_size, drawing
 from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
 from argmetric.classes._climb import expected_table
 from argmetric.classes._prepare import ClassBatch

@@ -52,7 +52,14 @@ def demo(*, report: ReportTarget = None) -> int:
     """
     if report is not None:
         require(report)
-    target, shop = _report.console(stderr=False), _generated()
+    # Calibrated probabilities: some orders are lively, in some little happens
+    rng = np.random.default_rng(_SEED)
+    order = np.repeat(np.arange(_ORDERS), _ITEMS_OF_AN_ORDER)
+    liveliness = rng.normal(-2.6, 1.3, _ORDERS)[order]
+    logit = liveliness + rng.normal(0, 1.2, order.size)
+    p = (1 / (1 + np.exp(-logit))).round(4)
+    shop = Shop(order, p, (rng.random(p.size) < p).astype(np.int64))
+    target = _report.console(stderr=False)
     columns = (np.split(column, _BATCHES) for column in shop)
     batches = [Shop(*parts) for parts in zip(*columns, strict=True)]
     with progress("compiling, the first time only"):
@@ -79,16 +86,6 @@ def demo(*, report: ReportTarget = None) -> int:
     yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
     _report.print_notes(target, "\nnext", [yours])
     return DONE
-
-
-def _generated() -> Shop:
-    """Draw calibrated probabilities: some orders are lively, in some little happens."""
-    rng = np.random.default_rng(_SEED)
-    order = np.repeat(np.arange(_ORDERS), _ITEMS_OF_AN_ORDER)
-    liveliness = rng.normal(-2.6, 1.3, _ORDERS)[order]
-    logit = liveliness + rng.normal(0, 1.2, order.size)
-    p = (1 / (1 + np.exp(-logit))).round(4)
-    return Shop(order, p, (rng.random(p.size) < p).astype(np.int64))
 
 
 def _by_order(shop: Shop, zero_division: float) -> Any:

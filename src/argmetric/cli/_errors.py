@@ -140,13 +140,10 @@ def _watch(reading: int) -> None:
             _awaited.discard(number)
         elif number in _CODES:
             time.sleep(GRACE_SECONDS)
-            _leave(_CODES[signal.Signals(number)])
-
-
-def _leave(code: int) -> None:
-    remove_unfinished()
-    if sys.stderr.isatty():  # a spinner hides it
-        os.write(sys.stderr.fileno(), _SHOW_CURSOR)
-    if code == INTERRUPTED:
-        say_interrupted(once=True)
-    os._exit(code)
+            code = _CODES[signal.Signals(number)]
+            remove_unfinished()
+            if sys.stderr.isatty():  # a spinner hides it
+                os.write(sys.stderr.fileno(), _SHOW_CURSOR)
+            if code == INTERRUPTED:
+                say_interrupted(once=True)
+            os._exit(code)

@@ -169,10 +169,7 @@ def train(
     started = time.perf_counter()
     with ends_in_order(signal.SIGINT):
         try:
-            with (
-                progress(f"training on {len(data[0]):,} {items}"),
-                warnings_in(notes),
-            ):
+            with progress(f"training on {len(data[0]):,} {items}"), warnings_in(notes):
                 model.fit(*data, **how)
         except KeyboardInterrupt:
             said = "interrupted before anything was learned"
@@ -303,10 +300,7 @@ def metric_named(
 
 
 def class_metric(
-    name: str | None,
-    average: str | None,
-    zero_division: str | None,
-    n_classes: int = 2,
+    name: str | None, average: str | None, zero_division: str | None, n_classes: int = 2
 ) -> ClassMetric:
     """Return the metric of one label per row, with its convention."""
     given = name or "f1"

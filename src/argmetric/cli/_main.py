@@ -28,7 +28,17 @@ def run(arguments: Sequence[str] | None) -> int:
     if arguments is not None:
         return _ended(list(arguments))
     gc.set_threshold(_KEPT)
-    _occupy_closed_streams()
+    # Open what was closed before us: else the next file would take its number. What is
+    # written to a closed standard output fails, as it should
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest free number, which is this
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 -- lasts
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 -- lasts
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _interrupt)
     errors.end_soon_after_signals()
@@ -68,25 +78,14 @@ def _ended(tokens: list[str]) -> int:
         code, message = _explained(error)
         with contextlib.suppress(OSError):
             errors.say(message)
-    _settle_stdout()
+    # Keep the interpreter from flushing in vain, and complaining, at its end.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
     return code
-
-
-def _occupy_closed_streams() -> None:
-    """Open what was closed before us: else the next file would take its number.
-
-    What is written to a closed standard output fails, as it should; nobody can be told
-    anything on a closed standard error.
-    """
-    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, mode)  # takes the lowest free number, which is this
-    if sys.stdout is None:
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 -- lasts
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 -- lasts
 
 
 def _debug_variable_is_set() -> bool:
@@ -146,16 +145,6 @@ def _explained(error: Exception) -> tuple[int, str]:
             return errors.FAILURE, missing.replace("this", "this command", 1)
     said = f"unexpected {type(error).__name__}: {message}"
     return errors.FAILURE, f"{said} (run again with {_DEBUG_FLAG})"
-
-
-def _settle_stdout() -> None:
-    """Keep the interpreter from flushing in vain, and complaining, at its end."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:

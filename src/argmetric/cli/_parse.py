@@ -13,7 +13,7 @@ from argmetric.cli._command import TRAINING_ENDINGS, Given, command
 from argmetric.cli._errors import gate
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._report import Values, console, count, number, tell
-from argmetric.cli.scores._refusals import exclude
+from argmetric.cli.scores._rows import exclude
 from argmetric.metrics import get_metric
 from argmetric.search.corpus.heads import draw_tree
 from argmetric.search.corpus.tree_scores import N_WORST, check_trees, score_trees

@@ -152,11 +152,6 @@ def metric_asked(metric: Metric) -> tuple[str, str]:
     return "metric", f"{metric.name}{better}; {convention}"
 
 
-def counts(values: Values) -> str:
-    """Return a confusion matrix in one line."""
-    return ", ".join(f"{name} {n:,}" for name, n in values.items())
-
-
 def rows_asked(summary: Values) -> str:
     """Return how many rows of which file, and the columns used."""
     used = [f"{role} {name!r}" for role, name in summary["columns"].items()]

@@ -34,10 +34,7 @@ _LINES = (".jsonl", ".ndjson", ".json")
     "task model dev encoding templates direction beam roll_in epochs memory hash_bits "
     "seed json",
     files={"file": opt.FilePath},
-    changed={
-        **learning.OF_TEXTS,
-        "task": opt.option(TagTask, None, learning.REQUIRED),
-    },
+    changed={**learning.OF_TEXTS, "task": opt.option(TagTask, None, learning.REQUIRED)},
 )
 def train(o: Given) -> int:
     """Train a tagger and save it to a file.

@@ -167,7 +167,16 @@ def message(error: CycloptsError) -> str:
         unused = unmarked(error.unused_tokens[0])
         return f"This command takes one file; leave {unused!r} out."
     if isinstance(error, UnknownOptionError):
-        return _unknown_option(error)
+        given = (error.token.keyword or error.token.value).split("=")[0]
+        text = f"Unknown option: {given}."
+        if given == "--threshold":
+            typed = [*(error.root_input_tokens or ()), given, "NUMBER"]
+            return f"{text} {_THRESHOLD.format(typed[typed.index(given) + 1])}"
+        names = {*chain.from_iterable(one.names for one in error.argument_collection)}
+        if given == "--column" and "--score" in names:
+            return f"{text} {_COLUMN}"
+        near = nearest_option(given, [name for name in names if name.startswith("--")])
+        return f"{text} Did you mean {near}?" if near else text
     text = str(error)
     if isinstance(error, ValidationError):
         value: Any = error.argument.value if error.argument else None
@@ -183,19 +192,6 @@ def message(error: CycloptsError) -> str:
             _spelling_hint(value)
         )
     return text
-
-
-def _unknown_option(error: UnknownOptionError) -> str:
-    given = (error.token.keyword or error.token.value).split("=")[0]
-    text = f"Unknown option: {given}."
-    if given == "--threshold":
-        typed = [*(error.root_input_tokens or ()), given, "NUMBER"]
-        return f"{text} {_THRESHOLD.format(typed[typed.index(given) + 1])}"
-    names = {*chain.from_iterable(one.names for one in error.argument_collection)}
-    if given == "--column" and "--score" in names:
-        return f"{text} {_COLUMN}"
-    near = nearest_option(given, [name for name in names if name.startswith("--")])
-    return f"{text} Did you mean {near}?" if near else text
 
 
 def nearest_option(given: str, known: Iterable[str]) -> str | None:

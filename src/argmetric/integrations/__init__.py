@@ -23,8 +23,7 @@ _ENGINES = (
     *("lightning", "monai", "transformers"),
 )
 _load, __dir__, __all__ = lazy_names(
-    __name__,
-    {"_tables": ("PassageChoice", "decide_batches", "decide_table")},
+    __name__, {"_tables": ("PassageChoice", "decide_batches", "decide_table")}
 )
 
 

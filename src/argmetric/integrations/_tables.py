@@ -96,7 +96,9 @@ def decide_batches(
     settings = checked_settings(settings)
     seen: set[Any] = set()
     for number, batch in enumerate(batches):
-        found = _distinct(batch, groups)
+        frame = _frame(batch)
+        check_columns(frame.columns, groups)
+        found = list(frame[groups].unique().to_list())
         split = seen.intersection(found)
         if split:
             raise ValueError(
@@ -143,12 +145,6 @@ def _frame(table: Any) -> Any:
             "a table must be a pyarrow Table, or a pandas or Polars DataFrame, not "
             f"{type(table).__name__}; decide_batches takes several"
         ) from error
-
-
-def _distinct(table: Any, groups: str) -> list[Any]:
-    frame = _frame(table)
-    check_columns(frame.columns, groups)
-    return list(frame[groups].unique().to_list())
 
 
 def _decided(

@@ -60,10 +60,7 @@ def log_rule(
             name=name,
             python_model=str(code),
             artifacts=artifacts,
-            **{
-                "pip_requirements": [f"argmetric=={argmetric.__version__}"],
-                **settings,
-            },
+            **{"pip_requirements": [f"argmetric=={argmetric.__version__}"], **settings},
         )
 
 

@@ -13,13 +13,7 @@ from argmetric._ground.arguments import as_flags, check_seed, shown
 from argmetric._ground.label_words import clipped, listed, no_label
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.saving import plain
-from argmetric._ground.types import (
-    ClassNames,
-    Floats,
-    Integers,
-    Path,
-    ReferenceLike,
-)
+from argmetric._ground.types import ClassNames, Floats, Integers, Path, ReferenceLike
 from argmetric.classes import (
     ActualClassScore,
     MultiClassRule,
@@ -47,12 +41,7 @@ from argmetric.scale._reading import reading
 from argmetric.scale._result import ScaledClassDecision
 from argmetric.scale._run import Run, task_of
 from argmetric.scale._sources import InputFile, batches_of
-from argmetric.scale._tasks import (
-    Found,
-    Tally,
-    require_all,
-    require_read,
-)
+from argmetric.scale._tasks import Found, Tally, require_all, require_read
 from argmetric.scale.files import DataError
 
 if TYPE_CHECKING:

@@ -281,21 +281,6 @@ def arrow_type(kind: str) -> Any:
     return plain.get(kind, pa.int64())  # times are numbers of their unit
 
 
-def plain_ids(column: Any, kind: str) -> Any:
-    """Ids in the type that they have in pieces; nan is missing, and 0 has no sign."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_temporal(column.type):
-        width = column.type.bit_width
-        column = column.view(pa.int32() if width == 32 else pa.int64())
-    if column.type != arrow_type(kind):
-        column = column.cast(arrow_type(kind))
-    if pa.types.is_floating(column.type):
-        nothing = pa.scalar(None, pa.float64())
-        column = pc.if_else(pc.is_nan(column), nothing, pc.add(column, 0.0))
-    return column
-
-
 @dataclass(frozen=True)
 class FileBatch:
     """Rows of a file that are read together."""
@@ -356,7 +341,20 @@ def read_batches(
             key = pa.scalar(source.keys[columns.group], arrow_type(columns.kind))
             ids = pa.repeat(key, record.num_rows)
         elif columns.group is not None:
-            ids = plain_ids(record.column(columns.group), columns.kind)
+            column = record.column(columns.group)
+            # Ids in the type that they have in pieces; nan is missing, and 0 has no
+            # sign.
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            if pa.types.is_temporal(column.type):
+                width = column.type.bit_width
+                column = column.view(pa.int32() if width == 32 else pa.int64())
+            if column.type != arrow_type(columns.kind):
+                column = column.cast(arrow_type(columns.kind))
+            if pa.types.is_floating(column.type):
+                nothing = pa.scalar(None, pa.float64())
+                column = pc.if_else(pc.is_nan(column), nothing, pc.add(column, 0.0))
+            ids = column
         if ids is not None and ids.null_count and columns.missing == "error":
             row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(

@@ -120,7 +120,37 @@ def decide(
         )
         positives = append_decisions(run, decided, added)
         calibrated = options["reference"] is not None
-        return _answer(run, metric, results, positives, words, calibrated)
+
+        def total(name: str) -> float:
+            return math.fsum(found[name] for found in results)
+
+        if positives != sum(found["positives"] for found in results):
+            raise DataError("append: other positives were written than were decided")
+        grouped = run.columns.group is not None
+        groups, defined = int(total("groups")), total("expected_defined")
+        expected = total("expected") / defined if defined else math.nan
+        if any(found["likely"] for found in results):
+            refuse_never_defined(expected, metric)
+        undefined = math.isnan(metric.zero_division)
+        return ScaledDecision(
+            output=run.places.output,
+            score=run.columns.score,
+            group=run.columns.group,
+            n=run.n,
+            n_files=len(run.sources),
+            n_groups=groups if grouped else None,
+            n_positives=positives,
+            threshold=None if grouped else results[0]["threshold"],
+            expected=expected,
+            error=total("error") / groups,
+            expected_half=None if undefined and grouped else total("half") / groups,
+            n_half=int(total("half_positives")),
+            metric=metric,
+            plan=words,
+            skipped=tuple(run.skipped),
+            notes=tuple(results[0]["notes"]) if not grouped else (),
+            scale="calibrated score" if calibrated else "score",
+        )
 
     return written(files, output, wanted, resume, prepare, work)
 
@@ -209,43 +239,3 @@ def _fits(rows: int, most_rows: int) -> bool:
 def named(value: Any) -> str:
     """What a value is, the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _answer(
-    run: Run,
-    metric: Metric,
-    results: list[Found],
-    positives: int,
-    plan: str,
-    calibrated: bool,
-) -> ScaledDecision:
-    def total(name: str) -> float:
-        return math.fsum(found[name] for found in results)
-
-    if positives != sum(found["positives"] for found in results):
-        raise DataError("append: other positives were written than were decided")
-    grouped = run.columns.group is not None
-    groups, defined = int(total("groups")), total("expected_defined")
-    expected = total("expected") / defined if defined else math.nan
-    if any(found["likely"] for found in results):
-        refuse_never_defined(expected, metric)
-    undefined = math.isnan(metric.zero_division)
-    return ScaledDecision(
-        output=run.places.output,
-        score=run.columns.score,
-        group=run.columns.group,
-        n=run.n,
-        n_files=len(run.sources),
-        n_groups=groups if grouped else None,
-        n_positives=positives,
-        threshold=None if grouped else results[0]["threshold"],
-        expected=expected,
-        error=total("error") / groups,
-        expected_half=None if undefined and grouped else total("half") / groups,
-        n_half=int(total("half_positives")),
-        metric=metric,
-        plan=plan,
-        skipped=tuple(run.skipped),
-        notes=tuple(results[0]["notes"]) if not grouped else (),
-        scale="calibrated score" if calibrated else "score",
-    )

@@ -250,7 +250,12 @@ def split(
             found, n_chunks = np.zeros(parts, dtype=np.int64), 0
             with pieces_file(_pieces(made, piece), kind) as writer:
                 for chunk in gathered(chunks_of(piece), chunk_rows(memory)):
-                    codes = _parts(chunk[2], large, others)
+                    ids = chunk[2]  # its group's own part, or one by hash behind those
+                    codes = bucket_of(hashed(ids, SEED), others) + len(large)
+                    if len(large):
+                        own = pc.index_in(ids, value_set=large)
+                        alone = own.is_valid().to_numpy(zero_copy_only=False)
+                        codes = np.where(alone, own.fill_null(0).to_numpy(), codes)
                     found += write_chunk(writer, chunk, codes, parts)
                     n_chunks += 1
             before, after = Tally(piece.rows), Tally(int(found.sum()))
@@ -284,16 +289,6 @@ def _large_groups(pieces: tuple[Piece, ...], kind: str, most_rows: int) -> Any:
     sums = whole.aggregate([("counts", "sum")])
     enough = pc.greater(sums["counts_sum"], most_rows)
     return sums["values"].filter(enough).combine_chunks()
-
-
-def _parts(ids: Any, large: Any, others: int) -> Integers:
-    """The part of every row: its group's own, or one by hash behind those."""
-    by_hash = bucket_of(hashed(ids, SEED), others).astype(np.int64) + len(large)
-    if not len(large):
-        return by_hash
-    own = pc.index_in(ids, value_set=large)
-    alone = own.is_valid().to_numpy(zero_copy_only=False)
-    return np.where(alone, own.fill_null(0).to_numpy(), by_hash)
 
 
 def _pieces(folder: str, piece: Piece) -> str:

@@ -39,13 +39,7 @@ from argmetric.scale._executors import as_executor
 from argmetric.scale._pieces import Piece
 from argmetric.scale._run import Run, task_of
 from argmetric.scale._sources import InputFile, batches_of, find_files, look
-from argmetric.scale._tasks import (
-    Found,
-    Places,
-    Refused,
-    Tally,
-    require_read,
-)
+from argmetric.scale._tasks import Found, Places, Refused, Tally, require_read
 from argmetric.scale.files import DataError, Table, find_column, read_values
 
 if TYPE_CHECKING:

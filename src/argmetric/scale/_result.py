@@ -115,22 +115,11 @@ class ScaledDecision(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected score of the decision and of a cut at one half.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the expected score of the decision and of a cut at one half."""
         bars = {"decision": self.expected}
         if self.expected_half is not None:
             bars["0.5 cut-off"] = self.expected_half
-        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
-        return drawn
+        return _draw_expected(ax, bars, self.metric.name, self.n)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -203,20 +192,9 @@ class ScaledClassDecision(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected score of the labels and of the most probable classes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the expected score of the labels and of the most probable classes."""
         bars = {"decision": self.expected, "most probable": self.most_probable}
-        drawn: Axes = _draw_expected(ax, bars, self.metric.name, self.n)
-        return drawn
+        return _draw_expected(ax, bars, self.metric.name, self.n)
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,17 +254,7 @@ class ScaledScore(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the confusion matrix."""
         title = f"Actual {metric_title(self.metric.name)}: {self.score:.3f}"
         labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": title}
         with drawing(ax, (4.2, 3.8), **labels) as ax:
@@ -302,7 +270,9 @@ def _expected(result: Any, more: str) -> Headline:
     return Headline(name, number(result.expected), more)
 
 
-def _draw_expected(ax: Any, bars: dict[str, float], metric: str, n: int) -> Any:
+def _draw_expected(
+    ax: Axes | None, bars: dict[str, float], metric: str, n: int
+) -> Axes:
     names = [f"{name} {value:.3f}" for name, value in bars.items()]
     labels = {"xlabel": f"Expected {metric_title(metric)}", "title": f"{n:,} rows"}
     with drawing(ax, bars_size(len(bars)), **labels) as ax:

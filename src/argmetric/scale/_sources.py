@@ -67,22 +67,18 @@ def blocks_of(X: Any, y: Any) -> list[Partition]:
 
 
 def _numbered(collection: Any) -> list[tuple[int, bytes]]:
-    delayed = collection.to_delayed()
-    parts = getattr(delayed, "flat", delayed)
-    return [(i, _recipe(one)) for i, one in enumerate(parts)]
-
-
-def _recipe(delayed: Any) -> bytes:
-    """What one partition alone is computed from, for any process."""
+    """Number of each partition, and what it alone is computed from, in any process."""
     cloudpickle = load_module("cloudpickle")
-    graph = dict(delayed.__dask_graph__().cull({delayed.key}))
-    if any(type(one).__module__.startswith("distributed") for one in graph.values()):
-        raise DataError(
-            "files: this collection is held by the workers of a cluster, where tasks "
-            "cannot reach it: pass it as it was before persist()"
-        )
-    recipe: bytes = cloudpickle.dumps((graph, delayed.key))
-    return recipe
+    delayed, found = collection.to_delayed(), []
+    for i, one in enumerate(getattr(delayed, "flat", delayed)):
+        graph = dict(one.__dask_graph__().cull({one.key}))
+        if any(type(x).__module__.startswith("distributed") for x in graph.values()):
+            raise DataError(
+                "files: this collection is held by the workers of a cluster, where "
+                "tasks cannot reach it: pass it as it was before persist()"
+            )
+        found.append((i, cloudpickle.dumps((graph, one.key))))
+    return found
 
 
 def _computed(recipe: bytes) -> Any:
@@ -160,7 +156,14 @@ def find_files(files: Any) -> list[tuple[str, str]]:
     found = sorted(set(found))
     if not found:
         raise DataError(f"files has no Parquet or Arrow file: {shown(files)}")
-    root = _common_folder(found) if root is None else root
+    if root is None:  # the last folder that all share and that is no partition
+        ends = found[0].split("/")[:-1], found[-1].split("/")[:-1]  # in order
+        pairs = zip(*ends, strict=False)
+        same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+        common = [one for one, _ in same]
+        while common and "=" in common[-1]:
+            common.pop()
+        root = "/".join(common)
     return [(path, path[len(root) :].lstrip("/")) for path in found]
 
 
@@ -211,18 +214,6 @@ def _plain_part(pattern: str) -> str:
     while glob.has_magic(folder):
         folder = os.path.dirname(folder)
     return folder
-
-
-def _common_folder(paths: list[str]) -> str:
-    """The last folder that all share and that is no partition."""
-    first, last = paths[0].split("/")[:-1], paths[-1].split("/")[:-1]  # in order
-    pairs = zip(first, last, strict=False)
-    common = [
-        one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
-    ]
-    while common and "=" in common[-1]:
-        common.pop()
-    return "/".join(common)
 
 
 def file_system(address: str) -> tuple[Any, str]:
@@ -298,7 +289,10 @@ def look(item: tuple[str, str] | Partition) -> tuple[InputFile, Any]:
             used = sum(group.total_byte_size for group in groups)
             packing = _packing(about)
             if max(size, used) <= SMALL_BYTES and 0 < rows <= HELD_ROWS:
-                held = _held(file)
+                with contextlib.suppress(pa.ArrowException, OSError):  # told later
+                    first, *others = file.iter_batches(HELD_ROWS, use_threads=False)
+                    if not others and first.nbytes <= SMALL_BYTES:
+                        held = first
             file.close()
     stem = os.path.splitext(name)[0] if is_arrow(path) else name
     name = f"{stem}.parquet" if is_arrow(path) else name
@@ -309,15 +303,6 @@ def look(item: tuple[str, str] | Partition) -> tuple[InputFile, Any]:
         path, name, keys, size, modified, rows, per_row, None, packing, held
     )
     return source, schema
-
-
-def _held(file: Any) -> Any:
-    """All rows of a tiny Parquet file, unless they cannot be read as one batch."""
-    with contextlib.suppress(pa.ArrowException, OSError):  # who needs them tells
-        first, *others = file.iter_batches(HELD_ROWS, use_threads=False)
-        if not others and first.nbytes <= SMALL_BYTES:
-            return first
-    return None
 
 
 def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:

@@ -3,6 +3,7 @@
 from argmetric.search.corpus.files import read_sentences, write_sentences
 from argmetric.search.corpus.labels import Chunk, Span, read_chunks, write_labels
 from argmetric.search.corpus.sentences import Sentence
+from argmetric.sequence._choose import Recalibration, recalibrate
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._crfsuite import CrfsuiteModel, standard_features
 from argmetric.sequence._decode import SequenceDecision, decode
@@ -17,7 +18,6 @@ from argmetric.sequence._expectation import (
 )
 from argmetric.sequence._logits import decode_logits
 from argmetric.sequence._models import Independent, MarkovChain
-from argmetric.sequence._recalibrate import Recalibration, recalibrate
 from argmetric.sequence._segmentation import (
     BoundarySimilarity,
     Pk,

@@ -54,7 +54,19 @@ def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
     >>> standard_features([["Hola", "Ana"], ["I", "NP"]])[1][:5]
     ['bias', 'w=Ana', 'lower=ana', 'shape=Xx', 'tag1=NP']
     """
-    words, *tags = _texts(columns)
+    wanted = "a list of columns, words first"
+    found = [
+        check_texts(column, f"columns[{number}]")
+        for number, column in enumerate(check_items(columns, "columns", wanted))
+    ]
+    if not found:
+        raise ValueError(f"columns must be {wanted}; there is none")
+    for number, column in enumerate(found):
+        if len(column) != len(found[0]):
+            raise ValueError(
+                f"columns[{number}] has {len(column)} values for {len(found[0])} words"
+            )
+    words, *tags = found
     n = len(words)
     lower = [word.lower() for word in words]
     shapes = [word_shape(word) for word in words]
@@ -79,23 +91,6 @@ def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
                 ]
         result.append(row)
     return result
-
-
-def _texts(columns: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Columns of text, all as long as the words."""
-    wanted = "a list of columns, words first"
-    found = [
-        check_texts(column, f"columns[{number}]")
-        for number, column in enumerate(check_items(columns, "columns", wanted))
-    ]
-    if not found:
-        raise ValueError(f"columns must be {wanted}; there is none")
-    for number, column in enumerate(found):
-        if len(column) != len(found[0]):
-            raise ValueError(
-                f"columns[{number}] has {len(column)} values for {len(found[0])} words"
-            )
-    return found
 
 
 _HEADER = struct.Struct("<4sI4s9I")

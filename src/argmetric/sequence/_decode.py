@@ -49,7 +49,30 @@ def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
     n = chain.n
     counts = function.counts if isinstance(function, CountUtility) else None
     if counts is not None and n <= ALL_COUNTS:
-        return _all_counts(counts, chain)
+        # Every hypothesis against every outcome, as tables of counts.
+        from argmetric.sequence._segmentation import count_ones
+
+        n = chain.n
+        sign = 1.0 if counts.greater_is_better else -1.0
+        law = chain.windows(n)[-1]
+        codes = np.arange(1 << n)
+        ones = count_ones(codes)
+        best, value = 0, -math.inf
+        for code in codes[np.argsort(ones, kind="stable")].tolist():
+            hits, k = ones[codes & code], int(ones[code])
+            joint = np.bincount(hits * (n + 1) + ones, law, minlength=(n + 1) ** 2)
+            cells = np.flatnonzero(joint)
+            values = counts.value(cells // (n + 1), k, cells % (n + 1), n)
+            known = ~np.isnan(values)
+            mass = joint[cells][known]
+            if not mass.sum() > 0:
+                continue
+            gain = sign * float(mass @ values[known] / mass.sum())
+            if gain > value + 1e-12 * abs(value if math.isfinite(value) else 0.0):
+                best, value = code, gain
+        labels = best >> np.arange(n)[::-1] & 1
+        value = sign * value if value > -math.inf else math.nan
+        return BestLabels(labels, value, value, exhaustive=True)
     judge = _Judge(function, chain, budget)
     if n <= ALL_OTHERS:
         for code in range(1 << n):
@@ -127,33 +150,6 @@ class _Judge:
                     if j != i and j < n:
                         trial[j] ^= 1
                     better = self.offer(trial) or better
-
-
-def _all_counts(metric: Metric, chain: Chain) -> BestLabels:
-    """Every hypothesis against every outcome, as tables of counts."""
-    from argmetric.sequence._segmentation import count_ones
-
-    n = chain.n
-    sign = 1.0 if metric.greater_is_better else -1.0
-    law = chain.windows(n)[-1]
-    codes = np.arange(1 << n)
-    ones = count_ones(codes)
-    best, value = 0, -math.inf
-    for code in codes[np.argsort(ones, kind="stable")].tolist():
-        hits, k = ones[codes & code], int(ones[code])
-        joint = np.bincount(hits * (n + 1) + ones, law, minlength=(n + 1) ** 2)
-        cells = np.flatnonzero(joint)
-        values = metric.value(cells // (n + 1), k, cells % (n + 1), n)
-        known = ~np.isnan(values)
-        mass = joint[cells][known]
-        if not mass.sum() > 0:
-            continue
-        gain = sign * float(mass @ values[known] / mass.sum())
-        if gain > value + 1e-12 * abs(value if math.isfinite(value) else 0.0):
-            best, value = code, gain
-    labels = best >> np.arange(n)[::-1] & 1
-    value = sign * value if value > -math.inf else math.nan
-    return BestLabels(labels, value, value, exhaustive=True)
 
 
 def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
@@ -272,17 +268,7 @@ class SequenceDecision(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the best expectation for every number of positives.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the best expectation for every number of positives."""
         if self.curve is None:
             raise ValueError(
                 f"there is no curve to draw: the method {self.method!r} makes none; "

@@ -26,6 +26,7 @@ from argmetric._ground.validation import check_choice
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.search.corpus.labels import SchemeName, Span, write_labels
 from argmetric.sequence._choose import (
+    Recalibration,
     SpanChoice,
     SpanCounts,
     candidate_marginals,
@@ -33,7 +34,6 @@ from argmetric.sequence._choose import (
     exact_steps,
 )
 from argmetric.sequence._crf import LinearChainCRF, segment_sums
-from argmetric.sequence._recalibrate import Recalibration
 from argmetric.sequence._spans import (
     SpanMarginals,
     check_models,
@@ -129,17 +129,7 @@ class SpanDecision(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how probable the chosen spans are, type by type.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw how probable the chosen spans are, type by type."""
         spans = [
             span
             for one in self.spans

@@ -70,7 +70,34 @@ def maximise(metric: Metric, chain: Chain) -> Maximum:
     chain = chain.at_least(1)
     if fast:
         assert isinstance(form, RatioForm)
-        return _by_exponentials(metric, form, chain)
+        # Denominator d0·n + d2·k + d3·S as a sum of exponentials: O(nQ), then n·Q·n.
+        from argmetric.sequence.kernels.automata import tilted_joint
+
+        n = chain.n
+        d0, _, d2, d3 = form.d
+        nodes, weights = exponential_sum(1.0, d0 * n + d2 + d3, (d0 + d2 + d3) * n)
+        joint = np.empty((n, nodes.size))
+        tilted_joint(chain.steps, d3 * nodes, joint)
+        joint *= form.c[1] * weights
+
+        def gains(k: Integers) -> Floats:
+            return np.asarray(joint @ np.exp(-np.outer(nodes, d0 * n + d2 * k)))
+
+        curve = np.empty(n + 1)
+        for first in range(1, n + 1, BLOCK):
+            k = np.arange(first, min(first + BLOCK, n + 1))
+            curve[k] = top_sums(gains(k), k)
+        none = float(np.prod(chain.steps[:, 0, 0]))
+        empty = float(metric.value(0, 0, 0, n))
+        if math.isnan(empty):
+            curve[0] = 0.0 if none < 1.0 else math.nan
+        else:
+            curve[0] = none * empty
+        best = best_size(metric, curve)
+        labels = np.zeros(n, dtype=np.int64)
+        if best:
+            labels = largest(gains(np.array([best]))[:, 0], best)
+        return Maximum(labels, float(curve[best]), curve)
     joint, law = count_laws(chain, metric.name)
     return _by_counts(metric, joint, law)
 
@@ -169,37 +196,6 @@ def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
     return Maximum(labels, float(curve[best]), curve)
 
 
-def _by_exponentials(metric: Metric, form: RatioForm, chain: Chain) -> Maximum:
-    """Denominator d0·n + d2·k + d3·S as a sum of exponentials: O(nQ), then n·Q·n."""
-    from argmetric.sequence.kernels.automata import tilted_joint
-
-    n = chain.n
-    d0, _, d2, d3 = form.d
-    nodes, weights = exponential_sum(1.0, d0 * n + d2 + d3, (d0 + d2 + d3) * n)
-    joint = np.empty((n, nodes.size))
-    tilted_joint(chain.steps, d3 * nodes, joint)
-    joint *= form.c[1] * weights
-
-    def gains(k: Integers) -> Floats:
-        return np.asarray(joint @ np.exp(-np.outer(nodes, d0 * n + d2 * k)))
-
-    curve = np.empty(n + 1)
-    for first in range(1, n + 1, BLOCK):
-        k = np.arange(first, min(first + BLOCK, n + 1))
-        curve[k] = top_sums(gains(k), k)
-    none = float(np.prod(chain.steps[:, 0, 0]))
-    empty = float(metric.value(0, 0, 0, n))
-    if math.isnan(empty):
-        curve[0] = 0.0 if none < 1.0 else math.nan
-    else:
-        curve[0] = none * empty
-    best = best_size(metric, curve)
-    labels = np.zeros(n, dtype=np.int64)
-    if best:
-        labels = largest(gains(np.array([best]))[:, 0], best)
-    return Maximum(labels, float(curve[best]), curve)
-
-
 def best_size(metric: Metric, curve: Floats) -> int:
     """The best k, the smallest one of those that tie; nan is never chosen."""
     sign = 1.0 if metric.greater_is_better else -1.0
@@ -221,12 +217,51 @@ def decode_windows(function: SimpleFunction, chain: Chain) -> Integers | None:
     if isinstance(function, ZeroOne):
         return most_probable(chain)
     if isinstance(function, Pk):
-        return _decode_pk(function.window, chain)
+        # Viterbi over the labels since the last boundary of z. O(n·window).
+        n, w = chain.n, function.window
+        none = none_in_window(chain, w)
+        score = np.full(w + 1, np.inf)
+        score[w] = 0.0
+        jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        for i in range(n):
+            moved = np.empty(w + 1)
+            jump[i] = score.argmin()
+            moved[0] = score[jump[i]]
+            moved[1:] = score[:-1]
+            far[i] = w if score[w] < score[w - 1] else w - 1
+            moved[w] = score[far[i]]
+            if i >= w - 1:
+                moved[:w] += none[i - w + 1]
+                moved[w] += 1.0 - none[i - w + 1]
+            score = moved
+        labels = np.zeros(n, dtype=np.int64)
+        state = int(score[::-1].argmin())
+        state = w - state
+        for i in range(n - 1, -1, -1):
+            if state == 0:
+                labels[i], state = 1, int(jump[i])
+            elif state == w:
+                state = int(far[i])
+            else:
+                state -= 1
+        return labels
     if (
         isinstance(function, WindowDiff | WindowUtility)
         and function.window <= MAX_DECODED_WINDOW
     ):
-        return shortest_path(_window_costs(function, chain), 1 << function.window - 1)
+        # Expected cost of every window of z at every position, 0 before the first.
+        w = function.window
+        laws = chain.windows(w)
+        codes = np.arange(1 << w)
+        if isinstance(function, WindowDiff):
+            ones = count_ones(codes)
+            counts = np.eye(w + 1)[ones]
+            costs = 1.0 - (laws @ counts)[:, ones]
+        else:
+            sign = -1.0 if function.greater_is_better else 1.0
+            costs = sign * laws @ function.losses(codes).T
+        costs[: w - 1] = 0.0
+        return shortest_path(np.asarray(costs), 1 << function.window - 1)
     return None
 
 
@@ -256,22 +291,6 @@ def shortest_path(costs: Floats, size: int) -> Integers:
     return labels
 
 
-def _window_costs(function: WindowDiff | WindowUtility, chain: Chain) -> Floats:
-    """Expected cost of every window of z at every position, 0 before the first."""
-    w = function.window
-    laws = chain.windows(w)
-    codes = np.arange(1 << w)
-    if isinstance(function, WindowDiff):
-        ones = count_ones(codes)
-        counts = np.eye(w + 1)[ones]
-        costs = 1.0 - (laws @ counts)[:, ones]
-    else:
-        sign = -1.0 if function.greater_is_better else 1.0
-        costs = sign * laws @ function.losses(codes).T
-    costs[: w - 1] = 0.0
-    return np.asarray(costs)
-
-
 def none_in_window(chain: Chain, window: int) -> Floats:
     """P(no 1 among the labels of a window), for every window."""
     count, size = chain.n - window + 1, chain.steps.shape[1]
@@ -284,34 +303,3 @@ def none_in_window(chain: Chain, window: int) -> Floats:
             moved[:, after[h]] += part[:, h]
         mass = moved
     return np.asarray(mass.sum(axis=1))
-
-
-def _decode_pk(window: int, chain: Chain) -> Integers:
-    """Viterbi over the labels since the last boundary of z. O(n·window)."""
-    n, w = chain.n, window
-    none = none_in_window(chain, w)
-    score = np.full(w + 1, np.inf)
-    score[w] = 0.0
-    jump, far = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for i in range(n):
-        moved = np.empty(w + 1)
-        jump[i] = score.argmin()
-        moved[0] = score[jump[i]]
-        moved[1:] = score[:-1]
-        far[i] = w if score[w] < score[w - 1] else w - 1
-        moved[w] = score[far[i]]
-        if i >= w - 1:
-            moved[:w] += none[i - w + 1]
-            moved[w] += 1.0 - none[i - w + 1]
-        score = moved
-    labels = np.zeros(n, dtype=np.int64)
-    state = int(score[::-1].argmin())
-    state = w - state
-    for i in range(n - 1, -1, -1):
-        if state == 0:
-            labels[i], state = 1, int(jump[i])
-        elif state == w:
-            state = int(far[i])
-        else:
-            state -= 1
-    return labels

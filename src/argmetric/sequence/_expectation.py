@@ -20,8 +20,7 @@ from argmetric._ground.display import (
     only_shown,
     with_interval,
 )
-from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.svg import small_law
+from argmetric._ground.pictures import draw_law, drawing, small_law
 from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Interval
 from argmetric._ground.validation import to_numpy
 from argmetric.sequence._exact import affine_mean, is_affine
@@ -221,24 +220,18 @@ def expectation(
         max_states = check_count(max_states, "max_states", low=1)
     if isinstance(function, VectorFunction):
         width = None if beam is None else check_count(beam, "beam", low=1)
-        return _by_component(run(function, hypothesis, chain, width, max_states), width)
+        outcome = run(function, hypothesis, chain, width, max_states)
+        size = outcome.values.shape[1]
+        ends = np.broadcast_arrays(outcome.least, outcome.most, np.empty(size))[:2]
+        parts = [
+            bounded(replace(outcome, values=x, least=float(a), most=float(b)), width)
+            for x, a, b in zip(outcome.values.T, *ends, strict=True)
+        ]
+        mean, lower, upper = np.array([(p.mean, *p.bounds) for p in parts]).T
+        exact, dropped = outcome.dropped == 0.0, outcome.dropped
+        bounds = Interval(lower, upper)
+        return VectorExpectation(mean, bounds, outcome.n_states, exact, dropped, width)
     return expected(function, hypothesis, chain, beam, tol, max_states)
-
-
-def _by_component(outcome: Outcome, width: int | None) -> VectorExpectation:
-    """Bounds of every component, from one run of the automaton."""
-    size = outcome.values.shape[1]
-    least, most = np.broadcast_arrays(outcome.least, outcome.most, np.empty(size))[:2]
-    parts = [
-        bounded(
-            replace(outcome, values=column, least=float(low), most=float(high)), width
-        )
-        for column, low, high in zip(outcome.values.T, least, most, strict=True)
-    ]
-    mean, lower, upper = np.array([(p.mean, *p.bounds) for p in parts]).T
-    exact, dropped = outcome.dropped == 0.0, outcome.dropped
-    bounds = Interval(lower, upper)
-    return VectorExpectation(mean, bounds, outcome.n_states, exact, dropped, width)
 
 
 def expected(
@@ -369,10 +362,7 @@ class UtilityDistribution(Result, DiscreteLaw):
         if not self.values.size:
             shown = [("never defined", "")]
         else:
-            shown = [
-                ("median", number(median)),
-                ("values", f"{self.values.size:,}"),
-            ]
+            shown = [("median", number(median)), ("values", f"{self.values.size:,}")]
         return [
             *only_shown(shown),
             *self._keys("mean", "std", "coverage", "p_undefined"),
@@ -381,17 +371,7 @@ class UtilityDistribution(Result, DiscreteLaw):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the distribution with its mean and an interval between quantiles.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the distribution with its mean and an interval between quantiles."""
         with drawing(ax, xlabel="utility", ylabel="probability") as ax:
             draw_law(ax, self, self.interval, COVERAGE)
         return ax

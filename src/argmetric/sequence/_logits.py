@@ -14,8 +14,8 @@ from argmetric._ground.types import Integers
 from argmetric._ground.validation import to_floats
 from argmetric.metrics import Metric
 from argmetric.search.corpus.labels import SchemeName
+from argmetric.sequence._choose import Recalibration, recalibrate
 from argmetric.sequence._decode_spans import Level, Method, SpanDecision, decode_spans
-from argmetric.sequence._recalibrate import Recalibration, recalibrate
 from argmetric.sequence._spans import models_of
 from argmetric.sequence._subwords import (
     Subwords,

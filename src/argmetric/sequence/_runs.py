@@ -67,7 +67,28 @@ def run(
             return run_plain(utility, z, chain, width, max_states)
         return run_layers(utility, z, chain, max_states)
     if width is not None:
-        return run_beam(utility, z, chain, tables, width)
+        # The `width` most probable states of every layer of a catalogue automaton.
+        from argmetric.sequence.kernels.automata import beam_run
+
+        values = tables.values()
+        states, cells = tables.follow.shape[1], tables.cells
+        width = min(width, (1 << chain.order) * states * cells)
+        if tables.down is None or tables.up is None:
+            worst, best = utility.bounds(z)
+            low, high = np.array([worst]), np.array([best])
+            down = up = np.zeros(0, dtype=np.int64)
+        else:
+            low = high = values[0]
+            down, up = tables.down, tables.up
+        keys = np.zeros(2 * width + 2, dtype=np.int64)
+        automaton = tables.kind, tables.follow, tables.gain, tables.start, cells
+        bounds = low, high, down, up
+        keys, mass, count, dropped, least, most, total = beam_run(
+            chain.steps, *automaton, width, *bounds, keys, np.zeros(keys.size)
+        )
+        row = keys[:count] // cells % states if values.shape[0] > 1 else 0
+        found = values[row, keys[:count] % cells]
+        return Outcome(found, mass[:count], total, dropped, least, most)
     return run_tables(utility, chain, tables, max_states)
 
 
@@ -102,37 +123,6 @@ def run_mean(chain: Chain, tables: AutomatonTables) -> tuple[float, int]:
         chain.steps, tables.kind, tables.follow, tables.worth, tables.start
     )
     return float(mean), int(total)
-
-
-def run_beam(
-    utility: SimpleFunction,
-    z: Integers,
-    chain: Chain,
-    tables: AutomatonTables,
-    width: int,
-) -> Outcome:
-    """The `width` most probable states of every layer of a catalogue automaton."""
-    from argmetric.sequence.kernels.automata import beam_run
-
-    values = tables.values()
-    states, cells = tables.follow.shape[1], tables.cells
-    width = min(width, (1 << chain.order) * states * cells)
-    if tables.down is None or tables.up is None:
-        worst, best = utility.bounds(z)
-        low, high = np.array([worst]), np.array([best])
-        down = up = np.zeros(0, dtype=np.int64)
-    else:
-        low = high = values[0]
-        down, up = tables.down, tables.up
-    keys = np.zeros(2 * width + 2, dtype=np.int64)
-    automaton = tables.kind, tables.follow, tables.gain, tables.start, cells
-    bounds = low, high, down, up
-    keys, mass, count, dropped, least, most, total = beam_run(
-        chain.steps, *automaton, width, *bounds, keys, np.zeros(keys.size)
-    )
-    row = keys[:count] // cells % states if values.shape[0] > 1 else 0
-    found = values[row, keys[:count] % cells]
-    return Outcome(found, mass[:count], total, dropped, least, most)
 
 
 def run_layers(

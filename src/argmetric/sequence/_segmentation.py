@@ -36,6 +36,10 @@ class _Windowed(SimpleFunction):
     def n_windows(self, z: Integers) -> int:
         return int(z.size) - self.window + 1
 
+    def value(self, state: tuple[int, float], z: Integers) -> float:
+        """Mean over windows."""
+        return state[1] / self.n_windows(z)
+
     def bounds(self, z: Integers) -> tuple[float, float]:
         """A share."""
         return 0.0, 1.0
@@ -97,10 +101,6 @@ class Pk(_Windowed):
             count += int((distance < self.window) != here)
         return distance, count
 
-    def value(self, state: tuple[int, int], z: Integers) -> float:
-        """Share of unequal windows."""
-        return state[1] / self.n_windows(z)
-
     def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: no whole window yet; a window of z without, and with a boundary."""
         w = self.window
@@ -146,10 +146,6 @@ class WindowDiff(_Windowed):
             here = int(z[i - self.window + 1 : i + 1].sum())
             count += int(labels.bit_count() != here)
         return labels & ((1 << (self.window - 1)) - 1), count
-
-    def value(self, state: tuple[int, int], z: Integers) -> float:
-        """Share of unequal windows."""
-        return state[1] / self.n_windows(z)
 
     def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: the number of boundaries of z in the window; the last: no window."""
@@ -204,10 +200,6 @@ class WindowUtility(_Windowed):
             total += float(self.function(here, _bits(labels, self.window)))
         return labels & ((1 << (self.window - 1)) - 1), total
 
-    def value(self, state: tuple[int, float], z: Integers) -> float:
-        """Mean over windows."""
-        return state[1] / self.n_windows(z)
-
     def bounds(self, z: Integers) -> tuple[float, float]:
         """Smallest and largest value of the function at the windows of z."""
         _, worth = self._worth(z)
@@ -224,8 +216,11 @@ class WindowUtility(_Windowed):
         return np.array(rows, dtype=np.float64)
 
     def _worth(self, z: Integers) -> tuple[Integers, Floats]:
-        codes = window_codes(z, self.window)[self.window - 1 :]
-        distinct, place = np.unique(codes, return_inverse=True)
+        codes = np.zeros(z.size, dtype=np.int64)  # bits: the window that ends there
+        for j in range(min(self.window, z.size)):
+            codes[j:] += z[: z.size - j] << j
+        whole = codes[self.window - 1 :]
+        distinct, place = np.unique(whole, return_inverse=True)
         return place, self.losses(distinct).reshape(distinct.size, -1, 2)
 
     def tables(self, z: Integers) -> AutomatonTables:
@@ -270,14 +265,6 @@ def _shifted_in(window: int) -> Integers:
             f"{1 << (MAX_WINDOW - 1):,}"
         )
     return np.arange(1 << window).reshape(-1, 2)
-
-
-def window_codes(z: Integers, window: int) -> Integers:
-    """Number whose bits are the window that ends at a position, missing labels 0."""
-    codes = np.zeros(z.size, dtype=np.int64)
-    for j in range(min(window, z.size)):
-        codes[j:] += z[: z.size - j] << j
-    return codes
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ WHOLE_LAW_ROWS = 1024  # longer rows keep a window of the law of T, found by a D
 WINDOW = 11.0  # standard deviations on each side of the mean, and 45 counts more
 
 
-class Rows:
+class Padded:
     """Sorted rows: p, q, and their true sizes on the host and on the device."""
 
     def __init__(self, xp: Any, p: Tensor, q: Tensor, sizes: Integers) -> None:
@@ -131,7 +131,7 @@ def share(xp: Any, p: Tensor, phi: Tensor, exponent: float) -> Tensor:
     return p * math.exp(-exponent) / safe
 
 
-def ratio_curve(rows: Rows, form: RatioForm) -> Tensor:
+def ratio_curve(rows: Padded, form: RatioForm) -> Tensor:
     """E[(c·counts)/(d·counts)], 0/0 as 0, by exponential sums.
 
     1/D = Σ w·e^(-s·D), and E[tp·e^(-s·D)] = e^(-s(d0·n + d2·k))·Π_{j≤k} φ_j(u1)·
@@ -187,7 +187,7 @@ def item_weights(xp: Any, p: Tensor, q: Tensor, exponent: float) -> Tensor:
     return weights
 
 
-def item_curve(rows: Rows, form: ItemForm) -> Tensor:
+def item_curve(rows: Padded, form: ItemForm) -> Tensor:
     """E[hits·tp/t^e + rejections·tn/(n-t)^e + offset], 0/0 as 0."""
     xp = rows.xp
     out = xp.zeros_like(from_zero(xp, rows.p)) + form.offset
@@ -200,7 +200,7 @@ def item_curve(rows: Rows, form: ItemForm) -> Tensor:
     return out
 
 
-def mean_curve(rows: Rows, metric: Metric, form: MeanForm) -> Tensor:
+def mean_curve(rows: Padded, metric: Metric, form: MeanForm) -> Tensor:
     """E[metric] of a metric that is affine in tp and t, from the expected counts."""
     xp = rows.xp
     hits = from_zero(xp, running_sum(xp, rows.p))
@@ -233,7 +233,7 @@ def law_of(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     return law
 
 
-def law_of_sum(rows: Rows) -> tuple[Tensor, int]:
+def law_of_sum(rows: Padded) -> tuple[Tensor, int]:
     """P(T = first + j) of every row, and the first count.
 
     Short rows add one item after the other, with all digits of small chances. Long
@@ -297,7 +297,7 @@ def _nearly_certain_law(xp: Any, p: Tensor, q: Tensor, counts: Tensor) -> Tensor
     return law
 
 
-def affine_curve(rows: Rows, form: AffineForm) -> Tensor:
+def affine_curve(rows: Padded, form: AffineForm) -> Tensor:
     """E[slope·tp + intercept] over 0 < T < n for 0 < k < n; 0 at other k.
 
     E[slope(k, T)·tp] = Σ_t Σ_{i≤k} p_i·P(T without i = t-1)·slope(k, t). The law
@@ -377,7 +377,7 @@ def affine_curve(rows: Rows, form: AffineForm) -> Tensor:
     return out
 
 
-def _until(rows: Rows, terms: Tensor, late: Tensor) -> Tensor:
+def _until(rows: Padded, terms: Tensor, late: Tensor) -> Tensor:
     """Sums up to each k; less those behind it where k is late."""
     xp = rows.xp
     before = from_zero(xp, running_sum(xp, terms))
@@ -385,7 +385,7 @@ def _until(rows: Rows, terms: Tensor, late: Tensor) -> Tensor:
 
 
 def _inside(
-    rows: Rows, function: Callable[[Floats, Floats], Floats], first: int, width: int
+    rows: Padded, function: Callable[[Floats, Floats], Floats], first: int, width: int
 ) -> Floats:
     """A function of (t, n) on a window of t, 0 outside of 0 < t < n."""
     t = np.arange(float(first), first + width)
@@ -406,7 +406,7 @@ def log_chance_of_none(xp: Any, p: Tensor, q: Tensor) -> Tensor:
     return xp.sum(logs, axis=-1, keepdims=True)
 
 
-def expected_curves(rows: Rows, metric: Metric) -> Tensor:
+def expected_curves(rows: Padded, metric: Metric) -> Tensor:
     """E[metric | metric defined] for every k of every row."""
     form = usable_form(metric, rows.distinct)
     if isinstance(form, MeanForm):
@@ -450,7 +450,7 @@ def _usable_form(metric: Metric, all_sizes: tuple[float, ...]) -> Form:
     return form
 
 
-def settle_edges(rows: Rows, metric: Metric, form: Form, curve: Tensor) -> Tensor:
+def settle_edges(rows: Padded, metric: Metric, form: Form, curve: Tensor) -> Tensor:
     """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n)."""
     xp = rows.xp
     log_none = log_chance_of_none(xp, rows.p, rows.q)

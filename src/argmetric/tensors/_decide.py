@@ -41,7 +41,7 @@ from argmetric.tensors._arrays import (
     to_host,
     work_dtype,
 )
-from argmetric.tensors._curves import Rows, expected_curves, running_sum, usable_form
+from argmetric.tensors._curves import Padded, expected_curves, running_sum, usable_form
 from argmetric.tensors._segments import Part, SegmentedTensor
 
 LONGEST_SORTED = 1024  # longer rows are decided from a window of their items
@@ -265,7 +265,7 @@ class TensorLimits:
                 f"min_positives={self.least} is more than the {smallest} items"
             )
 
-    def range_of(self, rows: Rows, metric: Metric) -> tuple[Tensor, Tensor]:
+    def range_of(self, rows: Padded, metric: Metric) -> tuple[Tensor, Tensor]:
         """Smallest and largest allowed k of every row, as columns."""
         xp, p = rows.xp, rows.p
         low = xp.zeros_like(p[:, :1]) + float(self.least)
@@ -313,7 +313,7 @@ def choose(
     """Best count of every row, its expected value, and the cut-off."""
     xp = namespace(given)
     keys = xp.astype(descending(xp, given), work)
-    rows = Rows(xp, *chances(xp, keys, logits), part.sizes)
+    rows = Padded(xp, *chances(xp, keys, logits), part.sizes)
     curve = expected_curves(rows, metric)
     k = like(xp, rows.k, keys)[None, :]
     low, high = limits.range_of(rows, metric)
@@ -393,7 +393,7 @@ def choose_fused(
     return found, labels
 
 
-def cut_off(rows: Rows, keys: Tensor, best: Tensor) -> Tensor:
+def cut_off(rows: Padded, keys: Tensor, best: Tensor) -> Tensor:
     """A cut with exactly so many scores at or above it; nan where a tie is split."""
     xp = rows.xp
     k = xp.astype(best, keys.dtype)

@@ -24,7 +24,7 @@ from argmetric.tensors._arrays import (
     work_dtype,
 )
 from argmetric.tensors._curves import (
-    Rows,
+    Padded,
     expected_curves,
     law_of,
     log_chance_of_none,
@@ -152,7 +152,7 @@ def forecast(
         pieces = []
         for first in range(0, part.sizes.size, step):
             some = slice(first, min(first + step, part.sizes.size))
-            rows = Rows(xp, p_[some, :], q[some, :], part.sizes[some])
+            rows = Padded(xp, p_[some, :], q[some, :], part.sizes[some])
             law = law_moments if short else long_moments
             pieces.append(law(rows, flags[some, :] > 0, k[some, :], metric, coverage))
         joined = [xp.concat(list(one), axis=0) for one in zip(*pieces, strict=True)]
@@ -192,7 +192,7 @@ def read_labels(labels: Any, name: str, template: Tensor, other: str) -> Tensor:
 
 
 def law_moments(
-    rows: Rows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+    rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Mean, deviation and interval from the laws of hits and misses of short rows."""
     xp, p, q, width = rows.xp, rows.p, rows.q, rows.m + 1
@@ -237,7 +237,7 @@ def law_moments(
 
 
 def long_moments(
-    rows: Rows, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
+    rows: Padded, chosen: Tensor, k: Tensor, metric: Metric, coverage: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Mean from the curve of the first k items, deviation of ratios of hits."""
     xp = rows.xp
@@ -256,7 +256,7 @@ def long_moments(
     return mean[:, 0], xp.sqrt(variance)[:, 0], nothing, nothing
 
 
-def second_moment(rows: Rows, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
+def second_moment(rows: Padded, chosen: Tensor, k: Tensor, form: RatioForm) -> Tensor:
     """E[(c1·tp/D)²] = c1²·Σ w·e^(-s·(d0·n + d2·k))·Πφ·((Σr)² + Σr(1-r)).
 
     r = p·u/φ over the predicted positives, with the nodes of 1/D².

@@ -10,10 +10,19 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream, tensors
-from argmetric._ground.display import MOST_LINES, Field, Headline, Result, Shown, number
+from argmetric._ground.display import (
+    ALARM,
+    CHECK,
+    MOST_LINES,
+    PERIOD,
+    Field,
+    Headline,
+    Result,
+    Shown,
+    number,
+)
 from argmetric._ground.saving import plain
 from argmetric._ground.types import Interval
-from argmetric._ground.verdicts import ALARM, CHECK, PERIOD
 from argmetric._monitor import VERDICTS, Period
 
 ROOMS = (am, am.classes, am.scale, search, sequence, stream, am.train)

@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._forecast.result import Forecast
 from argmetric._ground.display import Field, metric_title, number
 from argmetric._ground.features import probabilities_of
-from argmetric._ground.svg import GREY, SmallPicture
+from argmetric._ground.pictures import GREY, SmallPicture
 from argmetric._ground.types import Axes, Floats
 from argmetric._verbs.check._bins import Line, ReliabilityBins
 from argmetric._verbs.check._routes import Route, RouteName

@@ -10,7 +10,9 @@ import numpy as np
 
 from argmetric._ground.discrete import dot
 from argmetric._ground.display import (
+    CheckVerdict,
     Field,
+    ForecastVerdict,
     Headline,
     Result,
     metric_title,
@@ -18,7 +20,6 @@ from argmetric._ground.display import (
     only_shown,
 )
 from argmetric._ground.types import Interval
-from argmetric._ground.verdicts import CheckVerdict, ForecastVerdict
 from argmetric._verbs.check._routes import IN_WORDS, Route, RouteName
 
 CLEAR_ERRORS = 2.0  # standard errors from which a loss is not chance

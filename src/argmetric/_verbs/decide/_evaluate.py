@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from argmetric._ground.arguments import (
+    check_structure,
+    entry_place,
+    is_sparse,
     is_tensor,
     refuse_for_tensors,
 )
@@ -35,7 +38,6 @@ from argmetric._ground.labels import (
 )
 from argmetric._ground.layout import Average, lay_out
 from argmetric._ground.pictures import draw_counts, drawing
-from argmetric._ground.sparse import check_structure, entry_place, is_sparse
 from argmetric._ground.types import (
     ArrayLike,
     Axes,

@@ -21,7 +21,7 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.svg import RED, SmallPicture, small_histogram
+from argmetric._ground.pictures import RED, SmallPicture, small_histogram
 from argmetric._ground.types import (
     ArrayLike,
     Axes,

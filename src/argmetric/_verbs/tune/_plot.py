@@ -10,8 +10,7 @@ import numpy as np
 
 from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of
-from argmetric._ground.pictures import Display, thinned
-from argmetric._ground.svg import SmallPicture
+from argmetric._ground.pictures import Display, SmallPicture, thinned
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 

@@ -252,7 +252,7 @@ def save_model(saved: SavedModel, path: str) -> None:
 
 def load_model(path: str) -> SavedModel:
     """Read a model that `argmetric train` wrote; anything else is refused unopened."""
-    from argmetric import MetricClassifier, MetricLogisticRegression
+    from argmetric import Calibrator, MetricClassifier, MetricLogisticRegression, Rule
 
     try:
         data = read_whole(path)
@@ -273,7 +273,30 @@ def load_model(path: str) -> SavedModel:
             # Said once and in our own words, not for every part of the model
             warnings.filterwarnings("ignore", message=".*unpickle estimator")
             content = skops.loads(data, trusted=trusted)
-        return _checked(content)
+        if not isinstance(content, dict) or content.get("kind_of_file") != _MARK:
+            raise ValueError("it holds something else")
+        check_version(content["format"], _FORMAT, "it", by=str(content.get("version")))
+        model = content["model"]
+        if not isinstance(model, MetricClassifier):
+            raise ValueError(f"it holds a {type(model).__name__}")
+        for part in _parts(model):
+            _check_trees(part)
+        model.calibrator_ = Calibrator.from_dict(vars(model)["calibrator_"])
+        model.rule_ = Rule.from_dict(vars(model)["rule_"])
+        if type(model.rule_) is not Rule:
+            raise ValueError("its rule is not one of two classes")
+        used = tuple(
+            Feature(str(one["name"]), one["kind"], tuple(map(str, one["words"])))
+            for one in content["features"]
+        )
+        return SavedModel(
+            model,
+            Features(used, {}),
+            str(content["target"]),
+            [str(name) for name in content["ignored"]],
+            str(content["kind"]),
+            str(content["made_by"]),
+        )
     except files.DataError:
         raise
     except Exception as error:  # whatever a file that was tampered with may cause
@@ -325,36 +348,6 @@ def _refuse(path: str, names: set[str]) -> None:
     raise files.DataError(
         f"{path} holds types that no model of argmetric train has: {shown}{more}; "
         "nothing in it was run"
-    )
-
-
-def _checked(content: Any) -> SavedModel:
-    """Return a model that is safe to call, or raise ValueError."""
-    from argmetric import Calibrator, MetricClassifier, Rule
-
-    if not isinstance(content, dict) or content.get("kind_of_file") != _MARK:
-        raise ValueError("it holds something else")
-    check_version(content["format"], _FORMAT, "it", by=str(content.get("version")))
-    model = content["model"]
-    if not isinstance(model, MetricClassifier):
-        raise ValueError(f"it holds a {type(model).__name__}")
-    for part in _parts(model):
-        _check_trees(part)
-    model.calibrator_ = Calibrator.from_dict(vars(model)["calibrator_"])
-    model.rule_ = Rule.from_dict(vars(model)["rule_"])
-    if type(model.rule_) is not Rule:
-        raise ValueError("its rule is not one of two classes")
-    used = tuple(
-        Feature(str(one["name"]), one["kind"], tuple(map(str, one["words"])))
-        for one in content["features"]
-    )
-    return SavedModel(
-        model,
-        Features(used, {}),
-        str(content["target"]),
-        [str(name) for name in content["ignored"]],
-        str(content["kind"]),
-        str(content["made_by"]),
     )
 
 

@@ -23,10 +23,10 @@ from argmetric.cli.models._saved import (
 )
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _rows as load
-from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._lines import rule_facts, rule_text
-from argmetric.cli.scores._refusals import checked
 from argmetric.cli.scores._rows import (
+    checked,
     gathered,
     refuse_bad_target,
     refuse_shared_output,
@@ -137,7 +137,7 @@ def train(o: Given) -> int:
     if o.output is not None:
         with progress("writing"):
             models.save_model(saved, o.output)
-    rows = Rows(table, "one", metric, average, groups=groups)
+    rows = TableRows(table, "one", metric, average, groups=groups)
     rows.used = {"target": label}
     rows.use("weight", o.weight)
     rows.use("group", o.group)
@@ -230,7 +230,7 @@ def predict(o: Given) -> int:
     new = {o.score_column: "--score-column", o.new_decisions: "--decision-column"}
     out = rows_out(table, o, new)
     rule = saved.model.rule_
-    rows = Rows(table, "one", rule.metric, average, groups=groups)
+    rows = TableRows(table, "one", rule.metric, average, groups=groups)
     with progress(f"predicting {table.n_rows:,} rows"):
         X = saved.features.matrix(table)
         place = saved.model.classes_.tolist().index(saved.classes[1])

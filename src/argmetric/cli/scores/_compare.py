@@ -17,9 +17,9 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import average_of, metric_named, warnings_in
 from argmetric.cli._progress import progress
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import READING, Rows
+from argmetric.cli.scores._layout import READING, TableRows
 from argmetric.cli.scores._lines import require, save
-from argmetric.cli.scores._refusals import exclude
+from argmetric.cli.scores._rows import exclude
 from argmetric.scale import files
 
 ROW = "row"  # the column of numbers of rows, from 1
@@ -143,10 +143,12 @@ def compare(o: Given) -> int:
     return _report.tell("compare", values, [*facts, *found.lines()], json=o.json)
 
 
-def _read(o: Given, source: io.Input, metric: Any, new: Rows | None = None) -> Rows:
+def _read(
+    o: Given, source: io.Input, metric: Any, new: TableRows | None = None
+) -> TableRows:
     """Read scores and labels of rows, or of the reference of `new` ones."""
     table = io.read_rows(source, **o.only(*READING.split()))
-    rows = Rows(table, "wide", metric, logits=bool(o.logits))
+    rows = TableRows(table, "wide", metric, logits=bool(o.logits))
     if o.scores is not None:
         rows.columns = (
             rows.matched(o.scores, "--scores") if new is None else new.columns
@@ -174,7 +176,11 @@ def _read(o: Given, source: io.Input, metric: Any, new: Rows | None = None) -> R
 
 
 def _decisions(
-    o: Given, rows: Rows, reference: Rows | None, metric: Any, notes: list[str]
+    o: Given,
+    rows: TableRows,
+    reference: TableRows | None,
+    metric: Any,
+    notes: list[str],
 ) -> Any:
     """Decisions of each model, or the cuts that decide."""
     if o.decisions is not None:

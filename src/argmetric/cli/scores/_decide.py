@@ -12,13 +12,12 @@ from argmetric.cli._command import Given, command
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
-from argmetric.cli.scores import _handed_in as handed_in
 from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._refusals import LIMITS, checked, exclude
+from argmetric.cli.scores._layout import TableRows
+from argmetric.cli.scores._rows import LIMITS, checked, exclude
 from argmetric.scale import files
 
 _TOLD_OF_PIECES = ("metric", "rows", "average", "output")  # before, or after
@@ -115,7 +114,7 @@ def decide(o: Given) -> int:
     return _report.tell("decide", values, facts, table=table, **how)
 
 
-def _read(o: Given, source: io.Input) -> tuple[Rows, Any]:
+def _read(o: Given, source: io.Input) -> tuple[TableRows, Any]:
     """Return the rows and the rule, if there is one; refuse a page that cannot be."""
     if o.report is not None:
         from argmetric.cli.scores._lines import require
@@ -125,14 +124,14 @@ def _read(o: Given, source: io.Input) -> tuple[Rows, Any]:
     return layout.read(o, source, rule=rule), rule
 
 
-def _save_page(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
+def _save_page(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
     if o.report is not None:
         from argmetric.cli.scores._lines import save_report
 
         save_report(rows, o, decision, labels)
 
 
-def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
+def _ruled(rows: TableRows, rule: Any) -> tuple[Any, Any]:
     """Return labels by a rule as they are written, and as 0 and 1 or classes."""
     if rows.way == "one":
         chosen = rule.applies(rows.p)
@@ -141,7 +140,7 @@ def _ruled(rows: Rows, rule: Any) -> tuple[Any, Any]:
     return labels, labels
 
 
-def _likely(rows: Rows, rule: Any) -> bool:
+def _likely(rows: TableRows, rule: Any) -> bool:
     """Whether a forecast can be made of these scores."""
     if rule is None or rows.way == "classes" or rows.logits:
         return True
@@ -150,7 +149,7 @@ def _likely(rows: Rows, rule: Any) -> bool:
 
 
 def _answered(
-    rows: Rows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
+    rows: TableRows, o: Given, chosen: Any, decision: Any, rule: Any, **more: Any
 ) -> tuple[Any, _report.Values]:
     """Return the score to expect of labels, and it and the actual one as values."""
     forecast, score, notes = None, rows.evaluate(chosen), []
@@ -185,7 +184,7 @@ def _answered(
 
 
 def _with_cuts(
-    rows: Rows, decision: Any, forecast: Any, values: _report.Values
+    rows: TableRows, decision: Any, forecast: Any, values: _report.Values
 ) -> tuple[_report.Facts, _report.Table]:
     """Add ties and cuts of a decision on one column; return its lines and table."""
     # On the scale of the map by which the decision was made
@@ -267,10 +266,26 @@ def forecast(o: Given) -> int:
     exclude(o, "decision_column", "threshold", "rule")
     checked("forecast", o)
     if pieces.asked("forecast", o, source):
-        rows, where, result, values = _forecast_pieces(o, source)
+        metric, average = layout.metric_of(o, "one")
+        used = pieces.columns(o, source, "score", "decision_column")
+        notes = [f"read in pieces, engine {o.engine}"]
+        with warnings_in(notes), pieces.running(o, source) as run:
+            result = run("forecast", metric, average=average or "groups", **used)
+        used |= {"decision": used.pop("decision_column"), "group": o.group}
+        rows = pieces.rows_of(
+            source, result.n, metric, average, result.n_groups, **used
+        )
+        where = f"column {used['decision']!r}"
+        values = {
+            **rows.described(),
+            "source": where,
+            "forecast": result.to_dict(),
+            **dict.fromkeys(("known", "actual", "calibrator")),
+            "notes": notes,
+        }
     else:
         rows, rule = _read(o, source)
-        known = handed_in.arrived(rows, o)
+        known = pieces.arrived(rows, o)
         with progress(f"forecasting {rows.table.n_rows:,} rows"):
             rows.recalibrate(o)
             where, labels = _judged(rows, rule, o)
@@ -294,7 +309,7 @@ def forecast(o: Given) -> int:
     return gate(judged, o.fail_under, rows.metric, f"{what} of the forecast")
 
 
-def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
+def _judged(rows: TableRows, rule: Any, o: Given) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
     if rule is not None:
         where, way_out = f"the rule of {o.rule}", "there is no forecast"
@@ -309,33 +324,12 @@ def _judged(rows: Rows, rule: Any, o: Given) -> tuple[str, Any]:
     if o.threshold is not None:
         labels = (rows.p >= o.threshold).astype(np.int64)
         return f"{rows.score} >= {o.threshold:g}", labels
-    if given := handed_in.decided(rows, o):
+    if given := pieces.decided(rows, o):
         return given
     decision = rows.decide(prior=o.prior, n_jobs=o.jobs)
     if rows.way == "wide":
         rows.notes = [*rows.notes, *_report.as_flags(decision.notes)]
     return f"optimal for {rows.metric.name}", np.asarray(decision.labels)
-
-
-def _forecast_pieces(
-    o: Given, source: io.Input
-) -> tuple[Rows, str, Any, _report.Values]:
-    metric, average = layout.metric_of(o, "one")
-    used = pieces.columns(o, source, "score", "decision_column")
-    notes = [f"read in pieces, engine {o.engine}"]
-    with warnings_in(notes), pieces.running(o, source) as run:
-        result = run("forecast", metric, average=average or "groups", **used)
-    used |= {"decision": used.pop("decision_column"), "group": o.group}
-    rows = pieces.rows_of(source, result.n, metric, average, result.n_groups, **used)
-    where = f"column {used['decision']!r}"
-    values = {
-        **rows.described(),
-        "source": where,
-        "forecast": result.to_dict(),
-        **dict.fromkeys(("known", "actual", "calibrator")),
-        "notes": notes,
-    }
-    return rows, where, result, values
 
 
 # ------------------------------------------------------------------------ evaluate
@@ -411,7 +405,8 @@ def evaluate(o: Given) -> int:
             text = _report.with_interval(total, score)
     else:
         values["groups_without_positives"] = empty
-        facts.append(("counts", _report.counts(score.counts)))
+        each = (f"{name} {n:,}" for name, n in score.counts.items())
+        facts.append(("counts", ", ".join(each)))
         if empty:
             some = _report.count(empty, "group")
             facts.append(("empty", f"{some} without a positive"))

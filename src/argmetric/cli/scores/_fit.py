@@ -20,9 +20,9 @@ from argmetric.cli.scores import _layout as layout
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores import _pieces as pieces
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import Rows
+from argmetric.cli.scores._layout import TableRows
 from argmetric.cli.scores._lines import require, save
-from argmetric.cli.scores._refusals import checked, exclude
+from argmetric.cli.scores._rows import checked, exclude
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -134,7 +134,7 @@ def tune(o: Given) -> int:
 
 def _tuned(
     o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
-) -> tuple[Rows, list[Any]]:
+) -> tuple[TableRows, list[Any]]:
     """Return rows, and a rule for each metric, or for the costs."""
     numbers: Any = "probabilities" if o.no_label or o.one_label else "numbers"
     labels: Any = "none" if o.no_label else "classes"
@@ -167,7 +167,7 @@ def _notes(rule: Any) -> list[str]:
     return [note for one in kept for note in one.notes]
 
 
-def _lines_of(rows: Rows, rules: list[Any], o: Given) -> _report.Facts:
+def _lines_of(rows: TableRows, rules: list[Any], o: Given) -> _report.Facts:
     """Return the lines on one rule, or one line for each."""
     asked, first = lines.asked_of(rows), rules[0]
     where = "such rows, expected" if o.no_label else "these rows"
@@ -194,7 +194,7 @@ def _lines_of(rows: Rows, rules: list[Any], o: Given) -> _report.Facts:
 
 def _tuned_in_pieces(
     o: Given, source: io.Input, metrics: list[Any], how: dict[str, Any]
-) -> tuple[Rows, list[Any], list[str]]:
+) -> tuple[TableRows, list[Any], list[str]]:
     """Tune on files of any size, each metric for itself."""
     used = pieces.columns(o, source, "score", "label", logits=True)
     read, how = [f"read in pieces, engine {o.engine}"], {**how, **used}
@@ -299,7 +299,7 @@ def calibrate(o: Given) -> int:
     return _report.tell("calibrate", values, facts, json=o.json, notes=notes)
 
 
-def _fitted(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
+def _fitted(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     """Return rows, the map that is fitted on them, and the check of both."""
     rows = layout.read(o, source, labels="required")
     with progress(f"calibrating on {rows.table.n_rows:,} rows"):
@@ -317,7 +317,7 @@ def _fitted(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
     return rows, calibrator, check
 
 
-def _fitted_in_pieces(o: Given, source: io.Input) -> tuple[Rows, Any, Any]:
+def _fitted_in_pieces(o: Given, source: io.Input) -> tuple[TableRows, Any, Any]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     used = pieces.columns(o, source, "score", "label", logits=True)
     metric, average = layout.metric_of(o, "one")

@@ -40,7 +40,7 @@ _ROLES = "target scores score decision labels decisions label known weight group
 
 
 @dataclass
-class Rows:
+class TableRows:
     """Rows, and what decisions on them are judged by.
 
     `columns` are those of scores, by label or class (one has no name), and `used` all
@@ -383,7 +383,7 @@ def read(
     labels: Literal["optional", "required", "classes", "none"] = "optional",
     scores: Literal["probabilities", "numbers", "none"] = "probabilities",
     judged: bool = False,
-) -> Rows:
+) -> TableRows:
     """Read rows in the layout that the options ask for.
 
     A rule says what the scores are, its metric, and the order of labels. Labels that
@@ -410,7 +410,7 @@ def read(
             "--scores 'p_*'"
         )
     table = load.read_rows(source, **o.only(*READING.split()))
-    rows = Rows(table, way, metric, average, logits=bool(o.logits), judged=judged)
+    rows = TableRows(table, way, metric, average, logits=bool(o.logits), judged=judged)
     if judged and way != "wide" and o.threshold is None:
         try:
             rows.use("decision", load.find_decisions(table, o.decision_column))
@@ -471,7 +471,7 @@ def read_reference(
         if named[role] is None and same in table.names:
             named[role] = same
     o = o.but(**named, group=None, weight=None, known=None, decision_column=None)
-    rows = Rows(table, way, None, logits=bool(o.logits), prefix="reference_")
+    rows = TableRows(table, way, None, logits=bool(o.logits), prefix="reference_")
     rows.columns = columns or {}
     rows.read_scores(o, None, "probabilities")
     rows.read_labels(o, None, "required")

@@ -19,9 +19,8 @@ from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._progress import progress
 from argmetric.cli._report import Facts, Table, count, number
 from argmetric.cli.scores import _layout as layout
-from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._refusals import LIMITS, checked
-from argmetric.cli.scores._rows import gathered, refuse_bad_target
+from argmetric.cli.scores._layout import TableRows
+from argmetric.cli.scores._rows import LIMITS, checked, gathered, refuse_bad_target
 from argmetric.scale import files
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ _OF_A_FORECAST = ("labels", "expected positives", "share", "left out (0/0)")
 _TOLD_BEFORE = ("score", "rows", "labels", "calibrator", "average")
 
 
-def asked_of(rows: Rows) -> Facts:
+def asked_of(rows: TableRows) -> Facts:
     """Return the first lines: what was asked of which rows."""
     metric, average = rows.metric, rows.average
     groups = None if rows.groups is None else len(rows.groups.ids)
@@ -72,12 +71,6 @@ def actual(score: _report.Values | None) -> Facts:
     return [] if score is None else [("actual score", number(score["score"]))]
 
 
-def share(result: Any) -> Facts:
-    """Return the line of an estimated share of positives, if there is one."""
-    found = getattr(result, "share", None)
-    return [] if found is None else [("share", str(found))]
-
-
 def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:
     """Return the line on what was chosen."""
     return "positives", part_text(n, of, "" if what == "rows" else f" {what}")
@@ -87,7 +80,7 @@ def positives(n: int, of: int, what: str = "rows") -> tuple[str, str]:
 
 
 def decision_facts(
-    rows: Rows, decision: Decision, forecast: Any, ties: _report.Values
+    rows: TableRows, decision: Decision, forecast: Any, ties: _report.Values
 ) -> Facts:
     """Return the lines on a decision about one column of scores."""
     cuts = [_cut(rows, decision.threshold), _cut(rows, decision.threshold_raw, True)]
@@ -99,7 +92,7 @@ def decision_facts(
         threshold = "none: each group has its own cut"
     elif not shown:
         threshold = "none: a tie is split"
-    split = "no tie is split"
+    split, found = "no tie is split", getattr(forecast, "share", None)
     if ties["rows"]:
         where = "" if rows.groups is None else f" in {count(ties['groups'], 'group')}"
         first = "earlier rows" if rows.calibrator is None else "higher scores"
@@ -110,13 +103,13 @@ def decision_facts(
     return [
         positives(decision.n_positives, rows.table.n_rows),
         _report.forecast_line(forecast),
-        *share(forecast),
+        *([] if found is None else [("share", str(found))]),
         ("threshold", threshold),
         ("ties", split),
     ]
 
 
-def _cut(rows: Rows, threshold: float | None, raw: bool = False) -> str | None:
+def _cut(rows: TableRows, threshold: float | None, raw: bool = False) -> str | None:
     """Return a cut as people write it down, None where there is none."""
     if threshold is None or not math.isfinite(threshold):
         return None
@@ -125,7 +118,7 @@ def _cut(rows: Rows, threshold: float | None, raw: bool = False) -> str | None:
     return f"{name} >= {_report.short_threshold(scale, threshold)}"
 
 
-def split_ties(rows: Rows, labels: Any) -> _report.Values:
+def split_ties(rows: TableRows, labels: Any) -> _report.Values:
     """Count rows left out that score as high as a chosen one, and their groups."""
     p, chosen = rows.scale, np.asarray(labels) != 0
     codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
@@ -138,7 +131,7 @@ def split_ties(rows: Rows, labels: Any) -> _report.Values:
     return {"rows": int(left_out.sum()), "groups": int(in_groups)}
 
 
-def cut_table(rows: Rows, decision: Decision, scored: Any, cuts: Any) -> Table:
+def cut_table(rows: TableRows, decision: Decision, scored: Any, cuts: Any) -> Table:
     """Return the decision, the best single cut and the cut at one half in rows."""
     table = [["this decision", decision.n_positives, decision.expected, scored]]
     for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
@@ -159,7 +152,7 @@ def forecast_facts(forecast: Any) -> Facts:
 
 
 def by_label(
-    rows: Rows, labels: Any, mass: Any = None, thresholds: Any = None
+    rows: TableRows, labels: Any, mass: Any = None, thresholds: Any = None
 ) -> list[_report.Values]:
     """Return what was decided of each label, and its score by itself."""
     found = []
@@ -347,7 +340,7 @@ def save(page: Report, path: str, form: Form | None = None) -> None:
     say(f"written: {path}")
 
 
-def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
+def save_report(rows: TableRows, o: Given, decision: Any, labels: Any) -> None:
     """Write the report of a decision, or of labels that were found in another way."""
     with progress("reporting"):
         if decision is not None:
@@ -357,7 +350,7 @@ def save_report(rows: Rows, o: Given, decision: Any, labels: Any) -> None:
         save(page, o.report)
 
 
-def _page(rows: Rows, o: Given, decision: Any, **labels: Any) -> Report:
+def _page(rows: TableRows, o: Given, decision: Any, **labels: Any) -> Report:
     from argmetric import _report as pages
 
     how: Any = {"coverage": o.coverage, "reference": rows.labelled, **labels}

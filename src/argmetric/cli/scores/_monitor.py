@@ -24,7 +24,7 @@ from argmetric.cli.scores import _rows as io
 from argmetric.cli.scores._layout import is_named, metric_of, read_reference
 from argmetric.cli.scores._lines import require, rule_text
 from argmetric.cli.scores._monitor_rows import RowReader, State, only_run, with_labels
-from argmetric.cli.scores._refusals import checked, exclude
+from argmetric.cli.scores._rows import checked, exclude
 from argmetric.scale import files
 
 _SHOWN_PERIODS, _SHOWN_SEGMENTS = 60, 20
@@ -202,7 +202,13 @@ def _ended(
     summary = _summary(found, reader, io.shown_input(source), n_files)
     summary |= {"state": o.append, "output": o.output}
     if o.output is not None:
-        _write(found, o.output)
+        if o.output.lower().endswith(".json"):
+            found.save(o.output)
+        elif o.output.lower().endswith(".csv"):
+            frame = found.to_frame("pyarrow")
+            files.write_table(files.Table(frame, "csv", o.output), o.output, "csv")
+        else:
+            am.report(found).save(o.output)
     tell(summary, found, json=o.json)
     alarms = _alarms(found, before)
     for where, raised in alarms.items():
@@ -364,17 +370,6 @@ def _alarms(found: Any, before: am.Monitoring | None) -> dict[str, list[Any]]:
         if raised:
             alarms[f" in {name}" if name else ""] = raised
     return alarms
-
-
-def _write(found: Any, path: str) -> None:
-    """Write a page, all numbers, or a row per period, as the ending says."""
-    if path.lower().endswith(".json"):
-        found.save(path)
-    elif path.lower().endswith(".csv"):
-        frame = found.to_frame("pyarrow")
-        files.write_table(files.Table(frame, "csv", path), path, "csv")
-    else:
-        am.report(found).save(path)
 
 
 def tell(summary: _report.Values, found: Any, *, json: bool) -> None:

@@ -29,8 +29,8 @@ from argmetric._monitor import read_times
 from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli.scores import _rows as load
-from argmetric.cli.scores._handed_in import arrived, decided
-from argmetric.cli.scores._layout import Rows, way_of
+from argmetric.cli.scores._layout import TableRows, way_of
+from argmetric.cli.scores._pieces import arrived, decided
 from argmetric.scale import files
 
 _NAMED = ("time", "by", "group")
@@ -67,7 +67,7 @@ class RowReader:
             self.rows += table.n_rows
             used = {"known": self._found.get("label"), "label": None}
             here = o.but(**{**self._found, **used})
-            rows = Rows(table, way_of(o), None, logits=bool(o.logits), judged=True)
+            rows = TableRows(table, way_of(o), None, logits=bool(o.logits), judged=True)
             rows.columns = {} if not o.one_label else self.columns
             rows.read_scores(here.but(known=None), self.rule, "probabilities")
             self.columns = rows.columns
@@ -133,7 +133,7 @@ class RowReader:
         taken = [*named.values(), *([] if label is None else [label])]
         found, scores = {}, []
         if o.one_label:
-            rows = Rows(table, "classes", None)
+            rows = TableRows(table, "classes", None)
             scores = [*rows.matched(o.scores, "--scores").values()]
             self.names |= {"scores": o.scores}
         else:
@@ -167,7 +167,7 @@ class RowReader:
         codes, ids = files.groups(table, self._found[role])
         return Groups(codes, np.array([str(one) for one in ids], dtype=object))
 
-    def _known(self, rows: Rows, o: Given) -> Any:
+    def _known(self, rows: TableRows, o: Given) -> Any:
         if self._bad_label:
             return None
         try:
@@ -287,9 +287,9 @@ class State:
                 raise files.DataError(
                     f"{path} was begun with another {option}: pass that one, or {_ANEW}"
                 )
+            both = (f"{x:g}" if isinstance(x, float) else x for x in (before, now))
             was, is_ = (
-                "without it" if one is None else f"with {option} {_short(one)}"
-                for one in (before, now)
+                "without it" if x is None else f"with {option} {x}" for x in both
             )
             raise files.DataError(
                 f"{option}: {path} was begun {was} and not {is_}: pass the same "
@@ -368,10 +368,6 @@ def only_run(path: str) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 os.unlink(one)
         yield
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _digest_of_rows(columns: tuple[Any, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Files of any size: read in pieces, or whole where an option needs all rows."""
+"""Files of any size, in pieces or whole; decisions and labels that rows come with."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from argmetric.cli._command import Given
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import stages
 from argmetric.cli.scores import _rows as io
-from argmetric.cli.scores._layout import Rows
-from argmetric.cli.scores._refusals import check
+from argmetric.cli.scores import _rows as load
+from argmetric.cli.scores._layout import DECISIONS, STAR, TableRows
+from argmetric.cli.scores._rows import check
 from argmetric.scale import files
 
 RUNNING = "engine scheduler memory on_error"
@@ -142,11 +143,48 @@ def rows_of(
     average: Any = None,
     groups: int | None = None,
     **used: str | None,
-) -> Rows:
+) -> TableRows:
     """Return rows of files that were read in pieces, to be told as others are."""
     table = SimpleNamespace(source=io.shown_input(source), format="parquet", n_rows=n)
     ids = None if groups is None else SimpleNamespace(ids=range(groups))
-    rows = Rows(table, "one", metric, average, groups=ids)
+    rows = TableRows(table, "one", metric, average, groups=ids)
     for role, name in used.items():
         rows.use(role, name)
     return rows
+
+
+def decided(rows: TableRows, o: Given) -> tuple[str, Any] | None:
+    """Return decisions that are in the file, in words and values, if there are some."""
+    table, name = rows.table, rows.used.get("decision") or o.decision_column
+    if rows.way == "wide":
+        stem = DECISIONS.removesuffix(STAR)
+        if rows.judged or any(one.startswith(stem) for one in table.names):
+            name = name or DECISIONS
+        if name is None:
+            return None
+        labels = rows.label_matrix(name, "--decision-column", o)
+        rows.use("decisions", name if rows.judged else None)
+        return f"columns {name!r}", labels
+    taken = [o.group, rows.used.get("label")] if rows.way == "classes" else []
+    usual = files.default_columns(table, files.DECISION_NAMES, taken=taken)
+    if name is None and not usual:
+        return None
+    name = load.find_decisions(table, name)
+    rows.use("decision", name)
+    if rows.way == "classes":
+        return f"column {name!r}", rows.class_labels(name)
+    pos_label = o.pos_label if rows.judged else None
+    return f"column {name!r}", load.load_decisions(table, name, pos_label)
+
+
+def arrived(rows: TableRows, o: Given) -> Any:
+    """Return labels that are known already, nan where they are not."""
+    if o.known is None:
+        return None
+    rows.use("known", o.known)
+    if rows.way == "wide":
+        return rows.label_matrix(o.known, "--known", o, missing=True)
+    name = files.named_column(rows.table, o.known)
+    if rows.way == "classes":
+        return rows.class_labels(name, missing=True)
+    return files.labels(rows.table, name, pos_label=o.pos_label, missing=True)

@@ -25,8 +25,12 @@ from argmetric.cli._learning import command_group, metric_named, text_target
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores import _lines as lines
 from argmetric.cli.scores._lines import require, save
-from argmetric.cli.scores._refusals import check, exclude
-from argmetric.cli.scores._rows import refuse_bad_target, refuse_shared_output
+from argmetric.cli.scores._rows import (
+    check,
+    exclude,
+    refuse_bad_target,
+    refuse_shared_output,
+)
 from argmetric.cli.stream import _run as runs
 from argmetric.metrics import Metric
 from argmetric.scale import files

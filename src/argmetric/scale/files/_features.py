@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from argmetric._ground.label_words import NO_LABEL as MISSING
 from argmetric._ground.label_words import TRUTHS
-from argmetric.scale.files._arrow import mask_to_numpy, text_scalar, to_numpy
-from argmetric.scale.files._table import Table
+from argmetric.scale.files._table import Table, mask_to_numpy, text_scalar, to_numpy
 from argmetric.scale.files._values import (
     _NUMBER,
     _coded,
@@ -54,7 +53,11 @@ def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         if bad.any():
             first = column[int(np.argmax(bad))].as_py()
             _refuse(table, name, bad, why_no_number(str(first)))
-        return _read(table, name, _truths_as_numbers(column), is_missing)
+        column = pc.utf8_trim_whitespace(column)
+        for word in ("true", "false"):
+            pattern, number = f"(?i)^{word}$", f"{TRUTHS[word]:g}"
+            column = pc.replace_substring_regex(column, pattern, number)
+        return _read(table, name, column, is_missing)
     if not is_numeric(column.type):
         everything = np.ones(len(column), dtype=np.bool_)
         _refuse(table, name, everything, "is not a number")
@@ -93,14 +96,6 @@ def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
     pattern = f"{_NUMBER}|(?i)^(true|false)$"
     is_number = mask_to_numpy(pc.match_substring_regex(trimmed, pattern=pattern))
     return is_number & ~is_missing, is_missing
-
-
-def _truths_as_numbers(column: Any) -> Any:
-    column = pc.utf8_trim_whitespace(column)
-    for word in ("true", "false"):
-        pattern, number = f"(?i)^{word}$", f"{TRUTHS[word]:g}"
-        column = pc.replace_substring_regex(column, pattern, number)
-    return column
 
 
 def _read(

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from argmetric._ground.saving import MAX_NESTING, decoded, is_too_deep, parsed
-from argmetric.scale.files._arrow import call, text_array, to_numpy
 from argmetric.scale.files._source import (
     OTHER_ENCODING,
     PIECE,
@@ -23,6 +22,7 @@ from argmetric.scale.files._source import (
     DataError,
     marked,
 )
+from argmetric.scale.files._table import call, text_array, to_numpy
 
 MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 _SHOWN_CHARACTERS = 40
@@ -273,7 +273,27 @@ def json_columns(data: bytes, place: TextPlace) -> tuple[Any, Any]:
             return _plain_columns(data, max(1 << 20, 2 * longest)), lines
         except pa.ArrowInvalid:
             pass
-    return _mixed_columns(lines, place), lines
+    # Read what has no single type; such columns become text, to be judged if used.
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
+        try:
+            row = parsed(line, rows=True)
+        except ValueError as error:
+            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise DataError(
+                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
+            )
+        rows.append(row)
+    keys = dict.fromkeys(key for row in rows for key in row)
+    arrays = []
+    for key in keys:
+        values = [row.get(key) for row in rows]
+        try:
+            arrays.append(pa.array(values))
+        except (pa.ArrowException, OverflowError, ValueError, TypeError):
+            arrays.append(pa.array([_json_text(value) for value in values]))
+    return pa.Table.from_arrays(arrays, names=list(keys)), lines
 
 
 def _plain_columns(data: bytes, block_bytes: int) -> Any:
@@ -304,30 +324,6 @@ def _as_text(type_: Any) -> Any:
         fields = [type_.field(i) for i in range(type_.num_fields)]
         return pa.struct([field.with_type(_as_text(field.type)) for field in fields])
     return type_
-
-
-def _mixed_columns(lines: Any, place: TextPlace) -> Any:
-    """Read what has no single type; such columns become text, to be judged if used."""
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(lines.to_pylist(), start=place.lines + 1):
-        try:
-            row = parsed(line, rows=True)
-        except ValueError as error:
-            raise DataError(f"{place.name}, line {number}: not JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise DataError(
-                f"{place.name}, line {number}: not a JSON object: {line[:40]}"
-            )
-        rows.append(row)
-    keys = dict.fromkeys(key for row in rows for key in row)
-    arrays = []
-    for key in keys:
-        values = [row.get(key) for row in rows]
-        try:
-            arrays.append(pa.array(values))
-        except (pa.ArrowException, OverflowError, ValueError, TypeError):
-            arrays.append(pa.array([_json_text(value) for value in values]))
-    return pa.Table.from_arrays(arrays, names=list(keys))
 
 
 def _json_text(value: Any) -> str | None:

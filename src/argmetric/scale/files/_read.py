@@ -124,7 +124,11 @@ def _batches(
             first += table.n_rows
     except (pa.ArrowException, OSError) as error:
         # pyarrow reports damaged compressed pages as an OSError without a number
-        raise DataError(_explained(error, format, source.name)) from error
+        reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
+        said = f" is not a whole {format} file, perhaps cut short: {reason}"
+        if format in DELIMITERS or format == "jsonl":
+            said = f": {re.sub('^(CSV|JSON) parse error: ', '', reason)}"
+        raise DataError(f"{source.name}{said}") from error
     finally:
         source.close()
 
@@ -147,14 +151,6 @@ def _agreed_format(name: str, format: Format | None, head: bytes) -> Format:
             f"{name} is read as {format} but holds {shown}; pass {marked('format')}"
         )
     return format
-
-
-def _explained(error: Exception, format: Format | None, name: str) -> str:
-    """Return pyarrow's complaint as one line that says what to do."""
-    reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
-    if format in DELIMITERS or format == "jsonl":
-        return f"{name}: {re.sub('^(CSV|JSON) parse error: ', '', reason)}"
-    return f"{name} is not a whole {format} file, perhaps cut short: {reason}"
 
 
 def _chosen(table: Table, choose: Choose | None) -> Table:

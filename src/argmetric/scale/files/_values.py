@@ -22,7 +22,9 @@ from argmetric._ground.label_words import (
 )
 from argmetric._ground.labels import Classes, classes_of
 from argmetric._ground.validation import check_scores
-from argmetric.scale.files._arrow import (
+from argmetric.scale.files._source import DataError, marked
+from argmetric.scale.files._table import (
+    Table,
     call,
     cast,
     flat,
@@ -30,8 +32,6 @@ from argmetric.scale.files._arrow import (
     to_numpy,
     with_decimal_points,
 )
-from argmetric.scale.files._source import DataError, marked
-from argmetric.scale.files._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40

@@ -14,15 +14,6 @@ import pyarrow as pa
 
 from argmetric._ground.arguments import install
 from argmetric._ground.whole_files import is_special, written_whole
-from argmetric.scale.files._arrow import (
-    call,
-    cells,
-    flat,
-    inferred,
-    json_values,
-    text_bytes,
-    text_scalar,
-)
 from argmetric.scale.files._source import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -33,7 +24,16 @@ from argmetric.scale.files._source import (
     marked,
     without_codec,
 )
-from argmetric.scale.files._table import Table
+from argmetric.scale.files._table import (
+    Table,
+    call,
+    cells,
+    flat,
+    inferred,
+    json_values,
+    text_bytes,
+    text_scalar,
+)
 
 BATCH_ROWS = 1 << 17
 INSTALL = f"Excel files need openpyxl: {install('excel')}"
@@ -194,7 +194,23 @@ def _write(
     if format in DELIMITERS:
         same = format == table.format
         delimiter = table.delimiter if same else DELIMITERS[format]
-        _write_delimited(table.columns, file, delimiter)
+        names = table.columns.column_names
+        alone = len(names) == 1
+        marks = {delimiter, '"', "\n", "\r"}
+        quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
+        pairs = zip(names, quoted, strict=True)
+        header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
+        file.write(f"{header}\n".encode())
+        separator = text_scalar(delimiter)
+        for arrays in _batches(table.columns):
+            texts = [
+                cells(array, name) for array, name in zip(arrays, names, strict=True)
+            ]
+            # All cells at once: a call for each of 100,000 columns takes half a minute
+            whole = _quoted(pa.concat_arrays(texts), delimiter, alone=alone)
+            rows = len(arrays[0])
+            texts = [whole.slice(i * rows, rows) for i in range(len(names))]
+            _write_lines(file, call("binary_join_element_wise", *texts, separator))
     elif format == "jsonl":
         _write_jsonl(table, file, numeric)
     elif format == "xlsx":
@@ -226,24 +242,6 @@ def _batches(columns: Any) -> Iterator[list[Any]]:
 def _write_lines(file: IO[bytes], lines: Any) -> None:
     ended = call("binary_join_element_wise", lines, text_scalar(""), text_scalar("\n"))
     file.write(text_bytes(ended))
-
-
-def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
-    names = columns.column_names
-    alone = len(names) == 1
-    marks = {delimiter, '"', "\n", "\r"}
-    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in names]
-    pairs = zip(names, quoted, strict=True)
-    header = delimiter.join(b if marks & {*a} else a for a, b in pairs)
-    file.write(f"{header}\n".encode())
-    separator = text_scalar(delimiter)
-    for arrays in _batches(columns):
-        texts = [cells(array, name) for array, name in zip(arrays, names, strict=True)]
-        # All cells at once: a call for each of 100,000 columns takes half a minute
-        whole = _quoted(pa.concat_arrays(texts), delimiter, alone=alone)
-        rows = len(arrays[0])
-        texts = [whole.slice(i * rows, rows) for i in range(len(names))]
-        _write_lines(file, call("binary_join_element_wise", *texts, separator))
 
 
 def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:

@@ -38,7 +38,13 @@ def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
     unrooted = heads.unrooted()
     if unrooted.size:
         number, token = _place(heads, unrooted[0])
-        cycle = _cycle(trees[number].heads, token)
+        at, steps = token + 1, list[int]()
+        while at not in steps:
+            steps.append(at)
+            at = int(trees[number].heads[at - 1])
+        cycle = steps[steps.index(at) :]
+        start = cycle.index(min(cycle))
+        cycle = cycle[start:] + cycle[:start]
         more = ["..."] * (len(cycle) > 10)
         way = " → ".join(map(str, [*cycle[:10], *more, cycle[0]]))
         what = f"its heads go round: {way}" if cycle[1:] else "it is its own head"
@@ -89,18 +95,6 @@ def heads_of_trees(trees: Sequence[Tree]) -> Heads:
 def _place(heads: Heads, word: Any) -> tuple[int, int]:
     number = int(np.searchsorted(heads.sentences, word, side="right")) - 1
     return number, int(word - heads.sentences[number])
-
-
-def _cycle(heads: Integers, token: int) -> list[int]:
-    """The words of the cycle that a word leads to, the first one first."""
-    way: list[int] = []
-    at = token + 1
-    while at not in way:
-        way.append(at)
-        at = int(heads[at - 1])
-    cycle = way[way.index(at) :]
-    start = cycle.index(min(cycle))
-    return cycle[start:] + cycle[:start]
 
 
 class ShareRight(NamedTuple):
@@ -211,13 +205,7 @@ class TreeScores(Result):
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the shares of right heads and right sentences by sentence length.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw the shares of right heads and right sentences by sentence length."""
         there = [one for one in self.by_length if one.heads.total]
         labels: dict[str, Any] = {"xlabel": "words of a sentence", "ylim": (0.0, 1.0)}
         with drawing(ax, ylabel="share right", **labels) as ax:
@@ -276,13 +264,21 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
         labelled = _share(hits & np.fromiter(same, np.bool_, len(hits)))
     roots_differ = (right.values == 0) != (found.values == 0)
     worst = np.argsort(-wrong, kind="stable")[:N_WORST]
+    of = np.searchsorted(_BOUNDS, right.sizes)
+
+    def sums(values: Any) -> list[int]:
+        each = np.bincount(of, weights=values, minlength=len(_BINS))
+        return each.astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+    heads = map(ShareRight, sums(right.sizes - wrong), sums(right.sizes))
+    whole = map(ShareRight, sums(wrong == 0), sums(np.ones(len(right.sizes))))
     return TreeScores(
         _share(hits),
         _share(hits[kept]),
         labelled,
         _share(wrong == 0),
         _share(_counts(right, roots_differ) == 0),
-        _by_length(right.sizes, wrong),
+        tuple(map(LengthScores, _BINS, heads, whole)),
         tuple(worst[wrong[worst] > 0].tolist()),
     )
 
@@ -295,18 +291,6 @@ def _counts(heads: Heads, marked: Booleans) -> Integers:
     """Marked words of each sentence."""
     where = heads.sentence_of_words()[marked]
     return np.bincount(where, minlength=len(heads.sizes))
-
-
-def _by_length(sizes: Integers, wrong: Integers) -> tuple[LengthScores, ...]:
-    of = np.searchsorted(_BOUNDS, sizes)
-
-    def sums(values: Any) -> list[int]:
-        each = np.bincount(of, weights=values, minlength=len(_BINS))
-        return each.astype(np.int64).tolist()  # type: ignore[no-any-return]
-
-    heads = map(ShareRight, sums(sizes - wrong), sums(sizes))
-    whole = map(ShareRight, sums(wrong == 0), sums(np.ones(len(sizes))))
-    return tuple(map(LengthScores, _BINS, heads, whole))
 
 
 def _predicted(found: Sequence[Any], trees: Sequence[Tree]) -> Heads:

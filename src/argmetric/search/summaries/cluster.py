@@ -129,7 +129,19 @@ class _Document:
 
 def _document(given: Any, name: str) -> _Document:
     if isinstance(given, str):
-        return _plain_text(given, name)
+        # Words and sentences of a text; of nothing but markup, all of it is text.
+        for layout in (read_layout(given), plain_layout(given)):
+            words, spans = _cut(given, layout.hidden)
+            if not words:
+                continue
+            starts, is_whole = cut_sentences(words, spans, layout)
+            if not is_whole.any():
+                continue
+            kept = np.repeat(is_whole, np.diff(starts, append=len(words)))
+            words = list(compress(words, kept.tolist()))
+            starts = (np.cumsum(kept) - 1)[starts[is_whole]]
+            return _Document(given, words, spans[kept], starts, [None] * len(starts))
+        raise ValueError(f"{name} is empty: leave it out")
     if isinstance(given, Tree):
         raise TypeError(f"{name} must be {_DOCUMENT}: put the tree into a list")
     sentences = check_items(given, name, _DOCUMENT)
@@ -144,22 +156,6 @@ def _document(given: Any, name: str) -> _Document:
                 f"{name}: sentence {i} must be {wanted}, not {shown(sentence)}"
             )
     return (_parsed if are_trees else _sentences)(sentences, name)
-
-
-def _plain_text(text: str, name: str) -> _Document:
-    """Words and sentences of a text; of nothing but markup, all of it is text."""
-    for layout in (read_layout(text), plain_layout(text)):
-        words, spans = _cut(text, layout.hidden)
-        if not words:
-            continue
-        starts, is_whole = cut_sentences(words, spans, layout)
-        if not is_whole.any():
-            continue
-        kept = np.repeat(is_whole, np.diff(starts, append=len(words)))
-        words = list(compress(words, kept.tolist()))
-        starts = (np.cumsum(kept) - 1)[starts[is_whole]]
-        return _Document(text, words, spans[kept], starts, [None] * len(starts))
-    raise ValueError(f"{name} is empty: leave it out")
 
 
 def _sentences(sentences: list[str], name: str) -> _Document:

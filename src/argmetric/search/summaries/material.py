@@ -85,7 +85,17 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
     every = np.unique(np.append(pairs, np.array(wanted, dtype=np.int64)))
     keys = np.full(1 << int(2 * len(every) + 1).bit_length(), -1, dtype=np.int64)
     numbers = np.zeros(len(keys), dtype=np.int64)
-    fill_pairs(every, keys, numbers)
+    # A table of numbered pairs; keys has a power of two of places, -1 where free.
+    waiting, last = np.arange(len(every)), len(keys) - 1
+    mixed = every.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    place = (mixed >> np.uint64(20)).astype(np.int64) & last
+    while len(waiting):
+        free = keys[place] < 0
+        keys[place[free]] = every[waiting[free]]  # of several, one stays
+        has_place = keys[place] == every[waiting]
+        numbers[place[has_place]] = waiting[has_place]
+        waiting = waiting[~has_place]
+        place = (place[~has_place] + 1) & last
     grams = np.append(tokens, n_types + np.searchsorted(every, pairs))
     places_of = np.append(sentences, sentences[:-1][near])
     n_grams = n_types + len(every)
@@ -108,20 +118,6 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
         in_lead,
         np.bincount(grams, minlength=n_grams),
     )
-
-
-def fill_pairs(pairs: Integers, keys: Integers, numbers: Integers) -> None:
-    """A table of numbered pairs; keys has a power of two of places, -1 where free."""
-    waiting, last = np.arange(len(pairs)), len(keys) - 1
-    mixed = pairs.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    place = (mixed >> np.uint64(20)).astype(np.int64) & last
-    while len(waiting):
-        free = keys[place] < 0
-        keys[place[free]] = pairs[waiting[free]]  # of several, one stays
-        has_place = keys[place] == pairs[waiting]
-        numbers[place[has_place]] = waiting[has_place]
-        waiting = waiting[~has_place]
-        place = (place[~has_place] + 1) & last
 
 
 def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:

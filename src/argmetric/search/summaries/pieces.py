@@ -182,18 +182,15 @@ def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
             f"{cluster.name} has sentences without trees, and mode='compressed' needs "
             "them: pass parser=, or documents as lists of Tree"
         )
-    parsed = iter(_parsed(asked, parse) if asked and parse is not None else ())
-    trees = [next(parsed) if tree is None else tree for tree in given]
+    parsed: Sequence[Tree] = ()
+    if asked and parse is not None:
+        parsed = parse(asked)  # by whichever parser: kernels trust its trees
+        check_trees(parsed, roots="any")
+        if list(map(len, parsed)) != list(map(len, asked)):
+            raise ValueError("the parser must give each sentence a tree of its words")
+    each = iter(parsed)
+    trees = [next(each) if tree is None else tree for tree in given]
     return _glue(cluster, trees, sizes)
-
-
-def _parsed(sentences: list[list[str]], parse: Parse) -> Sequence[Tree]:
-    """Trees by a parser, which may be the user's own: kernels trust them."""
-    trees = parse(sentences)
-    check_trees(trees, roots="any")
-    if list(map(len, trees)) != list(map(len, sentences)):
-        raise ValueError("the parser must give each sentence a tree of its words")
-    return trees
 
 
 def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:

@@ -115,35 +115,31 @@ def read_labelled(
                 f"{path} is a file of JSON lines, which have their references: those "
                 f"of {references} are not looked at"
             )
-        return _from_lines(path, reader)
+        name = "standard input" if path == STREAM else path
+        clusters, gold = [], []
+        queries: list[str | None] = []
+        for number, line in enumerate(reader.text(path).split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                cluster, own, query = _from_line(line, number)
+                if queries and (query is None) != (queries[0] is None):
+                    is_there = "is missing" if query is None else "is new"
+                    raise ValueError(f"'query' {is_there}: all lines have one, or none")
+            except (ValueError, TypeError) as error:
+                raise DataError(f"{name}, line {number}: {error}") from None
+            clusters.append(cluster)
+            gold.append(own)
+            queries.append(query)
+        if not clusters:
+            raise DataError(f"{name} is empty; needed: {_LAYOUT}")
+        asked = [query for query in queries if query is not None]
+        return ClusterFiles(name, clusters, gold, reader.notes, asked or None)
     if references is None:
         raise DataError(f"{path} is a folder: name that of its references, too")
     if not os.path.isdir(references):
         raise DataError(f"{references} must be a folder of references")
     return _from_folders(path, references, reader)
-
-
-def _from_lines(path: str, reader: _Reader) -> ClusterFiles:
-    name = "standard input" if path == STREAM else path
-    clusters, references = [], []
-    queries: list[str | None] = []
-    for number, line in enumerate(reader.text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            cluster, own, query = _from_line(line, number)
-            if queries and (query is None) != (queries[0] is None):
-                is_there = "is missing" if query is None else "is new"
-                raise ValueError(f"'query' {is_there}: all lines have one, or none")
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{name}, line {number}: {error}") from None
-        clusters.append(cluster)
-        references.append(own)
-        queries.append(query)
-    if not clusters:
-        raise DataError(f"{name} is empty; needed: {_LAYOUT}")
-    asked = [query for query in queries if query is not None]
-    return ClusterFiles(name, clusters, references, reader.notes, asked or None)
 
 
 def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:

@@ -22,7 +22,7 @@ from argmetric._ground.display import (
     with_interval,
 )
 from argmetric._ground.pictures import drawing
-from argmetric._ground.types import AnyArray, Axes, Floats, Interval
+from argmetric._ground.types import AnyArray, Axes, Interval
 from argmetric.search.summaries.summary import Summary
 
 COVERAGE = 0.95
@@ -135,7 +135,16 @@ class SummaryScores(Result):
     def intervals(self) -> dict[str, Interval]:
         """95 % intervals of the means, from 10,000 bootstrap samples of clusters."""
         values = np.stack([self.by_cluster[name] for name in _FIELDS], axis=1)
-        low, high = _bootstrap(values)
+        # Ends of the central interval of the mean of each column.
+        n = len(values)
+        rng = np.random.default_rng(0)
+        step = max(1, _BLOCK // n)
+        means = [
+            values[rng.integers(n, size=(min(step, _DRAWS - first), n))].mean(axis=1)
+            for first in range(0, _DRAWS, step)
+        ]
+        tail = (1.0 - COVERAGE) / 2.0
+        low, high = np.quantile(np.concatenate(means), [tail, 1.0 - tail], axis=0)
         bounds = map(Interval, low.tolist(), high.tolist())
         return dict(zip(_FIELDS, bounds, strict=True))
 
@@ -183,13 +192,7 @@ class SummaryScores(Result):
         return (CONVENTION,)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how ROUGE-2 recall is spread over clusters.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw how ROUGE-2 recall is spread over clusters."""
         with drawing(ax, xlabel="ROUGE-2 recall", ylabel="clusters") as ax:
             ax.hist(self.by_cluster["rouge_2"], bins=20, color="C0")
             interval = self.intervals["rouge_2"]
@@ -237,17 +240,3 @@ def score_summaries(summaries: Any, references: Any) -> SummaryScores:
         found[f"rouge_{n}"], found[f"rouge_{n}_best"] = np.transpose(pairs)
     found["words"] = [len(text.split()) for text in texts]
     return SummaryScores(names, found)
-
-
-def _bootstrap(values: Floats) -> tuple[Floats, Floats]:
-    """Ends of the central interval of the mean of each column."""
-    n = len(values)
-    rng = np.random.default_rng(0)
-    step = max(1, _BLOCK // n)
-    means = [
-        values[rng.integers(n, size=(min(step, _DRAWS - first), n))].mean(axis=1)
-        for first in range(0, _DRAWS, step)
-    ]
-    tail = (1.0 - COVERAGE) / 2.0
-    low, high = np.quantile(np.concatenate(means), [tail, 1.0 - tail], axis=0)
-    return low, high

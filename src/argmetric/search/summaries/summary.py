@@ -206,13 +206,7 @@ class Summary(Result):
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected gain of each step over the words that it added.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw the expected gain of each step over the words that it added."""
         sizes = np.bincount(self.step_of_word[self.is_kept], minlength=len(self.gains))
         words = "words of the summary, step by step"
         with drawing(ax, xlabel=words, ylabel="expected gain") as ax:

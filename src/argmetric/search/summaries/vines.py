@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._ground.types import AnyArray, Booleans, Floats, Integers
+from argmetric._ground.types import AnyArray, Floats, Integers
 from argmetric.search.summaries.growth import Chooser, Growth
 from argmetric.search.summaries.material import Budget, Material, recall_steps
 from argmetric.search.summaries.pieces import ATTRIBUTIONS, PRONOUNS, words
@@ -73,7 +73,14 @@ class Completions:
             np.append(said[grams.tokens], False),
             np.minimum(ends[:-1], len(grams.tokens)),
         ) * (np.diff(ends) > 0)
-        self._is_useful = with_parents(useful > 0, material.parents)
+        is_useful = useful > 0
+        while True:  # and all that these hang on
+            above = material.parents[is_useful]
+            above = above[above >= 0]
+            if is_useful[above].all():
+                break
+            is_useful[above] = True
+        self._is_useful = is_useful
         costs = budget.costs(material.cluster.words)[pieces.words]
         self._costs = np.add.reduceat(costs, pieces.starts[:-1])
         self._parents, self._beam = material.parents, beam
@@ -91,17 +98,6 @@ class Completions:
         worth = self._pairs, self._steps, self._costs
         found, n = complete(*vines, *worth, kept, room, self._beam, self._path)
         return float(found), self._path[:n].tolist()
-
-
-def with_parents(chosen: Booleans, parents: Integers) -> Booleans:
-    """Chosen nodes and all that they hang on."""
-    found = chosen.copy()
-    while True:
-        above = parents[found]
-        above = above[above >= 0]
-        if found[above].all():
-            return found
-        found[above] = True
 
 
 def subtree_sums(values: Floats, parents: Integers) -> Floats:

@@ -12,16 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from argmetric._ground.types import Booleans, Bytes, Floats
-from argmetric.scale.files._arrow import (
-    call,
-    cast,
-    flat,
-    float_array,
-    integer_array,
-    mask_to_numpy,
-    null_like,
-    to_numpy,
-)
 from argmetric.scale.files._source import (
     HEAD,
     LABEL_NAMES,
@@ -30,7 +20,19 @@ from argmetric.scale.files._source import (
     digest,
     marked,
 )
-from argmetric.scale.files._table import Table, find_column, named_column
+from argmetric.scale.files._table import (
+    Table,
+    call,
+    cast,
+    find_column,
+    flat,
+    float_array,
+    integer_array,
+    mask_to_numpy,
+    named_column,
+    null_like,
+    to_numpy,
+)
 from argmetric.scale.files._values import _NUMBER, is_numeric
 from argmetric.scale.files._write import typed_batches
 from argmetric.scale.files.blocks import _base
@@ -97,16 +99,6 @@ def with_header(
     return replace(layout, names=found, columns=tuple(names), delimiter=delimiter)
 
 
-def label_texts(column: Any) -> tuple[Any, list[str]]:
-    """Return the code of every label, -1 for none, and the labels as text."""
-    column = flat(column)
-    if not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(column)
-    missing = integer_array(np.array([-1]))[0]
-    codes = to_numpy(pc.fill_null(column.indices.cast(pa.int64()), missing), np.int64)
-    return codes, [label_text(value) for value in column.dictionary.to_pylist()]
-
-
 def label_text(value: Any) -> str:
     if value is None:
         return ""
@@ -119,7 +111,12 @@ def known_labels(
     column: Any, classes: StreamClasses
 ) -> tuple[Bytes, StreamClasses, Callable[[int], str]]:
     """Return labels as 0 and 1, 2 for neither; classes with new ones; a row's label."""
-    codes, texts = label_texts(column)
+    column = flat(column)
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    missing = integer_array(np.array([-1]))[0]
+    codes = to_numpy(pc.fill_null(column.indices.cast(pa.int64()), missing), np.int64)
+    texts = [label_text(value) for value in column.dictionary.to_pylist()]
     if not classes.known:
         # In order of the rows: which of two new values comes first must not depend on
         # how the rows are cut into blocks

@@ -20,7 +20,6 @@ import pyarrow.json as pj
 from argmetric._ground.saving import is_too_deep, parsed
 from argmetric._ground.types import Booleans
 from argmetric.scale.files import _source
-from argmetric.scale.files._arrow import flat, integer_array, mask_to_numpy, to_numpy
 from argmetric.scale.files._parse import TextPlace, pieces, row_ends
 from argmetric.scale.files._source import (
     LABEL_NAMES,
@@ -29,6 +28,7 @@ from argmetric.scale.files._source import (
     DataError,
     marked,
 )
+from argmetric.scale.files._table import flat, integer_array, mask_to_numpy, to_numpy
 from argmetric.scale.files.blocks import _base
 from argmetric.scale.files.blocks._base import (
     BadRowError,
