@@ -23,20 +23,10 @@ from argmetric._monitor._readings import SIZES as SIZES
 from argmetric._monitor._readings import VERDICTS as VERDICTS
 from argmetric._monitor._readings import Readings as Readings
 from argmetric._monitor._result import Monitoring
-from argmetric._monitor._words import ASSUMED as ASSUMED
 from argmetric._monitor._words import BETTER as BETTER
-from argmetric._monitor._words import CANNOT_SAY_MEANS as CANNOT_SAY_MEANS
 from argmetric._monitor._words import PRINTED as PRINTED
-from argmetric._monitor._words import SHOWN as SHOWN
-from argmetric._monitor._words import SUSPECT as SUSPECT
 from argmetric._monitor._words import WORSE as WORSE
-from argmetric._monitor._words import Answer as Answer
-from argmetric._monitor._words import answer_of as answer_of
-from argmetric._monitor._words import draw_period as draw_period
-from argmetric._monitor._words import draw_periods as draw_periods
-from argmetric._monitor._words import headline_of as headline_of
-from argmetric._monitor._words import notes_of as notes_of
-from argmetric._monitor._words import period_headline as period_headline
-from argmetric._monitor._words import small_periods as small_periods
+from argmetric._monitor._words import AllPeriods as AllPeriods
+from argmetric._monitor._words import OnePeriod as OnePeriod
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]

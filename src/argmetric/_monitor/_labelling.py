@@ -37,6 +37,7 @@ from argmetric._ground.display import (
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import logit
+from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -123,10 +124,14 @@ class LabelledEstimate(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._monitor._words import draw_estimate
-
-        drawn: Axes = draw_estimate(self, ax)
-        return drawn
+        low, high = self.interval
+        title = f"from {self.n_labels:,} labels, {self.coverage:.0%} interval"
+        labels = {"xlabel": metric_title(self.metric.name), "ylabel": ""}
+        with drawing(ax, size=(6.4, 2.0), title=title, **labels) as ax:
+            bars = np.maximum([[self.mean - low], [high - self.mean]], 0.0)
+            ax.errorbar([self.mean], [0.0], xerr=bars, fmt="o", capsize=4)
+            ax.set_yticks([])
+        return ax
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -187,10 +192,12 @@ class LabellingPlan(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._monitor._words import draw_rows_to_label
-
-        drawn: Axes = draw_rows_to_label(self, ax)
-        return drawn
+        labels = {"xlabel": "Score", "ylabel": "Rows to label"}
+        parts = [self.scores[~self.labels], self.scores[self.labels]]
+        with drawing(ax, size=(6.4, 3.8), title=self.period, **labels) as ax:
+            names = ["predicted negative", "predicted positive"]
+            ax.hist(parts, bins=20, stacked=True, label=names)
+        return ax
 
     _told = ("rows to label", "period")
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import Field, Headline, Result, only_shown
+from argmetric._ground.display import Field, between, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor._alarms import (
@@ -31,16 +31,7 @@ from argmetric._monitor._readings import (
     Readings,
 )
 from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import (
-    ASSUMED,
-    BETTER,
-    WORSE,
-    Answer,
-    answer_of,
-    draw_period,
-    lines_of_period,
-    period_headline,
-)
+from argmetric._monitor._words import BETTER, WORSE, OnePeriod
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
@@ -87,7 +78,7 @@ class LateValues:
 
 
 @dataclass(frozen=True, repr=False)
-class Period(Result):
+class Period(OnePeriod):
     """One period."""
 
     # start, end: when it begins, and when the next one does; without times, numbers of
@@ -144,16 +135,6 @@ class Period(Result):
     alarm: str = ""
 
     @property
-    def labelled(self) -> bool:
-        """Whether the true labels of all rows are known."""
-        return self.n_known == self.n
-
-    @property
-    def answer(self) -> Answer:
-        """The score and its interval in words, as every surface gives them."""
-        return answer_of(self)
-
-    @property
     def population_interval(self) -> Interval:
         """Share of positives where the rows come from, if only this moved.
 
@@ -192,33 +173,18 @@ class Period(Result):
         given = {name: x for name, x in values.items() if name not in late_names}
         return cls(**given, later=KnownValues(*late))
 
-    _told = ("score", "verdict")
-
-    def _headline(self) -> Headline:
-        return period_headline(self)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What forecast and verdict rest on."""
-        return ASSUMED
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the forecast, what it is under each reading, and the actual score.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return draw_period(self, ax)
+    def _share_text(self) -> str:
+        return f"share {self.share:.3f}"
 
     def fields(self) -> list[Field]:
+        share, floor = f"{self.share:.3f} ({between(self.share_interval)})", "none"
+        if not math.isnan(self.z_floor):
+            floor = f"z {self.z_floor:.2f}, an alarm above {self.critical_floor:.2f}"
+        labels = f"{self.n_positives:,} predicted positive, "
+        still = "the score does not depend on the share"
+        lines = self._in_lines(labels, ("share", share), "share", still)
         values = [Field(*pair) for pair in values_of(self).items()]
-        return [*only_shown(lines_of_period(self)), *values]
+        return [*only_shown([*lines, ("floor", floor)]), *values]
 
 
 def _names() -> tuple[str, ...]:
