@@ -20,7 +20,7 @@ import numpy as np
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
 from argmetric._compare.compare import decided_by
-from argmetric._forecast.truth import COUNTS, DRAWS, Cells, Truth, drawn_counts
+from argmetric._forecast.truth import COUNTS, DRAWS, Truth, TruthCells, drawn_counts
 from argmetric._ground.arguments import check_count, check_flag, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -295,7 +295,7 @@ def _drawn_scores(
     kind[rows] = 2
     chances = p[:, None]
     if calibrator is not None and calibrator._uncertain:
-        cells = Cells.of(x, chosen, np.full(x.size, np.nan), calibrator)
+        cells = TruthCells.of(x, chosen, np.full(x.size, np.nan), calibrator)
         chances, place = Truth(calibrator).chances(cells), cells.place
         repeats = COUNTS
     many = np.bincount(kind * len(chances) + place, minlength=3 * len(chances))

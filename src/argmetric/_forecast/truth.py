@@ -98,7 +98,7 @@ class Truth:
 
     def chances(
         self,
-        cells: Cells,
+        cells: TruthCells,
         prior: float | None = None,
         n: int = 0,
         *,
@@ -126,7 +126,7 @@ class Truth:
         p = by_map.reshape(cells.x.size, -1)
         return p if prior is None else matched(p, cells.rows, prior * n)
 
-    def factors(self, cells: Cells, each: int) -> list[Factors]:
+    def factors(self, cells: TruthCells, each: int) -> list[Factors]:
         """What p, and then 1-p, of cells of either label is multiplied with.
 
         In so many draws for each map. Periods with the same cut have the same.
@@ -149,7 +149,7 @@ class Truth:
     def _found_factors(self) -> dict[tuple[bytes, int], list[tuple[Floats, Floats]]]:
         return {}
 
-    def _called(self, cells: Cells) -> Floats:
+    def _called(self, cells: TruthCells) -> Floats:
         """How often each row of the reference would have been called positive.
 
         As often as rows of the batch with its score are.
@@ -163,7 +163,7 @@ class Truth:
         share = np.bincount(near, cells.rows * cells.called, x.size)
         return np.interp(np.arange(x.size), there, share[there] / about[there])
 
-    def _sides(self, cells: Cells, called: Floats) -> list[_Side]:
+    def _sides(self, cells: TruthCells, called: Floats) -> list[_Side]:
         """The rows of the reference that would have been given either label."""
         _, rows, positives = self.reference
         sides = []
@@ -277,7 +277,7 @@ def sums(rows: Floats, p: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Cells:
+class TruthCells:
     """Cells of rows with neighbouring scores and equal decisions, of alike chances."""
 
     x: Floats  # mean log-odds of the rows of each cell, before any map
@@ -290,7 +290,7 @@ class Cells:
     @classmethod
     def of(
         cls, x: Floats, called: Booleans, known: Floats, calibrator: Calibrator
-    ) -> Cells:
+    ) -> TruthCells:
         """Cells of rows with these log-odds, decisions and labels (nan: unknown)."""
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         x = np.clip(x, -far, far)
@@ -307,7 +307,7 @@ class Cells:
         return cls(base + above, used % 2 == 1, count, open_.astype(np.float64), place)
 
     @classmethod
-    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> Cells:
+    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> TruthCells:
         """Cells that are counted already.
 
         `x`: Log-odds of cells of the score; `rows` and `open_`: how many rows each has,

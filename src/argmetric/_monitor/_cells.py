@@ -26,7 +26,7 @@ BUCKETS = 1 << 16  # even steps of the score, most of which lie within one cell
 
 
 @dataclass(frozen=True)
-class Cells:
+class MonitorCells:
     """Cells of neighbouring scores, from low to high.
 
     The first and the last one lie outside of the scores of the reference.
@@ -38,7 +38,7 @@ class Cells:
     logits: bool  # whether scores are log-odds
 
     @classmethod
-    def of(cls, reference: Reference, cut: float | None) -> Cells:
+    def of(cls, reference: Reference, cut: float | None) -> MonitorCells:
         """Cells between quantiles of all rows and of the positives; the cut is a bound.
 
         A score that many rows have makes several quantiles, and so fewer cells. Bounds
@@ -137,7 +137,7 @@ class Cells:
         return {"edges": self.edges, "scores": self.scores, "logits": self.logits}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Cells:
+    def from_dict(cls, values: dict[str, Any]) -> MonitorCells:
         edges, scores = (
             np.array([float(x) for x in values[name]]) for name in ("edges", "scores")
         )

@@ -21,12 +21,19 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
 from argmetric._forecast.laws import combine
 from argmetric._forecast.over_truth import MOVES
-from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_counts, sums
-from argmetric._forecast.truth import Cells as TruthCells
+from argmetric._forecast.truth import (
+    COUNTS,
+    DRAWS,
+    Factors,
+    Truth,
+    TruthCells,
+    drawn_counts,
+    sums,
+)
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, MonitorCells, rows_of
 from argmetric._monitor._readings import Readings, log_sum, weigh_readings
 from argmetric.metrics import Metric
 
@@ -56,7 +63,7 @@ class Maps(NamedTuple):
     chances: Floats  # chance of a positive in each cell, a row for every map
 
     @classmethod
-    def of(cls, calibrator: Calibrator, cells: Cells) -> Maps:
+    def of(cls, calibrator: Calibrator, cells: MonitorCells) -> Maps:
         x = cells.scores if cells.logits else logit(cells.scores)
         mapped = np.atleast_2d(calibrator._family._map(x))
         return cls(Truth(calibrator), x, from_log_odds(mapped)[0])

@@ -31,7 +31,7 @@ from argmetric._ground.validation import (
     warn_of_scale,
     warn_user,
 )
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, Cells
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, MonitorCells
 from argmetric._monitor._law import SHIFTS, Shift
 from argmetric._monitor._periods import check_every
 from argmetric._monitor._result import Monitoring
@@ -170,7 +170,7 @@ def monitor(
         warn_user(overlap.message)
     watch = Watch(
         metric=found,
-        cells=Cells.of(fitted.rows, _cut(rule, fitted.rows)),
+        cells=MonitorCells.of(fitted.rows, _cut(rule, fitted.rows)),
         calibrator=fitted.calibrator,
         reference=np.zeros((2, 0), dtype=np.int64),
         rule=rule,
@@ -300,7 +300,7 @@ def _of_segments(
         if not enough or own.scores.min() == own.scores.max():
             without.append(name)
         else:
-            cells = Cells.of(own, _cut(watch.rule, own))
+            cells = MonitorCells.of(own, _cut(watch.rule, own))
             part = replace(watch, cells=cells, calibrator=fit_map(own, DEFAULT))
             found[name] = _counted(part, own)
     return found, without

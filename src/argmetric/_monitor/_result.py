@@ -38,7 +38,7 @@ from argmetric._monitor._periods import (
     Bounds,
     Every,
     GroupTable,
-    Rows,
+    NewRows,
     read_rows,
 )
 from argmetric._monitor._readings import VERDICTS
@@ -76,7 +76,7 @@ class Monitoring(AllPeriods["Monitoring"]):
     _found: FoundPeriods = field(default_factory=FoundPeriods)
     _segments: Mapping[str, Monitoring] = field(default_factory=dict)
     _n_segments: int = 1
-    _kept: Rows | None = None
+    _kept: NewRows | None = None
     _watches: Mapping[str, Watch] = field(default_factory=dict)
 
     @property
@@ -177,7 +177,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         return replace(self._by_segment(rows, Monitoring._labelled), _kept=None)
 
     def _by_segment(
-        self, rows: Rows, added: Callable[[Monitoring, Rows], Monitoring]
+        self, rows: NewRows, added: Callable[[Monitoring, NewRows], Monitoring]
     ) -> Monitoring:
         """With rows added to all periods, and to those of their segments."""
         segments = dict(self._segments)
@@ -187,7 +187,7 @@ class Monitoring(AllPeriods["Monitoring"]):
             segments[name] = added(one, part)
         return added(self, rows)._with_segments(segments)
 
-    def _labelled(self, rows: Rows) -> Monitoring:
+    def _labelled(self, rows: NewRows) -> Monitoring:
         """With rows moved from those of unknown label to those of a known one."""
         counts = {one.number: one for one in self.counts}
         tables = rows.counted(self.watch.cells)
@@ -211,7 +211,7 @@ class Monitoring(AllPeriods["Monitoring"]):
 
     def _read(
         self, p: Any, labels: Any, by: Any, **given: Any
-    ) -> tuple[Rows, Bounds, tuple[str, ...]]:
+    ) -> tuple[NewRows, Bounds, tuple[str, ...]]:
         """Rows, starts and ends of their periods, and notes."""
         if by is None and self._segments:
             raise ValueError("by is needed: these periods have segments")
@@ -224,7 +224,7 @@ class Monitoring(AllPeriods["Monitoring"]):
         parts = {key: replace(x, _n_segments=count) for key, x in segments.items()}
         return replace(self, _segments=parts)
 
-    def _with_rows(self, rows: Rows, bounds: Bounds) -> Monitoring:
+    def _with_rows(self, rows: NewRows, bounds: Bounds) -> Monitoring:
         cells = self.watch.cells
         return self._counted(rows.counted(cells), bounds, rows.grouped(cells))
 

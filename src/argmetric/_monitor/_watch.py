@@ -23,7 +23,7 @@ from argmetric._ground.odds import from_log_odds
 from argmetric._ground.saving import plain
 from argmetric._ground.types import AnyArray, Booleans, Floats, Integers, Interval
 from argmetric._ground.validation import check_length, to_floats
-from argmetric._monitor._cells import POSITIVE, UNKNOWN, Cells
+from argmetric._monitor._cells import POSITIVE, UNKNOWN, MonitorCells
 from argmetric._monitor._law import Maps, Shift
 from argmetric._monitor._periods import Every, GroupTable, check_every
 from argmetric._verbs.tune import Rule
@@ -35,7 +35,7 @@ class Watch:
     """What stays the same from period to period."""
 
     metric: Metric
-    cells: Cells  # cells of the score
+    cells: MonitorCells  # cells of the score
     calibrator: Calibrator  # the map that was fitted on the reference
     # Counts of the reference: known negatives and positives in each cell
     reference: Integers
@@ -125,7 +125,7 @@ class Watch:
         every = int(every) if every.isdigit() else every or None
         return cls(
             metric=metric_from_dict(values["metric"]),
-            cells=Cells.from_dict(values["cells"]),
+            cells=MonitorCells.from_dict(values["cells"]),
             calibrator=Calibrator.from_dict(values["calibrator"]),
             reference=np.array(values["reference"], dtype=np.int64),
             rule=Rule.from_dict(rule) if isinstance(rule, dict) else rule,
@@ -297,6 +297,6 @@ def domain_weights(old: AnyArray, new: AnyArray) -> Floats:
     return np.asarray(weight * weight.sum() / (weight**2).sum())
 
 
-def weighted_maps(rows: Reference, cells: Cells, weight: Floats) -> Maps:
+def weighted_maps(rows: Reference, cells: MonitorCells, weight: Floats) -> Maps:
     """What the weighted reference says of cells."""
     return Maps.of(fit_map(replace(rows, weight=weight), DEFAULT), cells)

@@ -19,7 +19,7 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import same_kind
 from argmetric.classes._climb import (
-    Rows,
+    GroupRows,
     decide_rows,
     gains_of,
     most_probable,
@@ -51,11 +51,11 @@ WHOLE_CELLS, PROGRAM_NODES = 300, 10_000  # rows times classes of an integer pro
 
 
 def with_limits(
-    rows: Rows,
+    rows: GroupRows,
     classes: tuple[Any, ...],
     max_per_class: Any = None,
     min_recall: Any = None,
-) -> Rows:
+) -> GroupRows:
     """The rows with limits for every group and class."""
     most = np.array(
         [
@@ -83,14 +83,14 @@ def with_limits(
     return limited
 
 
-def keeps_limits(rows: Rows, labels: Integers) -> bool:
+def keeps_limits(rows: GroupRows, labels: Integers) -> bool:
     """Whether the labels are within the limits of every group and class."""
     sums = sums_of(rows, labels)
     return bool((sums.k <= rows.most).all() and (sums.h >= rows.floor).all())
 
 
 def best_within(
-    rows: Rows, classes: tuple[Any, ...], gains: Floats
+    rows: GroupRows, classes: tuple[Any, ...], gains: Floats
 ) -> tuple[Integers, Floats]:
     """Labels of the highest sum of gains within the limits, and a bound on it.
 
@@ -218,7 +218,9 @@ def _sampled_prices(gains: Floats, most: Floats) -> Floats:
     return price
 
 
-def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> None:
+def _refuse(
+    rows: GroupRows, classes: tuple[Any, ...], labels: Integers, g: int
+) -> None:
     mu, _, h, k = sums_of(rows, labels)
     c = int(np.argmax((k[g] > rows.most[g]) | (h[g] < rows.floor[g])))
     raise ValueError(
@@ -350,7 +352,7 @@ def decide_batch(
     )
 
 
-def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
+def _no_worse(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Integers:
     """The labels, or the most probable classes in groups where these score more.
 
     Scores are expectations, or means over the same drawn truths where the expectation
@@ -366,7 +368,7 @@ def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
 
 
 def _within(
-    rows: Rows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
+    rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
 ) -> tuple[Integers, float]:
     """Labels that keep limits which the best labels without them do not.
 
@@ -384,7 +386,7 @@ def _within(
 
 def _decision_of(
     batch: ClassBatch,
-    rows: Rows,
+    rows: GroupRows,
     metric: ClassMetric,
     labels: Integers,
     bound: float,

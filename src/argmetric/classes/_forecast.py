@@ -43,7 +43,7 @@ from argmetric._ground.types import (
     SharesLike,
     WithLabels,
 )
-from argmetric.classes._climb import Rows
+from argmetric.classes._climb import GroupRows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
     drawn_law,
@@ -298,7 +298,7 @@ def forecast_batch(
     )
 
 
-def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> Rows:
+def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRows:
     """Rows in which the classes that are known are certain."""
     if truth is not None and (truth >= 0).any():
         p = p.copy()

@@ -19,7 +19,7 @@ import numpy as np
 from argmetric._expected import plan
 from argmetric._ground.discrete import central_interval, distinct, dot
 from argmetric._ground.types import Floats, Hashes, Integers, Interval
-from argmetric.classes._climb import Rows, expected_table, slopes_of
+from argmetric.classes._climb import GroupRows, expected_table, slopes_of
 from argmetric.metrics import ClassAgreement, ClassFunction, ClassGain, ClassMetric
 
 FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
@@ -65,7 +65,7 @@ class Law(NamedTuple):
         return central_interval(self.values, self.probabilities, coverage)
 
 
-def exact_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None:
+def exact_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | None:
     """The law itself where it is cheap: accuracy, and rows with few truths."""
     even = (rows.sizes == rows.sizes[0]).all()
     if isinstance(metric, ClassGain) and metric.matrix is None and even:
@@ -98,7 +98,7 @@ def law_of_hits(chance: Floats) -> tuple[int, Floats]:
     return laws[0]
 
 
-def _summed_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None:
+def _summed_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | None:
     """The law by all truths; None where there are too many."""
     from argmetric.classes.kernels.draws import all_tables
 
@@ -128,7 +128,11 @@ def _summed_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None
 
 
 def drawn_law(
-    rows: Rows, metric: ClassMetric, labels: Integers, seed: int, mean: float | None
+    rows: GroupRows,
+    metric: ClassMetric,
+    labels: Integers,
+    seed: int,
+    mean: float | None,
 ) -> Law:
     """The law by drawn truths, weighed to the mean where it is known."""
     function = isinstance(metric, ClassFunction)
@@ -169,7 +173,7 @@ def tilted(values: Floats, weights: Floats, mean: float) -> Floats:
 
 
 def law_over_maps(
-    rows: Rows,
+    rows: GroupRows,
     metric: ClassMetric,
     labels: Integers,
     seed: int,
@@ -199,7 +203,7 @@ def law_over_maps(
     return weighed(scores, mean + gained)
 
 
-def _direction(rows: Rows, metric: ClassMetric, labels: Integers) -> Floats:
+def _direction(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Floats:
     """How the log-odds of true classes (rows) move in rows of a label (columns).
 
     Costs and disagreements say it themselves, and the slopes of a function; otherwise
@@ -223,7 +227,7 @@ def _factors(moves: Floats, slopes: Floats) -> Floats:
 
 
 def _expected_scores(
-    rows: Rows, metric: ClassMetric, labels: Integers, factors: Floats
+    rows: GroupRows, metric: ClassMetric, labels: Integers, factors: Floats
 ) -> Floats:
     """The metric of the expected counts at every level: the mean over groups."""
     from argmetric.classes.kernels.draws import add_expected
@@ -237,7 +241,7 @@ def _expected_scores(
 
 
 def drawn_scores(
-    rows: Rows,
+    rows: GroupRows,
     metric: ClassMetric,
     labels: Integers,
     seed: int,

@@ -16,7 +16,7 @@ from argmetric._ground.label_words import listed
 from argmetric._ground.types import Floats, Integers
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._calibrate import at_shares, estimated_shares
-from argmetric.classes._climb import Rows
+from argmetric.classes._climb import GroupRows
 from argmetric.classes._fit import fit_class_matrix
 from argmetric.classes._input import (
     check_class_probabilities,
@@ -45,7 +45,7 @@ class ClassBatch:
         if self.through is not None:
             yield from map(self.through, self.calibrator.alternatives)
 
-    def rows(self) -> Rows:
+    def rows(self) -> GroupRows:
         """Rows of a group side by side, without limits."""
         p, starts = self.p, np.array([0, self.p.shape[0]])
         if self.groups is not None:
@@ -54,7 +54,7 @@ class ClassBatch:
             p = p if order is None else p[order]
         shape = starts.size - 1, p.shape[1]
         none = np.full(shape, np.inf)
-        return Rows(np.ascontiguousarray(p), starts, none, -none)
+        return GroupRows(np.ascontiguousarray(p), starts, none, -none)
 
     def in_order(self, values: Integers) -> Integers:
         """Values of grouped rows, in the order of the input."""

@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._expected import plan
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes._climb import (
-    Rows,
+    GroupRows,
     decide_gmean,
     exact_form,
     expected_table,
@@ -59,7 +59,7 @@ class Expected(NamedTuple):
 
 
 def expected_metric(
-    rows: Rows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
+    rows: GroupRows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
 ) -> Expected:
     """What the labels are expected to score, group by group; `roughly` is fast."""
     if isinstance(metric, ClassRatio):
@@ -95,7 +95,7 @@ def expected_metric(
 
 
 def _expected_ratio(
-    rows: Rows, metric: ClassRatio, labels: Integers, roughly: bool
+    rows: GroupRows, metric: ClassRatio, labels: Integers, roughly: bool
 ) -> Expected:
     """By the laws of counts; a group that is too large for them by quadrature."""
     from argmetric.classes.kernels.exact import ratio_means
@@ -129,7 +129,7 @@ def _expected_ratio(
 
 
 def groups_that_score_less(
-    rows: Rows, metric: ClassMetric, one: Integers, other: Integers
+    rows: GroupRows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
     """Groups in which labels score less than others on all truths, or on drawn ones."""
     from argmetric.classes.kernels.draws import truths_of_both
@@ -173,13 +173,15 @@ class RowRule(NamedTuple):
     offsets: Floats
 
 
-def rule_of(rows: Rows, metric: ClassMetric, labels: Integers) -> RowRule | None:
+def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule | None:
     """The slopes of the metric in h and k at the decision, all rows pooled.
 
     None where a row needs more than one probability of a class: cost matrices,
     quadratic kappa and functions.
     """
-    pooled = Rows(rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1])
+    pooled = GroupRows(
+        rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1]
+    )
     mu, none, h, k = (one[0] for one in sums_of(pooled, labels))
     n, count = float(labels.size), mu.size
     if isinstance(metric, ClassGain) and metric.matrix is None:
@@ -212,7 +214,7 @@ LOOKS = 40  # numbers of rows at which a class is bounded exactly
 NEAR = 1e-7  # of a bound: nearer is the error of the quadrature
 
 
-def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
+def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float:
     """A value that the expected metric of no labels exceeds; nan if none is known.
 
     It bounds the exact expectation. Where absent classes are left out it is wider by
@@ -232,7 +234,7 @@ def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     return _bound_ratio(rows, metric, labels)
 
 
-def _bound_recalls(rows: Rows, labels: Integers, *, geometric: bool) -> float:
+def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> float:
     """A bound on the mean of the recalls of the classes that have true rows.
 
     The expected recall r_c, 0 where class c is absent, is a sum over its rows of
@@ -286,7 +288,7 @@ def _balanced(mu: Floats, h: Floats) -> Floats:
     return np.asarray(np.exp(logs - logs.mean()))
 
 
-def _bound_ratio(rows: Rows, metric: ClassRatio, labels: Integers) -> float:
+def _bound_ratio(rows: GroupRows, metric: ClassRatio, labels: Integers) -> float:
     p = rows.p
     mu, none, h, k = (one[0] for one in sums_of(rows, labels))
     below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
@@ -307,7 +309,12 @@ def _kth_largest(p: Floats, k: float) -> float:
 
 
 def _bound_at(
-    price: Floats, rows: Rows, metric: ClassRatio, mu: Floats, none: Floats, k: Floats
+    price: Floats,
+    rows: GroupRows,
+    metric: ClassRatio,
+    mu: Floats,
+    none: Floats,
+    k: Floats,
 ) -> float:
     n_classes = rows.p.shape[1]
     columns = np.ascontiguousarray(rows.p.T)
