@@ -82,19 +82,32 @@ class Calibrator(Saved["Calibrator"]):
             check_finite("prevalence", self.prevalence, 0)
         self._check()
         if self.draws is not None:
-            object.__setattr__(self, "draws", self._checked_draws())
+            draws = np.asarray(self.draws, dtype=np.float64)
+            if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
+                raise ValueError(
+                    "draws must be a matrix of finite numbers, one map a row"
+                )
+            self._check_draws(draws)
+            object.__setattr__(self, "draws", draws)
         if self.counts is not None:
-            object.__setattr__(self, "counts", _checked_counts(self.counts))
+            counts = np.asarray(self.counts, dtype=np.float64)
+            if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
+                raise ValueError(
+                    "counts must be a matrix of three rows of finite numbers"
+                )
+            x, rows, positives = counts
+            if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
+                raise ValueError(
+                    "counts must have rising log-odds and no negative positives"
+                )
+            if not (rows >= positives).all() or not positives.any():
+                raise ValueError(
+                    "counts must have positives, and no more of them than rows"
+                )
+            object.__setattr__(self, "counts", counts)
 
     def _check(self) -> None:
         """Refuse parameters that make no map."""
-
-    def _checked_draws(self) -> Floats:
-        draws = np.asarray(self.draws, dtype=np.float64)
-        if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
-            raise ValueError("draws must be a matrix of finite numbers, one map a row")
-        self._check_draws(draws)
-        return draws
 
     def _check_draws(self, draws: Floats) -> None:
         """Refuse draws of which a row makes no map."""
@@ -304,18 +317,6 @@ class Calibrator(Saved["Calibrator"]):
 
 _COMMON = ("n", "prevalence", "draws", "counts")
 _HEADER = ("calibrator", "format")
-
-
-def _checked_counts(values: Any) -> Floats:
-    counts = np.asarray(values, dtype=np.float64)
-    if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
-        raise ValueError("counts must be a matrix of three rows of finite numbers")
-    x, rows, positives = counts
-    if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
-        raise ValueError("counts must have rising log-odds and no negative positives")
-    if not (rows >= positives).all() or not positives.any():
-        raise ValueError("counts must have positives, and no more of them than rows")
-    return counts
 
 
 def _values(p: Any, name: str, *, logits: bool) -> Floats:

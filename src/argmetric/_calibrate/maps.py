@@ -302,7 +302,13 @@ def likeliest(
     stuck = np.zeros(len(theta), dtype=bool)  # where rounding leaves nothing to gain
     for _ in range(STEPS):
         gradient = point.gradient + precision * (theta - prior.mean)
-        move = _solved(point.curvature + stiffness, gradient)
+        # The vector that each matrix takes to the given one; the least where many are.
+        matrices = point.curvature + stiffness
+        try:
+            inverse = np.linalg.inv(matrices)
+        except np.linalg.LinAlgError:
+            inverse = np.linalg.pinv(matrices)
+        move = np.asarray((inverse @ gradient[:, :, None])[:, :, 0])
         move[stuck] = 0.0
         gain = np.add.reduce(gradient * move, axis=1)  # twice that of a quadratic
         # A step of 1e-6 leaves an error of about its square.
@@ -357,15 +363,6 @@ def _point(theta: Floats, design: Floats, target: Floats, w: Floats) -> _Point:
         curvature += (bend[:, None] * columns) @ columns.T
         information += np.add.reduce(bend, axis=1)
     return _Point(loss, gradient, curvature, information)
-
-
-def _solved(matrices: Floats, vectors: Floats) -> Floats:
-    """The vector that each matrix takes to the given one; the least where many are."""
-    try:
-        inverse = np.linalg.inv(matrices)
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(matrices)
-    return np.asarray((inverse @ vectors[:, :, None])[:, :, 0])
 
 
 @dataclass(frozen=True)

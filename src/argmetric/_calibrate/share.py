@@ -140,15 +140,14 @@ class ShareLikelihood:
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
         """Expected share of positives among the new rows, and its binomial sd."""
         new = self.table.new
+        chances = self.chances[:, None]
         shifted = (
-            np.exp(theta)[..., None] * self.chances[:, None] / self._factors(theta)
+            np.exp(theta)[..., None]
+            * self.chances[:, None]
+            / np.asarray(1.0 - chances + chances * np.exp(theta)[..., None])
         )
         spread = (shifted * (1.0 - shifted)) @ new
         return shifted @ new / new.sum(), np.sqrt(spread) / new.sum()
-
-    def _factors(self, theta: Floats) -> Floats:
-        chances = self.chances[:, None]
-        return np.asarray(1.0 - chances + chances * np.exp(theta)[..., None])
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:

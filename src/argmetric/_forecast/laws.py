@@ -100,7 +100,22 @@ def law_of_counts(
         trim = hits.size + misses.size > UNTRIMMED
         blocks = pairs.blocks() if trim else [pairs.block(0, hits.size, 0.0)]
         return combine(list(blocks))
-    return _law_of_pairs(pairs)
+    # The law in bins. Their range is that of some values, or else that of all.
+    ends = pairs.hits.size - 1.0, pairs.misses.size - 1.0
+    a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
+    tp = pairs.hit_low + a[:, None]
+    sampled = pairs.metric.value(tp, pairs.k, tp + pairs.miss_low + r, pairs.n)
+    bins = Bins(sampled[~np.isnan(sampled)])
+    for values, weights in pairs.blocks():
+        bins.add(values, weights)
+    if bins.beyond > BEYOND:
+        bins = Bins(np.array([bins.least, bins.most]))
+        for values, weights in pairs.blocks():
+            bins.add(values, weights)
+    values, weights = bins.atoms()
+    if not values.size:
+        return NOTHING
+    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
 @dataclass(frozen=True)
@@ -134,29 +149,6 @@ class _Pairs:
         for first in range(0, self.hits.size, rows):
             if self.hits[first : first + rows].max() > TOLERANCE:
                 yield self.block(first, first + rows, least)
-
-    def sampled_values(self) -> Floats:
-        """Values at some pairs from end to end."""
-        ends = self.hits.size - 1.0, self.misses.size - 1.0
-        a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
-        tp = self.hit_low + a[:, None]
-        return self.metric.value(tp, self.k, tp + self.miss_low + r, self.n)
-
-
-def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
-    """The law in bins. Their range is that of some values, or else that of all."""
-    sampled = pairs.sampled_values()
-    bins = Bins(sampled[~np.isnan(sampled)])
-    for values, weights in pairs.blocks():
-        bins.add(values, weights)
-    if bins.beyond > BEYOND:
-        bins = Bins(np.array([bins.least, bins.most]))
-        for values, weights in pairs.blocks():
-            bins.add(values, weights)
-    values, weights = bins.atoms()
-    if not values.size:
-        return NOTHING
-    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
 def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:

@@ -142,7 +142,15 @@ def placed(
         blocks = iter(parts.cells)
     for chosen, laws in blocks:
         base = parts.low[first + chosen]
-        mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
+        least = base
+        filled = math.nan if cells.filled is None else cells.filled
+        if cells.base is not None:
+            least = np.full_like(least, cells.base)
+        elif np.isnan(laws.values).any():
+            least = np.minimum(least, filled)
+        mass[chosen], moment[chosen] = laws.place(
+            least, cells.step, cells.count, filled
+        )
     return mass, moment
 
 
@@ -158,17 +166,6 @@ def _place_law(law: ValueLaw, cells: GroupCells, mass: Floats, moment: Floats) -
         cell, rest = cells.place(values, float(values.min()))
         mass[: cells.count] = np.bincount(cell, weights, cells.count)
         moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
-
-
-def _place_cells(
-    laws: CellLaws, least: Floats, cells: GroupCells
-) -> tuple[Floats, Floats]:
-    filled = math.nan if cells.filled is None else cells.filled
-    if cells.base is not None:
-        least = np.full_like(least, cells.base)
-    elif np.isnan(laws.values).any():
-        least = np.minimum(least, filled)
-    return laws.place(least, cells.step, cells.count, filled)
 
 
 STEP = 0.25  # of the double exponential rule: errs by less than 1e-13

@@ -51,7 +51,11 @@ class MonitorCells:
             np.quantile(part, np.arange(k) / k, method="inverted_cdf")
             for part, k in ((s, EDGES_OF_ROWS), (s[reference.y], EDGES_OF_POSITIVES))
         ]
-        bounds.append(_even_steps(s, logits=reference.logits))
+        # Scores between the least and the largest one, at even steps of the log-odds.
+        x = finite(s) if reference.logits else bounded_logit(s, SURE, 1.0 - SURE)
+        steps = np.linspace(x.min(), x.max(), EVEN_EDGES + 2)[1:-1]
+        steps = steps if reference.logits else expit(steps)
+        bounds.append(np.asarray(steps[(steps > s.min()) & (steps < s.max())]))
         bounds.append(np.nextafter(s.max(keepdims=True), np.inf))
         if cut is not None and s.min() < cut <= s.max():
             bounds.append(np.array([cut]))
@@ -144,14 +148,6 @@ class MonitorCells:
         if scores.size != edges.size + 1 or not (np.diff(edges) > 0).all():
             raise ValueError("cells must have rising edges and one score more")
         return cls(edges, scores, bool(values["logits"]))
-
-
-def _even_steps(s: Floats, *, logits: bool) -> Floats:
-    """Scores between the least and the largest one, at even steps of the log-odds."""
-    x = finite(s) if logits else bounded_logit(s, SURE, 1.0 - SURE)
-    steps = np.linspace(x.min(), x.max(), EVEN_EDGES + 2)[1:-1]
-    steps = steps if logits else expit(steps)
-    return np.asarray(steps[(steps > s.min()) & (steps < s.max())])
 
 
 def rows_of(table: Integers) -> Floats:

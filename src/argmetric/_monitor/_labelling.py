@@ -241,8 +241,18 @@ class LabellingPlan(Result):
         count = self.sizes.size
         drawn = np.bincount(self.stratum[there], minlength=count)
         found = np.bincount(self.stratum[there], y_[there], count).astype(np.float64)
+        # (strata, cells): share of the unlabelled rows of a stratum in each cell.
+        open_ = self._table[:, UNKNOWN]
+        weight = np.zeros((self.sizes.size, open_.shape[1]))
+        for member, rows in zip(self._member, open_, strict=True):
+            inside = member >= 0
+            weight[member[inside], np.flatnonzero(inside)] += rows[inside]
         positives = stratum_positives(
-            self._chances, self._cell_shares(), self.sizes, drawn, found
+            self._chances,
+            np.asarray(weight / weight.sum(axis=1, keepdims=True)),
+            self.sizes,
+            drawn,
+            found,
         )
         is_hit = np.isin(np.arange(count), self._member[1])  # strata of positive labels
         known = self._table[:, POSITIVE].sum(axis=1)
@@ -264,15 +274,6 @@ class LabellingPlan(Result):
             positives=float(plain.sum() + known.sum()),
             metric=self._metric,
         )
-
-    def _cell_shares(self) -> Floats:
-        """(strata, cells): share of the unlabelled rows of a stratum in each cell."""
-        open_ = self._table[:, UNKNOWN]
-        weight = np.zeros((self.sizes.size, open_.shape[1]))
-        for member, rows in zip(self._member, open_, strict=True):
-            there = member >= 0
-            weight[member[there], np.flatnonzero(there)] += rows[there]
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def stratum_positives(

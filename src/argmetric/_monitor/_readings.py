@@ -63,10 +63,18 @@ def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
     chance of a positive in each cell, a row for every map.
     """
     g, variance, binned = binned_change(old, new, chances)
+    u = (np.arange(g.size) + 0.5) / g.size
+    apart = (u[:, None] - u) ** 2
+    free = np.diag(variance) + 1.0
+    levels = [
+        log_normal(g, free + size**2 * np.exp(-apart / (2.0 * length**2)))
+        for size in SIZES
+        for length in LENGTHS
+    ]
     level = np.array(
         [
             log_normal(g, np.diag(variance) + 1.0),
-            _other_rows(g, variance),
+            float(log_sum(np.array(levels)) - np.log(len(levels))),
             _share_moved(g, variance, binned),
         ]
     )
@@ -106,18 +114,6 @@ def log_normal(g: Floats, covariance: Floats) -> float:
     x = np.linalg.solve(factor, g)
     size = g.size * np.log(2.0 * np.pi)
     return float(-0.5 * (x @ x + size) - np.log(np.diag(factor)).sum())
-
-
-def _other_rows(g: Floats, variance: Floats) -> float:
-    u = (np.arange(g.size) + 0.5) / g.size
-    apart = (u[:, None] - u) ** 2
-    free = np.diag(variance) + 1.0
-    levels = [
-        log_normal(g, free + size**2 * np.exp(-apart / (2.0 * length**2)))
-        for size in SIZES
-        for length in LENGTHS
-    ]
-    return float(log_sum(np.array(levels)) - np.log(len(levels)))
 
 
 def _share_moved(g: Floats, variance: Floats, binned: Floats) -> float:

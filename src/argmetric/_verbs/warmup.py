@@ -55,11 +55,7 @@ def warmup() -> None:
     for effect in (0.0, 0.5):
         forecast(p, p > 0.5, groups=many, overdispersion=effect)
     decide(p[:10])  # a short vector takes the kernel of laws once it is loaded
-    _warm_streams()
-
-
-def _warm_streams() -> None:
-    """The default learner and rule, below `OnlineClassifier`: without scikit-learn."""
+    # The default learner and rule, below `OnlineClassifier`: without scikit-learn.
     from argmetric.metrics import get_metric
     from argmetric.stream import Learner, StreamModel, get_rule
 

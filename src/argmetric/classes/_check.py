@@ -302,7 +302,12 @@ def _reliability(
         line = calibration_line(rows.x, rows.y, None, None)
     chance = line.p_value
     if math.isnan(chance):
-        chance = _chance_of_count(count, float(p.sum()))
+        # Chance of a count this far from what was expected, on both sides.
+        expected = float(p.sum())
+        from scipy.special import pdtr, pdtrc
+
+        above = pdtrc(count - 1, expected) if count else 1.0
+        chance = float(min(1.0, 2.0 * min(pdtr(count, expected), above)))
     share = np.array([count / n])
     low, high = wilson(share, np.array([float(n)]))
     return ClassReliability(
@@ -316,14 +321,3 @@ def _reliability(
         p_value=min(1.0, n_classes * chance),
         few=few,
     )
-
-
-def _chance_of_count(count: int, expected: float) -> float:
-    """Chance of a count this far from what was expected, on both sides.
-
-    Poisson's law is wider than that of independent rows: this errs on the safe side.
-    """
-    from scipy.special import pdtr, pdtrc
-
-    above = pdtrc(count - 1, expected) if count else 1.0
-    return float(min(1.0, 2.0 * min(pdtr(count, expected), above)))

@@ -142,13 +142,6 @@ def score_gmean(rows: GroupRows, labels: Integers) -> Floats:
     return scores
 
 
-def _by_share(rows: GroupRows) -> Integers:
-    """The class whose probability stands out most from its share in the group."""
-    mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
-    return most_probable(rows.p / np.maximum(mu, 1e-300)[group])
-
-
 def _decide_ratio(
     rows: GroupRows, metric: ClassRatio, begin: Integers, *, other: bool
 ) -> Integers:
@@ -158,7 +151,10 @@ def _decide_ratio(
     small = plan.searches_classes(rows.p.size)
     if not other or not (small or plan.climbs_exactly(rows.sizes.max(initial=0.0))):
         return best
-    begun = [_by_share(rows)]
+    # The class whose probability stands out most from its share in the group.
+    mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    begun = [most_probable(rows.p / np.maximum(mu, 1e-300)[group])]
     for search in range(SEARCHES):
         rose = False
         for again in begun:

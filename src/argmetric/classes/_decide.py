@@ -347,51 +347,7 @@ def decide_batch(
                 labels = _no_worse(rows, metric, labels)
     if certificate and math.isnan(bound):
         bound = upper_bound(rows, metric, labels)
-    return _decision_of(
-        batch, rows, metric, labels, bound if certificate else math.nan, given
-    )
-
-
-def _no_worse(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Integers:
-    """The labels, or the most probable classes in groups where these score more.
-
-    Scores are expectations, or means over the same drawn truths where the expectation
-    is not exact: the search has climbed on the counts, or on truths of its own.
-    """
-    plain = most_probable(rows.p)
-    found = expected_metric(rows, metric, labels)
-    if found.exact:
-        worse = found.groups < expected_metric(rows, metric, plain).groups
-    else:
-        worse = groups_that_score_less(rows, metric, labels, plain)
-    return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
-
-
-def _within(
-    rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
-) -> tuple[Integers, float]:
-    """Labels that keep limits which the best labels without them do not.
-
-    Gains are maximised themselves, and have a bound. Other metrics are climbed from the
-    labels that are best to first order.
-    """
-    if isinstance(metric, ClassGain):
-        labels, most = best_within(rows, classes, gains_of(rows, metric))
-        return labels, float((most / rows.sizes).mean())
-    found = rule_of(rows, metric, free)
-    worth = rows.p if found is None else rows.p * found.weights + found.offsets
-    start, _ = best_within(rows, classes, worth)
-    return decide_rows(rows, metric, start), math.nan
-
-
-def _decision_of(
-    batch: ClassBatch,
-    rows: GroupRows,
-    metric: ClassMetric,
-    labels: Integers,
-    bound: float,
-    given: dict[str, Any],
-) -> ClassDecision:
+    bound = bound if certificate else math.nan
     expected = expected_metric(rows, metric, labels)
     usual = expected_metric(rows, metric, most_probable(rows.p))
     score = float(expected.groups.mean())
@@ -426,6 +382,38 @@ def _decision_of(
         notes=tuple(notes),
         _batch=batch,
     )
+
+
+def _no_worse(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Integers:
+    """The labels, or the most probable classes in groups where these score more.
+
+    Scores are expectations, or means over the same drawn truths where the expectation
+    is not exact: the search has climbed on the counts, or on truths of its own.
+    """
+    plain = most_probable(rows.p)
+    found = expected_metric(rows, metric, labels)
+    if found.exact:
+        worse = found.groups < expected_metric(rows, metric, plain).groups
+    else:
+        worse = groups_that_score_less(rows, metric, labels, plain)
+    return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
+
+
+def _within(
+    rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
+) -> tuple[Integers, float]:
+    """Labels that keep limits which the best labels without them do not.
+
+    Gains are maximised themselves, and have a bound. Other metrics are climbed from the
+    labels that are best to first order.
+    """
+    if isinstance(metric, ClassGain):
+        labels, most = best_within(rows, classes, gains_of(rows, metric))
+        return labels, float((most / rows.sizes).mean())
+    found = rule_of(rows, metric, free)
+    worth = rows.p if found is None else rows.p * found.weights + found.offsets
+    start, _ = best_within(rows, classes, worth)
+    return decide_rows(rows, metric, start), math.nan
 
 
 def _mean_of_groups(values: Any) -> Any:

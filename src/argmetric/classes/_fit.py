@@ -325,7 +325,11 @@ def _fit(
 
     loss, floor = matrix_loss(code, scores, w, logits=logits)
     if strict:
-        _refuse_backwards(loss)
+        rows = np.arange(loss.code.size)
+        ahead = loss.x[rows, loss.code] - loss.x.mean(axis=1)
+        spread = float(np.sqrt(dot(loss.w**2, ahead**2)))
+        if dot(loss.w, ahead) < BACKWARDS * spread:
+            raise ValueError(f"the scores rank backwards: {_WRONG_ORDER}")
     unit = 1.0 / np.sqrt(loss.curvatures_at_zero())  # halves the number of steps
 
     def in_units(u: Floats) -> tuple[float, Floats]:
@@ -355,15 +359,6 @@ def _fit_hotter(plain: Fit, code: Integers, p: Floats, w: Floats) -> tuple[Fit, 
             break
         best, hottest, temperature = tried, temperature, 2.0 * temperature
     return (best, hottest) if best.value < plain.value - LEAST_FALL else (plain, 1.0)
-
-
-def _refuse_backwards(loss: MatrixLoss) -> None:
-    """Refuse scores that are lower for the true class than for the mean of all."""
-    rows = np.arange(loss.code.size)
-    ahead = loss.x[rows, loss.code] - loss.x.mean(axis=1)
-    spread = float(np.sqrt(dot(loss.w**2, ahead**2)))
-    if dot(loss.w, ahead) < BACKWARDS * spread:
-        raise ValueError(f"the scores rank backwards: {_WRONG_ORDER}")
 
 
 def _draws(loss: MatrixLoss, theta: Floats) -> Floats:

@@ -277,7 +277,15 @@ def forecast_batch(
                 _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
             )
         else:
-            spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
+            # Standard deviation of the expected score over maps that fit as well
+            means = []
+            for p in batch.alternatives():
+                there = _with_known(batch, p, truth)
+                expected = expected_metric(there, metric, labels, roughly=True)
+                means.append(float(np.nanmean(expected.groups)))
+            spread = math.hypot(
+                float(np.std(means)) if len(means) > 1 else 0.0, ALLOWANCE
+            )
             law = law_over_maps(rows, metric, labels, random_state, mean, spread)
     return ClassForecast(
         mean=mean,
@@ -306,18 +314,6 @@ def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRo
         p[seen] = 0.0
         p[seen, truth[seen]] = 1.0
     return ClassBatch(p, batch.classes, batch.groups).rows()
-
-
-def _map_spread(
-    batch: ClassBatch, truth: Integers | None, metric: ClassMetric, labels: Integers
-) -> float:
-    """Standard deviation of the expected score over maps that fit the reference too."""
-    means = []
-    for p in batch.alternatives():
-        rows = _with_known(batch, p, truth)
-        expected = expected_metric(rows, metric, labels, roughly=True)
-        means.append(float(np.nanmean(expected.groups)))
-    return float(np.std(means)) if len(means) > 1 else 0.0
 
 
 def _drawn_by_class(

@@ -71,35 +71,7 @@ def exact_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | N
     if isinstance(metric, ClassGain) and metric.matrix is None and even:
         low, law = law_of_hits(rows.p[np.arange(labels.size), labels])
         return Law((low + np.arange(law.size)) / labels.size, law / law.sum())
-    return _summed_law(rows, metric, labels)
-
-
-def law_of_hits(chance: Floats) -> tuple[int, Floats]:
-    """Law of the number of labels that are right: the first count, and the masses.
-
-    Laws of many rows are made block by block and summed pair by pair.
-    """
-    from argmetric._ground.jit.laws import PAD
-    from argmetric.classes.kernels.exact import TOLERANCE, count_law
-
-    laws = []
-    for first in range(0, chance.size, BLOCK):
-        one = np.ascontiguousarray(chance[first : first + BLOCK])
-        law, spare = np.empty((2, one.size + 2 * PAD + 3))
-        low, length = count_law(one, 1.0 - one, law, spare)
-        laws.append((low, law[PAD : PAD + length]))
-    while len(laws) > 1:
-        pairs = []
-        for (a, u), (b, v) in zip(laws[::2], laws[1::2], strict=False):
-            both = np.convolve(u, v)
-            kept = np.flatnonzero(both > TOLERANCE)
-            pairs.append((a + b + int(kept[0]), both[kept[0] : kept[-1] + 1]))
-        laws = pairs + laws[2 * len(pairs) :]
-    return laws[0]
-
-
-def _summed_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | None:
-    """The law by all truths; None where there are too many."""
+    # The law by all truths; None where there are too many.
     from argmetric.classes.kernels.draws import all_tables
 
     count = rows.p.shape[1]
@@ -125,6 +97,30 @@ def _summed_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law |
             np.add.outer(values, scores).ravel(), np.outer(chances, weights).ravel()
         )
     return Law(values / rows.n_groups, chances / max(chances.sum(), 1e-300))
+
+
+def law_of_hits(chance: Floats) -> tuple[int, Floats]:
+    """Law of the number of labels that are right: the first count, and the masses.
+
+    Laws of many rows are made block by block and summed pair by pair.
+    """
+    from argmetric._ground.jit.laws import PAD
+    from argmetric.classes.kernels.exact import TOLERANCE, count_law
+
+    laws = []
+    for first in range(0, chance.size, BLOCK):
+        one = np.ascontiguousarray(chance[first : first + BLOCK])
+        law, spare = np.empty((2, one.size + 2 * PAD + 3))
+        low, length = count_law(one, 1.0 - one, law, spare)
+        laws.append((low, law[PAD : PAD + length]))
+    while len(laws) > 1:
+        pairs = []
+        for (a, u), (b, v) in zip(laws[::2], laws[1::2], strict=False):
+            both = np.convolve(u, v)
+            kept = np.flatnonzero(both > TOLERANCE)
+            pairs.append((a + b + int(kept[0]), both[kept[0] : kept[-1] + 1]))
+        laws = pairs + laws[2 * len(pairs) :]
+    return laws[0]
 
 
 def drawn_law(
@@ -186,9 +182,29 @@ def law_over_maps(
     """
     from scipy.special import ndtri
 
-    slopes = _direction(rows, metric, labels)
+    # How the log-odds of true classes (rows) move in rows of a label (columns).
+    count = rows.p.shape[1]
+    if isinstance(metric, ClassGain):
+        found = metric.gains(count)
+    elif isinstance(metric, ClassAgreement):
+        found = -metric.disagreement(count)
+    elif isinstance(metric, ClassFunction):
+        found = slopes_of(metric, expected_table(rows.p, labels))
+    else:
+        found = np.eye(count)
+    found = found - found.max(axis=0)
+    slopes = np.asarray(found / max(-float(found.min()), 1e-300))
     ladder = np.concatenate([-STEPS[::-1], [0.0], STEPS])
-    reached = _expected_scores(rows, metric, labels, _factors(ladder, slopes))
+    # The metric of the expected counts at every level: the mean over groups.
+    factors = _factors(ladder, slopes)
+    from argmetric.classes.kernels.draws import add_expected
+
+    found = []
+    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
+        tables = np.zeros_like(factors)
+        add_expected(rows.p, first, last, labels, factors, tables)
+        found.append(metric.score(tables))
+    reached = np.asarray(np.nan_to_num(np.mean(found, axis=0)))
     reached -= reached[STEPS.size]
     reached[STEPS.size :] = np.maximum.accumulate(reached[STEPS.size :])
     below = reached[STEPS.size :: -1]
@@ -203,41 +219,8 @@ def law_over_maps(
     return weighed(scores, mean + gained)
 
 
-def _direction(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Floats:
-    """How the log-odds of true classes (rows) move in rows of a label (columns).
-
-    Costs and disagreements say it themselves, and the slopes of a function; otherwise
-    it is those of the label that move.
-    """
-    count = rows.p.shape[1]
-    if isinstance(metric, ClassGain):
-        found = metric.gains(count)
-    elif isinstance(metric, ClassAgreement):
-        found = -metric.disagreement(count)
-    elif isinstance(metric, ClassFunction):
-        found = slopes_of(metric, expected_table(rows.p, labels))
-    else:
-        found = np.eye(count)
-    found = found - found.max(axis=0)
-    return np.asarray(found / max(-float(found.min()), 1e-300))
-
-
 def _factors(moves: Floats, slopes: Floats) -> Floats:
     return np.exp(moves[:, None, None] * slopes)
-
-
-def _expected_scores(
-    rows: GroupRows, metric: ClassMetric, labels: Integers, factors: Floats
-) -> Floats:
-    """The metric of the expected counts at every level: the mean over groups."""
-    from argmetric.classes.kernels.draws import add_expected
-
-    found = []
-    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
-        tables = np.zeros_like(factors)
-        add_expected(rows.p, first, last, labels, factors, tables)
-        found.append(metric.score(tables))
-    return np.asarray(np.nan_to_num(np.mean(found, axis=0)))
 
 
 def drawn_scores(

@@ -231,7 +231,18 @@ def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float
         return math.nan
     if metric.needs_truth:
         return metric.a / metric.b_t * _bound_recalls(rows, labels, geometric=False)
-    return _bound_ratio(rows, metric, labels)
+    p = rows.p
+    mu, none, h, k = (one[0] for one in sums_of(rows, labels))
+    below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
+    value = np.where(k > 0.0, metric.a * h / below, 0.0)
+    fall = metric.b_k * value
+    if metric.b_tp != 0.0:  # one more row leaves the probability of the k-th behind
+        fall = fall * [1.0 - _kth_largest(p[:, c], k[c]) for c in range(k.size)]
+    slopes = (metric.a * p - fall) / below
+    prices = [slopes.max(axis=1)]
+    if (k == 0.0).any():  # classes that are better left empty need not set the price
+        prices.append(slopes[:, k > 0.0].max(axis=1))
+    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
 
 
 def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> float:
@@ -288,21 +299,6 @@ def _balanced(mu: Floats, h: Floats) -> Floats:
     return np.asarray(np.exp(logs - logs.mean()))
 
 
-def _bound_ratio(rows: GroupRows, metric: ClassRatio, labels: Integers) -> float:
-    p = rows.p
-    mu, none, h, k = (one[0] for one in sums_of(rows, labels))
-    below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
-    value = np.where(k > 0.0, metric.a * h / below, 0.0)
-    fall = metric.b_k * value
-    if metric.b_tp != 0.0:  # one more row leaves the probability of the k-th behind
-        fall = fall * [1.0 - _kth_largest(p[:, c], k[c]) for c in range(k.size)]
-    slopes = (metric.a * p - fall) / below
-    prices = [slopes.max(axis=1)]
-    if (k == 0.0).any():  # classes that are better left empty need not set the price
-        prices.append(slopes[:, k > 0.0].max(axis=1))
-    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
-
-
 def _kth_largest(p: Floats, k: float) -> float:
     place = p.size - max(int(k), 1)
     return float(np.partition(p, place)[place])
@@ -342,7 +338,10 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
 
     def look(k: int) -> tuple[int, float, float]:
         if jaccard:
-            weights = p * _least_missed(falling[k:], k)
+            # E[1/(k + fn)], fn the true rows among the others; as of a row surely true.
+            others = falling[k:]
+            found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
+            weights = p * float(found[-1])
         else:
             weights = _weights(p, k, metric.a, metric.b_k, metric.b_t, mu)
         parts = np.partition(weights - price, n - k)[n - k :]
@@ -393,9 +392,3 @@ def _weights(
     found = np.empty(p.size)
     weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)
     return found
-
-
-def _least_missed(others: Floats, k: int) -> float:
-    """E[1/(k + fn)], fn the true rows among the others; as of a row surely true."""
-    found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
-    return float(found[-1])

@@ -348,13 +348,6 @@ def _counted(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
 
 
-def _row_weight(sample_weight: Any, n: int) -> Floats | None:
-    weight = check_weight(sample_weight, (n,), "y")
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
-    return weight
-
-
 def _count(
     y: Any,
     labels: Any,
@@ -383,7 +376,9 @@ def _count(
         return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
 
     parts = (true & pred, pred, true)
-    weight = _row_weight(sample_weight, true.shape[0])
+    weight = check_weight(sample_weight, (true.shape[0],), "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
         hit, predicted, actual = map(summed, parts)
         return Counted(hit, predicted, actual, layout.sizes)

@@ -60,7 +60,10 @@ class Certain:
             _warn_of_repeated(scores)
         inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
         rows = LabelledRows(scores[kept], positive[kept], inside, self.unlabelled)
-        limits = _as_shares(settings.limits, scores.size)
+        limits = {
+            name: float(x)
+            for name, x in settings.limits.of_share(scores.size).given.items()
+        }
         free = replace(settings, limits=RuleLimits(), choice="best", cv=0)
         search = search_rows(scores, positive, None, group, free)
         rules = []
@@ -125,11 +128,6 @@ def check_certain(
         None if prior is None else check_share(prior, "prior"),
         scores,
     )
-
-
-def _as_shares(limits: RuleLimits, n: int) -> dict[str, float]:
-    """Limits by name; a count of positives among these rows is a share."""
-    return {name: float(x) for name, x in limits.of_share(n).given.items()}
 
 
 def _warn_of_repeated(scores: Floats) -> None:

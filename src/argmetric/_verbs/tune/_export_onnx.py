@@ -50,7 +50,14 @@ def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
             )
         made = onnx.ModelProto()
         made.CopyFrom(model)
-        _check_opset(made)
+        version = next(
+            x.version for x in made.opset_import if x.domain in ("", "ai.onnx")
+        )
+        if version < OLDEST_OPSET:
+            raise ValueError(
+                f"the model has opset {version}, and the rule needs {OLDEST_OPSET} or "
+                "later: convert it with onnx.version_converter"
+            )
         scores = nodes.scores_of(made.graph, rule, output)
     label, valid = nodes.write(rule, scores)
     made.graph.node.extend(nodes.made)
@@ -60,15 +67,6 @@ def onnx_model(rule: PortableRule, model: Any, output: str | None) -> Any:
         made.graph.output.append(found)
     onnx.checker.check_model(made)
     return made
-
-
-def _check_opset(model: Any) -> None:
-    found = next(x.version for x in model.opset_import if x.domain in ("", "ai.onnx"))
-    if found < OLDEST_OPSET:
-        raise ValueError(
-            f"the model has opset {found}, and the rule needs {OLDEST_OPSET} or later: "
-            "convert it with onnx.version_converter"
-        )
 
 
 class _Nodes:
