@@ -12,7 +12,13 @@ from scipy.stats import multivariate_normal, norm
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._monitor._cells import MonitorCells, rows_of
+from argmetric._monitor._cells import (
+    MonitorCells,
+    Readings,
+    binned_change,
+    rows_of,
+    weigh_readings,
+)
 from argmetric._monitor._law import (
     FINE,
     POINTS,
@@ -26,7 +32,6 @@ from argmetric._monitor._law import (
     mixture,
     population_share,
 )
-from argmetric._monitor._readings import Readings, binned_change, weigh_readings
 from watched import shifted_maps
 
 CHANCE = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])

@@ -19,7 +19,6 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._compare.compare import decided_by
 from argmetric._forecast.truth import COUNTS, DRAWS, Truth, TruthCells, drawn_counts
 from argmetric._ground.arguments import check_count, check_flag, shown
 from argmetric._ground.discrete import central_interval
@@ -33,8 +32,8 @@ from argmetric._ground.display import (
     number,
     part_text,
 )
-from argmetric._ground.labels import read_together
-from argmetric._ground.layout import lay_out
+from argmetric._ground.labels import handed_in, read_together
+from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
@@ -142,6 +141,14 @@ class Review(Result):
             risen = np.concatenate([[0.0], np.cumsum(self.worth)])
             ax.plot(np.arange(risen.size), self.before + risen, color="C0")
         return ax
+
+
+def decided_by(decides: Any, layout: Layout, name: str) -> Any:
+    """Labels as they are, or those that a rule, a threshold or a Decision gives."""
+    found, made = handed_in(decides, layout.scores)
+    if made and np.shape(found) != layout.shape:
+        raise ValueError(f"{name}: pass the labels where scores are a matrix")
+    return found
 
 
 def review_rows(

@@ -33,8 +33,16 @@ from argmetric._forecast.truth import (
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, MonitorCells, rows_of
-from argmetric._monitor._readings import Readings, log_sum, weigh_readings
+from argmetric._monitor._cells import (
+    NEGATIVE,
+    POSITIVE,
+    UNKNOWN,
+    MonitorCells,
+    Readings,
+    log_sum,
+    rows_of,
+    weigh_readings,
+)
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

@@ -21,15 +21,17 @@ from argmetric._monitor._alarms import (
     floor_statistic,
     movements,
 )
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
-from argmetric._monitor._law import Maps, PeriodLaw, population_share
-from argmetric._monitor._readings import (
+from argmetric._monitor._cells import (
     BELOW,
     CANNOT_SAY,
     FINE,
     KNOWN,
+    NEGATIVE,
+    POSITIVE,
     Readings,
+    outside,
 )
+from argmetric._monitor._law import Maps, PeriodLaw, population_share
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import BETTER, WORSE, OnePeriod
 from argmetric.metrics import Metric

@@ -23,7 +23,7 @@ from argmetric._ground.types import (
     LabelsLike,
     RandomState,
 )
-from argmetric._monitor._cells import UNKNOWN
+from argmetric._monitor._cells import UNKNOWN, VERDICTS
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
     NAMES,
@@ -41,7 +41,6 @@ from argmetric._monitor._periods import (
     NewRows,
     read_rows,
 )
-from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._watch import PeriodCounts, Watch
 from argmetric._monitor._words import MANY_OUTSIDE, PRINTED, AllPeriods, Answer
 from argmetric.metrics import Metric

@@ -20,7 +20,7 @@ from argmetric._ground.saving import Kept, Saved, check_version
 from argmetric._ground.svg import BLUE, GREY, RED, SmallPicture
 from argmetric._ground.types import Axes
 from argmetric._ground.verdicts import ALARM
-from argmetric._monitor._readings import CANNOT_SAY, KNOWN, VERDICTS
+from argmetric._monitor._cells import CANNOT_SAY, KNOWN, VERDICTS
 
 WORSE, BETTER, _ = ALARM
 NOT_PROMISED = "not promised"

@@ -18,6 +18,7 @@ from argmetric._ground.types import (
     SharesLike,
 )
 from argmetric._ground.validation import same_kind
+from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import (
     GroupRows,
     decide_rows,
@@ -26,7 +27,6 @@ from argmetric.classes._climb import (
     sums_of,
 )
 from argmetric.classes._input import named, of_each_class
-from argmetric.classes._prepare import ClassBatch, read_call
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
     expected_metric,

@@ -43,6 +43,7 @@ from argmetric._ground.types import (
     SharesLike,
     WithLabels,
 )
+from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import GroupRows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
@@ -52,7 +53,6 @@ from argmetric.classes._laws import (
     law_over_maps,
     weighed,
 )
-from argmetric.classes._prepare import ClassBatch, read_call
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import ClassAverage, ClassGMean, ClassMetric, MetricLike
 

@@ -29,6 +29,7 @@ from argmetric._monitor import (
     check_every,
     number_rows,
 )
+from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
 from argmetric.classes._monitor_period import (
@@ -37,7 +38,6 @@ from argmetric.classes._monitor_period import (
     PeriodRows,
     with_alarms,
 )
-from argmetric.classes._prepare import resolve_map
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 

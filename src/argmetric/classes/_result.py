@@ -23,8 +23,8 @@ from argmetric._ground.display import (
 from argmetric._ground.pictures import bars_size, drawing
 from argmetric._ground.svg import SmallPicture
 from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
+from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._climb import expected_table
-from argmetric.classes._prepare import ClassBatch
 from argmetric.classes._values import rule_of
 from argmetric.metrics import ClassGMean, ClassMetric
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._verbs.tune import means
-from argmetric.classes._rule_limits import ClassLimits
+from argmetric.classes._input import ClassLimits
 from argmetric.metrics import (
     MCC,
     Accuracy,

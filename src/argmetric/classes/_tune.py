@@ -28,8 +28,8 @@ from argmetric._verbs.tune import (
     mapped_scores,
     refuse_same_names,
 )
+from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import class_codes
-from argmetric.classes._prepare import resolve_map
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (

@@ -48,13 +48,16 @@ from argmetric._verbs.tune import (
     within_range,
 )
 from argmetric.classes._calibrate import ClassPriorShift
-from argmetric.classes._input import check_class_probabilities
+from argmetric.classes._input import (
+    check_class_limits,
+    check_class_probabilities,
+    limits_note,
+)
 from argmetric.classes._maps import (
     ClassMatrixMap,
     ClassTemperatureMap,
     log_softmax,
 )
-from argmetric.classes._rule_limits import check_class_limits, limits_note
 from argmetric.classes._search import (
     FEW_ENOUGH,
     LIMITED_RESTARTS,

@@ -36,7 +36,6 @@ from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
 from argmetric.classes import evaluate as evaluate_classes
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.train._estimator_rows import BatchDecisions
 from argmetric.train._fitting import (
     base_estimator,
     calibrate_and_tune,
@@ -44,7 +43,13 @@ from argmetric.train._fitting import (
     pose,
     routed,
 )
-from argmetric.train._folds import distance, out_of_fold, score_all, split_rows
+from argmetric.train._folds import (
+    BatchDecisions,
+    distance,
+    out_of_fold,
+    score_all,
+    split_rows,
+)
 
 
 def _has_probabilities(classifier: MetricClassifier) -> bool:

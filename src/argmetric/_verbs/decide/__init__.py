@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._verbs.decide._one import decide_items as decide_items
     from argmetric._verbs.decide._one import tie_note as tie_note
-    from argmetric._verbs.decide._plot import (
-        ExpectedMetricDisplay as ExpectedMetricDisplay,
-    )
     from argmetric._verbs.decide._question import Limits as Limits
     from argmetric._verbs.decide._question import check_limits as check_limits
     from argmetric._verbs.decide._question import cut_between as cut_between
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._question import threshold_between as threshold_between
     from argmetric._verbs.decide._result import Cut as Cut
     from argmetric._verbs.decide._result import Decision as Decision
+    from argmetric._verbs.plots import (
+        ExpectedMetricDisplay as ExpectedMetricDisplay,
+    )
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -41,7 +41,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_evaluate": ("ActualScore", "cell_scales", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
-        "_plot": ("ExpectedMetricDisplay",),
+        ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),
         "_question": (
             "Limits",

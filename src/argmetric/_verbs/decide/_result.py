@@ -29,7 +29,7 @@ from argmetric._ground.types import (
     Integers,
     Label,
 )
-from argmetric._verbs.decide._plot import ExpectedMetricDisplay
+from argmetric._verbs.plots import ExpectedMetricDisplay
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:

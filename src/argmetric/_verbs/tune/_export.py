@@ -123,7 +123,7 @@ class Exported(Result):
             OR isnan(CAST("score" AS DOUBLE)) THEN NULL
           WHEN CAST("score" AS DOUBLE) >= CAST('0.3' AS DOUBLE) THEN 1 ELSE 0 END FROM t
         """
-        from argmetric._verbs.tune._export_sql import DIALECTS, sql_text
+        from argmetric._verbs.tune._export_other import DIALECTS, sql_text
 
         check_choice(dialect, "dialect", tuple(DIALECTS))
         rule = self._portable()
@@ -148,7 +148,7 @@ class Exported(Result):
         -------
         onnx.ModelProto
         """
-        from argmetric._verbs.tune._export_onnx import onnx_model
+        from argmetric._verbs.tune._export_other import onnx_model
 
         return onnx_model(self._portable(), model, output)
 

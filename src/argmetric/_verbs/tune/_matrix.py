@@ -36,7 +36,7 @@ from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_met
 from argmetric._verbs.tune._certified import Certain
 from argmetric._verbs.tune._export import PortableRule
 from argmetric._verbs.tune._rule import Rule
-from argmetric._verbs.tune._saved_rule import SavedRule
+from argmetric._verbs.tune.files import SavedRule
 from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form

@@ -21,7 +21,7 @@ from argmetric._ground.display import Field, Headline, Result, counted, only_sho
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Axes, Booleans, Floats, Interval
-from argmetric._verbs.guarantees import _binomial as tests
+from argmetric._verbs import _binomial as tests
 from argmetric.metrics import FBeta, Jaccard, Metric
 
 # What a promise says of a cut, after "at least 90 % of the" or "of the next 100"
