@@ -37,10 +37,7 @@ def check_folds(cv: Any) -> int:
 def fold_numbers(
     y: Booleans, cv: int, groups: Any = None, random_state: int | None = 0
 ) -> Integers:
-    """Number of the fold of every row: each class, or each group, spread evenly.
-
-    A class with fewer rows (groups: fewer groups) than `cv` makes fewer folds.
-    """
+    """Number of the fold of every row: each class, or each group, spread evenly."""
     rng = np.random.default_rng(random_state)
     if groups is None:
         smaller = int(min(y.sum(), y.size - y.sum()))
@@ -190,11 +187,7 @@ def calibrate_out_of_fold(
     random_state: int | None = 0,
     logits: bool = False,
 ) -> Floats:
-    """Probabilities recalibrated by maps that did not see the row's own label.
-
-    In the shape of `p`. "auto" chooses one method for all folds. Each class is spread
-    evenly over `cv` folds, or fewer where it has fewer rows; `groups` stay together.
-    """
+    """Probabilities recalibrated by maps that did not see the row's own label."""
     check_choice(method, "method", METHODS)
     n_folds = check_folds(cv)
     scores = check_score_array(p, logits=logits)

@@ -55,10 +55,7 @@ COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
 def fit_map(
     reference: Reference, method: str, *, strict: bool = True, draws: bool = True
 ) -> Calibrator:
-    """The map of a method, with the draws of others that the reference allows.
-
-    In folds `strict` is off: a constant map is no surprise.
-    """
+    """The map of a method, with the draws of others that the reference allows."""
     if method in _IN_ORDER:
         reference = reference.rising()
     if strict:
@@ -189,11 +186,7 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
 
 
 def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    """The T of largest likelihood of expit(x/T), with draws of 1/T from its normal law.
-
-    `strict`: refuse where no T fits, instead of the hottest; `draw`: keep the counted
-    cells.
-    """
+    """The likeliest T of expit(x/T), with draws of 1/T from its normal law."""
     x, y, w = reference.x, reference.y, reference.weights
     no_errors = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.

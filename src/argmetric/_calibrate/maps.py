@@ -262,10 +262,7 @@ ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 
 @dataclass(frozen=True)
 class Prior:
-    """Independent normal laws of the coefficients; a precision of 0 is no opinion.
-
-    Rows of precisions are as many priors, each for a fit of its own.
-    """
+    """Independent normal laws of the coefficients; a precision of 0 is no opinion."""
 
     mean: Floats
     precision: Floats
@@ -277,10 +274,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Mode:
-    """Likeliest coefficients, the curvature of the loss there, and the loss.
-
-    Of several priors each has a first axis, for the fits.
-    """
+    """Likeliest coefficients, the curvature of the loss there, and the loss."""
 
     theta: Floats
     curvature: Floats
@@ -332,11 +326,7 @@ def likeliest(
 
 
 class _Point(NamedTuple):
-    """Sums over the rows, for each fit.
-
-    The loss Σ w·(log(1 + e^η) - t·η), its first and second derivatives by the
-    coefficients, and the information Σ w·p·(1-p).
-    """
+    """Σ w·(log(1 + e^η) - t·η), its first two derivatives, and Σ w·p·(1-p), by fit."""
 
     loss: Floats
     gradient: Floats

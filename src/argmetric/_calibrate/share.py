@@ -87,10 +87,7 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class ShareLikelihood:
-    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table.
-
-    Arrays of θ have a row for each map, too.
-    """
+    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table."""
 
     table: ScoreTable
     chances: Floats

@@ -219,10 +219,7 @@ class Basis:
         return [(max(b, abs(shift)), max(a, abs(line[0] - 1))), *others]
 
     def levels(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Rows of coefficients as rows of log-odds at all points, and the slopes.
-
-        The levels of scores of 0 and 1 stand around the points.
-        """
+        """Rows of coefficients as rows of log-odds at all points, and the slopes."""
         count = self.knots.size + 1
         values = theta[:, :count] @ self.curve(self.points)
         slope = np.maximum(theta[:, 1], 0.0)

@@ -114,11 +114,7 @@ def given_map(calibrator: Calibrator | None, models: int) -> list[JointMap]:
 def cells_along(
     maps: list[JointMap], scores: Floats, pattern: Integers, most: int
 ) -> tuple[Integers, Floats]:
-    """Cell of every row, and log-odds of cells under every map, a row for each.
-
-    Each pattern is cut into at most `most` cells of equal count along the log-odds. The
-    log-odds of a cell are those of the mean chance of its rows.
-    """
+    """Cell of every row, and log-odds of cells under every map, a row for each."""
     order = np.zeros(pattern.size)
     for one in maps:
         order += len(one.draws) * one.odds(scores, one.calibrator)

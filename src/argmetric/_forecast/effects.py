@@ -109,11 +109,7 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def tells_of_effect(centre: Floats, known: Floats) -> Booleans:
-    """Known labels that an effect makes more or less likely.
-
-    A label of p = 0 or 1 is certain under every effect, and where it contradicts p it
-    is taken as it is.
-    """
+    """Known labels that an effect makes likelier; those of p = 0 or 1 are not."""
     return np.asarray(~np.isnan(known) & np.isfinite(centre))
 
 
@@ -164,10 +160,7 @@ def likeliest_effects(
 def likely_effects(
     centre: Floats, deviation: float, known: Floats
 ) -> tuple[Floats, Floats]:
-    """Equally spaced effects and their log-probabilities, given the known labels.
-
-    Many known labels narrow the effect down: the grid follows them.
-    """
+    """Equally spaced effects and their log-probabilities, given the known labels."""
     alone = np.zeros(centre.size, dtype=np.int64)
     middle = float(likeliest_effects(centre, deviation, known, alone, 1)[0])
     low, high = middle - REACH - deviation, middle + REACH + deviation

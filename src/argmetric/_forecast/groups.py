@@ -135,10 +135,7 @@ class JudgedGroups:
             yield here, shifts[part] - anchor, chances[part]
 
     def _chances(self, centre: Floats, points: Floats, middle: Floats) -> Floats:
-        """Chance of every effect in every group, given the known labels.
-
-        Effects are the points off the middle of the group, which its centres contain.
-        """
+        """Chance of every effect in every group, given the known labels."""
         level = -((points[:, None] + middle) ** 2) / 2
         arrived = tells_of_effect(centre, self.known)
         if arrived.any():

@@ -85,13 +85,7 @@ def _moved(base: ValueLaw, moves: list[float], ends: tuple[float, float]) -> Val
 
 
 class GroupSample:
-    """Some groups: what a draw does to the mean over all of them shows on these.
-
-    `metric`: what is computed in every group; `place`, `selected`, `known`: of every
-    row, group by group: its cell, whether it was called positive, and its label, nan
-    where unknown; `indptr` and `sizes`: where each group begins; and its rows, with
-    those that are certain negatives.
-    """
+    """Some groups: what a draw does to the mean over all of them shows on these."""
 
     def __init__(
         self,

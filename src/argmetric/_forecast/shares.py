@@ -255,10 +255,7 @@ class OpenGroups:
 
 
 def share_of(groups: JudgedGroups, mean: float, weight: float) -> GroupShare:
-    """The share of some groups, around the mean over the `weight` groups of all.
-
-    Both are nan as long as they are not known.
-    """
+    """The share of some groups, around the mean over the `weight` groups of all."""
     return OpenGroups.of(groups).share(mean, weight)
 
 

@@ -108,11 +108,8 @@ class Truth:
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
-        `cells`: rows of the batch; `prior`: their share of positives, which is met in
-        every draw; `n`: rows of the batch, with those that are certain negatives, for
-        `prior`; `draws`: how many; as many for every map; `shift`: what is added to all
-        log-odds after the map: rows of a value for each map; `factors`: what `factors`
-        gave for as many draws, where it is used more than once.
+        A `prior`, the share of positives of n rows, is met in every draw; `shift` is
+        added to all log-odds after the map, rows of a value for each map.
         """
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
@@ -150,10 +147,7 @@ class Truth:
         return {}
 
     def _called(self, cells: TruthCells) -> Floats:
-        """How often each row of the reference would have been called positive.
-
-        As often as rows of the batch with its score are.
-        """
+        """How often each row of the reference would be called positive."""
         x = self.reference[0]
         if not (x.size and cells.x.size):
             return np.zeros(x.size)
@@ -242,12 +236,7 @@ def matched(p: Floats, rows: Floats, positives: float) -> Floats:
 def drawn_counts(
     p: Floats, rows: Floats, repeats: int, rng: np.random.Generator
 ) -> Floats:
-    """Positives among rows with these chances, a column for each draw.
-
-    `p`: chances in cells, a column for each draw; `rows`: rows in each cell; several
-    rows of it are as many groups; `repeats`: draws of counts for each of chances; they
-    come out one after the other; `rng`: what draws.
-    """
+    """Positives among `rows` of cells, a column for each draw of chances and repeat."""
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= FEW:  # every row by itself
         place = np.repeat(np.arange(rows.size), rows.ravel().astype(np.int64))
@@ -308,12 +297,7 @@ class TruthCells:
 
     @classmethod
     def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> TruthCells:
-        """Cells that are counted already.
-
-        `x`: Log-odds of cells of the score; `rows` and `open_`: how many rows each has,
-        and how many without a label: those called negative and those called positive in
-        two rows. `place` is for their places in these.
-        """
+        """Cells counted already: those called negative and positive in two rows."""
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         used = np.flatnonzero(rows.ravel())
         place = np.cumsum(rows.ravel() > 0) - 1

@@ -333,11 +333,7 @@ def _of_segments(
 
 
 class Overlap:
-    """Whether rows of the reference seem to be among those of the periods.
-
-    Scores that one row of the reference has, and no other, are looked for, in as many
-    blocks of rows as there are.
-    """
+    """Whether rows of the reference seem to be among those of the periods."""
 
     def __init__(self, reference: Floats) -> None:
         values, counts = np.unique(reference, return_counts=True)

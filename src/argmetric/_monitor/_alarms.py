@@ -83,10 +83,6 @@ def direction(table: Integers, old: Floats, chances: Floats, metric: Metric) -> 
 
     Under label shift hit rate and false positive rate stay as they are. 0 for a metric
     of these two alone, such as recall.
-
-    `table`: counts from which the share of rows that are called positive is taken, by
-    cell; `old` and `chances`: rows of the reference and chance of a positive in each
-    cell; `metric`: what is monitored.
     """
     total = rows_of(table)
     there = np.flatnonzero(total)
@@ -123,13 +119,9 @@ def movements(
     """Statistics on movement of every period from `first` on.
 
     The one of the alarm, and the root of the period against the reference alone. They
-    are positive where the score moved for the worse.
-
-    `tables`: counts of all periods, in order; `old` and `chances`: rows of the
-    reference in each cell, and the chance of a positive; `metric`: what is monitored;
-    None: the score rises with the chance; `first`: the first period that is asked for;
-    `known`: periods that later ones are compared with; by default all. Strange rows in
-    the past would make ordinary ones look moved.
+    are positive where the score moved for the worse; without a `metric` it rises with
+    the chance. Only `known` periods are compared with: strange rows in the past would
+    make ordinary ones look moved.
     """
     rows = [np.zeros_like(old), *map(rows_of, tables)]
     sums = np.cumsum(rows, axis=0)

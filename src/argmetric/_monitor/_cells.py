@@ -44,10 +44,7 @@ BUCKETS = 1 << 16  # even steps of the score, most of which lie within one cell
 
 @dataclass(frozen=True)
 class MonitorCells:
-    """Cells of neighbouring scores, from low to high.
-
-    The first and the last one lie outside of the scores of the reference.
-    """
+    """Cells of neighbouring scores; the first and the last lie beyond the reference."""
 
     edges: Floats  # rising bounds; cell i holds edges[i-1] <= score < edges[i]
     # The score that stands for each cell: the mean of the reference's rows in it
@@ -98,12 +95,7 @@ class MonitorCells:
         part: Integers | None = None,
         n_parts: int = 1,
     ) -> Integers:
-        """A table for every part.
-
-        `scores`: scores of rows; `selected`: whether the row was predicted positive;
-        `known`: 1 or 0 where the true label is known, nan elsewhere; `part`: number of
-        the part, or period, of each row; `n_parts`: how many parts there are.
-        """
+        """A table for every part."""
         shape = (n_parts, 2, 3, self.size)
         total = np.zeros(shape, dtype=np.int64).ravel()
         for begin in range(0, scores.size, BLOCK):
@@ -209,11 +201,7 @@ class Readings(NamedTuple):
 
 
 def weigh_readings(old: Floats, new: Floats, chances: Floats) -> Readings:
-    """Probabilities of the readings, from rows in cells.
-
-    `old` and `new`: rows of the reference and of the period in each cell; `chances`:
-    chance of a positive in each cell, a row for every map.
-    """
+    """Probabilities of the readings, from rows in cells."""
     g, variance, binned = binned_change(old, new, chances)
     u = (np.arange(g.size) + 0.5) / g.size
     apart = (u[:, None] - u) ** 2

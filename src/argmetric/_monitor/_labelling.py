@@ -279,12 +279,7 @@ class LabellingPlan(Result):
 def stratum_positives(
     chances: Floats, weights: Floats, sizes: Integers, drawn: Integers, found: Floats
 ) -> Floats:
-    """Draws of the number of positives of every stratum, given its labels.
-
-    `chances`: chance of a positive in each cell, a row for every map; `weights`: parts
-    of every stratum in every cell; `sizes`, `drawn`, `found`: Rows, labelled rows and
-    positives among these, of every stratum.
-    """
+    """Draws of the number of positives of every stratum, given its labels."""
     rng, prior = np.random.default_rng(0), RatePrior(*TILTS, KAPPA)
     alone = np.zeros(sizes.size, dtype=np.int64)
     labels = drawn.astype(np.float64), np.asarray(found, dtype=np.float64)
@@ -305,12 +300,7 @@ def plan_labelling(
     period: str,
     seed: Any,
 ) -> LabellingPlan:
-    """Draw rows to label.
-
-    `n`: how many; `table`, `chances`, `metric`, `coverage`: of the period; `rows`:
-    Number, score, predicted label and cell of its rows whose label is not known;
-    `period`: what it is called; `seed`: of the draw.
-    """
+    """Draw rows to label, of `rows`: number, score, label and cell of each."""
     n = check_count(n, "n", low=1)
     open_ = table[:, UNKNOWN]
     if not open_.sum():

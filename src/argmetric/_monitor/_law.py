@@ -230,11 +230,7 @@ def draws_at(
     metric: Metric | MeanOverGroups,
     factors: list[Factors] | None = None,
 ) -> Draws:
-    """Draws of the score, some for every θ of every map.
-
-    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map, None:
-    all 0; `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
-    """
+    """Draws of the score, some for every θ of every map."""
     cells = maps.cells_of(table)
     shift = None if theta is None else theta.T
     p = maps.truth.chances(cells, shift=shift, factors=factors)
@@ -281,12 +277,7 @@ def _summary(values: Floats, weight: Floats, coverage: float) -> tuple[float, In
 
 
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
-    """ℓ for rows of the reference and of a period in the same cells.
-
-    `old` and `new`: rows of the reference and of the period in each cell; or a row of
-    them for each of `chances`; `chances`: chance of a positive in each cell, a row for
-    every map.
-    """
+    """ℓ for rows of the reference and of a period in the same cells."""
     used = np.atleast_2d(old + new > 0).any(axis=0)
     table = ScoreTable(np.zeros(0), old[..., used], new[..., used], False)
     return ShareLikelihood(table, chances[:, used])
@@ -321,11 +312,7 @@ class ThetaTable:
 
     @classmethod
     def of(cls, old: Floats, new: Floats, known: Floats, chances: Floats) -> ThetaTable:
-        """Tables of a period.
-
-        `old`, `new`, `chances`: as for `likelihood_of`; `known`: known negatives and
-        known positives of the period, in two rows of cells.
-        """
+        """Tables of a period."""
         likelihood = likelihood_of(old, new, chances)
 
         def levels(theta: Floats) -> tuple[Floats, Floats]:

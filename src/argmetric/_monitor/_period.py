@@ -251,10 +251,7 @@ def actual_score(
     """Score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
-    a row added to each (Jeffreys).
-
-    `known`: by column, predicted label and true label; the score is a mean over
-    columns; `metric` and `coverage`: as for `monitor`.
+    a row added to each (Jeffreys). The score is a mean over columns.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
     n = counts.sum(axis=1, keepdims=True)
@@ -309,10 +306,7 @@ def _known_floor(actual: float, watch: Watch) -> float:
 
 
 class FoundPeriods:
-    """Periods by their number; those that changed are computed when they are asked for.
-
-    So rows can be added in many blocks, and each period is computed once.
-    """
+    """Periods by number; those that changed are computed once, when asked for."""
 
     def __init__(
         self, known: dict[int, Period] | None = None, first: float = math.inf

@@ -95,11 +95,7 @@ Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
 def number_rows(
     every: Every, counts: Sequence[Any], before: int, n: int, time: Any
 ) -> tuple[Integers, Bounds, tuple[str, ...]]:
-    """Number of the period of every row, starts and ends of periods, and notes.
-
-    `every`: the length of a period; `counts`: periods that are there already; `before`
-    and `n`: rows of these, and of those that come; `time`: their times.
-    """
+    """Number of the period of every row, starts and ends of periods, and notes."""
     times, notes = (None, ()) if time is None else read_times(time, n)
     if every.unit:
         if times is None:
@@ -136,11 +132,7 @@ def number_rows(
 
 
 def read_times(time: Any, n: int, first: int = 0) -> tuple[AnyArray, tuple[str, ...]]:
-    """Times of rows as datetime64 in microseconds, and notes on them.
-
-    Times with a zone are taken in UTC. `first` is the number of the first row, for
-    messages.
-    """
+    """Times of rows as datetime64 in microseconds, in UTC, and notes on them."""
     if isinstance(time, str | bytes):
         raise TypeError(f"time must hold one time per row, not the text {shown(time)}")
     zoned = _zone_of(time)
@@ -347,11 +339,7 @@ def read_rows(
     pos_label: Any = None,
     name: str = "known",
 ) -> tuple[NewRows, Bounds, tuple[str, ...]]:
-    """Rows, starts and ends of their periods, and notes; a matrix cell by cell.
-
-    `watch`: what they are compared with; `counts`: periods that are there already;
-    `name`: what messages call `known`.
-    """
+    """Rows, starts and ends of their periods, and notes; a matrix cell by cell."""
     scores, columns = read_scores(p, "p", logits=watch.cells.logits), watch.columns
     if columns and scores.shape[1:] != (columns,):
         raise ValueError(

@@ -208,10 +208,7 @@ class MeanOverGroups:
         return np.bincount(4 * group + label, minlength=4 * self.lengths.size)
 
     def actual(self, coverage: float) -> tuple[float, Interval]:
-        """Mean over the groups all of whose labels are known, and an interval.
-
-        The interval is that of Student for a mean over such groups.
-        """
+        """Mean over groups all of whose labels are known, and Student's interval."""
         from scipy.special import stdtrit
 
         known = np.add.reduceat(np.isnan(self.known), self.indptr[:-1]) == 0
@@ -226,12 +223,7 @@ class MeanOverGroups:
         return float(mean), Interval(*ends.tolist())
 
     def drawn(self, p: Floats, place: Integers, count: int) -> tuple[Floats, Floats]:
-        """Draws of the mean, and its expectation in every draw of chances.
-
-        `p`: chances in cells, a column for each draw; `place`: the cell of all cells of
-        the score, called negative and then positive; `count`: draws of the mean for
-        each of chances.
-        """
+        """Draws of the mean, and its expectation in every draw of chances."""
         place = place[self.selected * (place.size // 2) + self.cell]
         open_, usual = np.isnan(self.known), p.mean(axis=1)
         chance = np.where(open_, usual[place], self.known)

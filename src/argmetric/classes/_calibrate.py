@@ -46,11 +46,7 @@ SETTLED = 1e-10  # change of a share at which rounds end
 
 
 def at_shares(p: Floats, shares: Floats) -> Floats:
-    """Rows proportional to p times a factor per class, such that means are the shares.
-
-    The factors grow where a class is too rare and shrink where it is too frequent,
-    round by round.
-    """
+    """Rows proportional to p times a factor per class; means are the shares."""
     if (p.sum(axis=0)[shares > 0.0] == 0.0).any():
         raise ValueError("prior gives a share to a class that has p = 0 in every row")
     factor = np.where(shares > 0.0, 1.0, 0.0)
@@ -316,10 +312,7 @@ def read_batch(
     reference: Any = None,
     prior: Any = None,
 ) -> ClassBatch:
-    """Check class probabilities and bring them to what is known of them.
-
-    Parameters are those of `decide`.
-    """
+    """Check class probabilities and bring them to what is known of them."""
     logits = check_flag(logits, "logits")
     scores = check_class_probabilities(p, logits=logits)
     names = class_names(p, scores.shape[1], classes)

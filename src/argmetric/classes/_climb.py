@@ -97,10 +97,7 @@ def gains_of(rows: GroupRows, metric: ClassGain) -> Floats:
 def decide_rows(
     rows: GroupRows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
-    """The best labels found, as numbers of columns: of every group by itself.
-
-    `start` holds labels within the limits; by default the most probable classes.
-    """
+    """The best labels found, as numbers of columns: of every group by itself."""
     if isinstance(metric, ClassFunction):
         return _decide_own(rows, metric)
     if isinstance(metric, ClassAgreement):
@@ -118,11 +115,7 @@ def decide_rows(
 
 
 def decide_gmean(rows: GroupRows) -> tuple[Integers, Floats]:
-    """Labels of a high G-mean over drawn truths, without limits.
-
-    Also the weight of each class in every group: the labels are near to the classes of
-    the largest weight·p.
-    """
+    """Labels of a high G-mean over drawn truths, and weights that come near."""
     from argmetric.classes.kernels.gmean import decide_groups
 
     labels = np.empty(rows.p.shape[0], dtype=np.int64)

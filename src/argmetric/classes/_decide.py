@@ -169,10 +169,7 @@ def _whole_program(
 def _program_prices(
     gains: Floats, p: Floats, most: Floats, floor: Floats
 ) -> tuple[Floats, Floats]:
-    """Prices and bonuses of a linear program, in which rows may be split.
-
-    More than 1,000 rows are too many for it: it then has every second one, or fewer.
-    """
+    """Prices and bonuses of a linear program, in which rows may be split."""
     from scipy import sparse
     from scipy.optimize import linprog
 
@@ -402,11 +399,7 @@ def _no_worse(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Integer
 def _within(
     rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
 ) -> tuple[Integers, float]:
-    """Labels that keep limits which the best labels without them do not.
-
-    Gains are maximised themselves, and have a bound. Other metrics are climbed from the
-    labels that are best to first order.
-    """
+    """Labels within the limits; gains have a bound, other metrics are climbed."""
     if isinstance(metric, ClassGain):
         labels, most = best_within(rows, classes, gains_of(rows, metric))
         return labels, float((most / rows.sizes).mean())

@@ -333,10 +333,7 @@ def group_scores(
     count: int,
     weight: Floats | None = None,
 ) -> Floats:
-    """Score of every group, nan where undefined; cell = true·count + predicted.
-
-    Groups whose rows all weigh 0 are left out.
-    """
+    """Score of every group, nan where undefined; cell = true·count + predicted."""
     cells = groups.codes * (count * count) + cell
     flat = np.bincount(cells, weight, groups.count * count * count)
     tables = flat.reshape(-1, count, count).astype(np.float64)

@@ -55,11 +55,6 @@ def fit_class_temperature(
     """Largest likelihood of softmax(z/T), z the log-probabilities or given scores.
 
     Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
-
-    `code`: column of the class of each row; `scores`: what `check_class_probabilities`
-    gave; `sample_weight`: weights of the rows; `logits`: whether scores are those
-    before a softmax; `strict`: whether scores that tell nothing about the classes are
-    refused.
     """
     n_rows, n_classes = scores.shape
     w = class_weights(sample_weight, code)
@@ -277,13 +272,7 @@ def fit_class_matrix(
     strict: bool = True,
     draw: bool = True,
 ) -> ClassMatrixMap:
-    """The likeliest matrix, biases, slope and lump, all pulled towards no change.
-
-    `code`, `scores`, `sample_weight`, `logits`: as for `fit_class_temperature`;
-    `classes`: names of the columns; `strict`: whether to refuse scores that are plainly
-    lower for the true class; `draw`: whether the map gets draws of others that the
-    reference allows.
-    """
+    """The likeliest matrix, biases, slope and lump, all pulled towards no change."""
     w = class_weights(sample_weight, code)
     used = w > 0.0
     if not used.all():

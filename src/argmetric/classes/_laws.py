@@ -100,10 +100,7 @@ def exact_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | N
 
 
 def law_of_hits(chance: Floats) -> tuple[int, Floats]:
-    """Law of the number of labels that are right: the first count, and the masses.
-
-    Laws of many rows are made block by block and summed pair by pair.
-    """
+    """Law of the number of labels that are right: the first count, and the masses."""
     from argmetric._ground.jit.laws import PAD
     from argmetric.classes.kernels.exact import TOLERANCE, count_law
 
@@ -176,10 +173,7 @@ def law_over_maps(
     mean: float,
     spread: float,
 ) -> Law:
-    """The law if the expected score is normal about `mean` with this deviation.
-
-    It ends where the scores end: certain rows stay certain.
-    """
+    """The law if the expected score is normal about `mean` with this deviation."""
     from scipy.special import ndtri
 
     # How the log-odds of true classes (rows) move in rows of a label (columns).
@@ -231,10 +225,7 @@ def drawn_scores(
     draws: int,
     factors: Floats | None = None,
 ) -> Floats:
-    """Scores of the labels against drawn truths: means over the groups.
-
-    With factors for several levels the draws are shared out among these.
-    """
+    """Scores of the labels against drawn truths: means over the groups."""
     from argmetric.classes.kernels.draws import draw_tables
 
     count = rows.p.shape[1]

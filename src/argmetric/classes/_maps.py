@@ -46,11 +46,7 @@ def tempered(p: Floats, temperature: float) -> Floats:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassMap(Calibrator):
-    """A map of rows of class probabilities, one column per class.
-
-    `apply` takes probabilities, and with `logits=True` scores before the softmax;
-    `apply_logits` gives logarithms of the probabilities.
-    """
+    """A map of rows of class probabilities, one column per class."""
 
     _of_classes: ClassVar[bool] = True
 

@@ -180,11 +180,7 @@ def tuned_class_labels(
     average: str | None = None,
     zero_division: float | None = None,
 ) -> Integers | None:
-    """Column of each row's class, by weights that were tuned on the other folds.
-
-    Classes that are absent are left out of the mean by default. None for a metric that
-    has no weights: quadratic kappa, and functions of the table of counts.
-    """
+    """Classes by weights tuned on other folds; None where a metric has none."""
     absent = math.nan if zero_division is None else zero_division
     if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
         return None

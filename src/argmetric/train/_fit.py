@@ -35,11 +35,7 @@ def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> Trainin
 
 
 def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
-    """The intercept moved so that 0 is the best threshold of the margins.
-
-    An exact scan over all cuts between distinct margins. The intercept stays if no cut
-    with rows on both sides has a value.
-    """
+    """The intercept moved so that 0 is the best threshold of the margins."""
     z = rows.margins(theta)
     order = np.argsort(-z)
     z, weight = z[order], rows.weight[order]

@@ -71,10 +71,7 @@ def reliability_bins(
     *,
     by_positives: bool = False,
 ) -> ReliabilityBins:
-    """Distinct probabilities, each in the bin in which the middle of its mass lies.
-
-    Bins have equal masses of rows, or of expected positives.
-    """
+    """Distinct probabilities, each in the bin in which the middle of its mass lies."""
     if weight is None:
         p, y = sort_labelled(p, y)
     else:

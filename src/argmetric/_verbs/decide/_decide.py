@@ -317,10 +317,7 @@ def certified_limits(
     most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Any]:
-    """The promise, and the number of rows that the certified threshold selects.
-
-    The batch itself says where the test begins: its scores have no labels.
-    """
+    """The promise, and the number of rows that the certified threshold selects."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows
     if not isinstance(rows, Reference):

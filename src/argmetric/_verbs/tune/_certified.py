@@ -131,10 +131,7 @@ def check_certain(
 
 
 def _warn_of_repeated(scores: Floats) -> None:
-    """Rows that occur several times prove less than they seem to.
-
-    Scores that were rounded are equal for another reason.
-    """
+    """Repeated rows prove less than they seem to; rounded scores are no such rows."""
     if np.array_equal(scores, np.round(scores, DIGITS)):
         return
     _, counts = np.unique(scores, return_counts=True)

@@ -216,11 +216,7 @@ def tune_population(
 def _intervals(
     p: Floats, w: Floats, rule: Rule, settings: Settings, seen: Floats
 ) -> dict[str, Any]:
-    """Bootstrap over the rows, in bins of equal numbers of them.
-
-    To the noise of these rows that of as many new ones is added, whose cells have the
-    expected shares.
-    """
+    """Bootstrap over bins of the rows, with the noise of as many new rows added."""
     metric = rule.metric
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))

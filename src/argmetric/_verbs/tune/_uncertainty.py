@@ -242,10 +242,7 @@ def new_tables(
 def new_scores(
     metric: Metric, tables: list[Floats], worth: float, rng: np.random.Generator
 ) -> Floats:
-    """Scores of new rows, from matrices of rows that the cuts were not tuned on.
-
-    Every way to split the rows into folds has a matrix; each gets its part.
-    """
+    """Scores of new rows, from matrices of rows that the cuts were not tuned on."""
     size = -(-N_DRAWS // len(tables))
     drawn = [new_tables(table, worth, size, rng) for table in tables]
     (tn, fp), (fn, tp) = np.concatenate(drawn).transpose(1, 2, 0)

@@ -104,10 +104,7 @@ def interval(value: Any) -> Interval | None:
 
 
 def checked_facts(rule: Any) -> dict[str, Any]:
-    """What a rule says of its score: numbers, which may be nan, and intervals.
-
-    Floats as `tune` gives them pass at once.
-    """
+    """What a rule says of its score: numbers, which may be nan, and intervals."""
     classes = getattr(rule, "classes", ())
     if len(set(classes)) < len(classes):
         raise ValueError(f"classes has a class twice: {listed(classes)}")
