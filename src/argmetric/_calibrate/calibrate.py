@@ -11,21 +11,13 @@ import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map, n_distinct
-from argmetric._calibrate.reference import (
-    Reference,
-    check_reference,
-    check_score_array,
-)
+from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
 from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
-from argmetric._ground.validation import (
-    check_choice,
-    check_weight,
-    warn_of_scale,
-)
+from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
 
 
 def check_folds(cv: Any) -> int:

@@ -15,11 +15,7 @@ from argmetric._ground.arguments import check_flag, check_number
 from argmetric._ground.display import Field, Lines, only_shown
 from argmetric._ground.odds import expit, logit
 from argmetric._ground.pictures import draw_map
-from argmetric._ground.saving import (
-    Saved,
-    check_version,
-    refuse_spelled_numbers,
-)
+from argmetric._ground.saving import Saved, check_version, refuse_spelled_numbers
 from argmetric._ground.types import ArrayLike, Axes, Floats
 from argmetric._ground.validation import check_scores, read_scores, to_floats
 

@@ -195,14 +195,7 @@ class CellLaws:
         groups = self.box.shape[0]
         raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
         positives = kernels.cell_moments(
-            self.values,
-            self.chances,
-            self.box,
-            self.places,
-            unlikely,
-            raw,
-            low,
-            high,
+            self.values, self.chances, self.box, self.places, unlikely, raw, low, high
         )
         return raw, low, high, float(positives)
 

@@ -31,13 +31,7 @@ def warmup() -> None:
     decide(np.tile(p, 10))  # so long that it is not sorted
     groups = np.concatenate([np.arange(300) // 100, np.arange(300) // 10, [0] * 4400])
     for metric in ("f1", "mcc"):
-        decision = decide(
-            p,
-            metric,
-            groups=groups,
-            average="groups",
-            min_recall=0.1,
-        )
+        decision = decide(p, metric, groups=groups, average="groups", min_recall=0.1)
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
     forecast(p, np.zeros(p.size))

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._ground.display import (
-    metric_title,
-)
+from argmetric._ground.display import metric_title
 from argmetric._ground.features import margins_of, probabilities_of
 from argmetric._ground.pictures import (
     MOST_BARS,
@@ -23,13 +21,7 @@ from argmetric._ground.pictures import (
     thinned,
 )
 from argmetric._ground.svg import SmallPicture
-from argmetric._ground.types import (
-    ArrayLike,
-    Axes,
-    Estimator,
-    Features,
-    Label,
-)
+from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

@@ -14,13 +14,7 @@ from argmetric._ground.arguments import check_choice, check_flag, shown
 from argmetric._ground.display import Lines
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.label_words import listed
-from argmetric._ground.types import (
-    ArrayLike,
-    ClassNames,
-    Floats,
-    Integers,
-    SharesLike,
-)
+from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, SharesLike
 from argmetric._ground.validation import warn_of_scale
 from argmetric.classes._climb import GroupRows
 from argmetric.classes._fit import fit_class_matrix, fit_class_temperature

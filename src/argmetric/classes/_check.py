@@ -16,13 +16,7 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.types import (
-    ArrayLike,
-    ClassNames,
-    Floats,
-    Integers,
-    Interval,
-)
+from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, Interval
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,

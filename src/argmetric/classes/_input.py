@@ -10,12 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._expected import TIE
-from argmetric._ground.arguments import (
-    check_items,
-    check_number,
-    count_or_share,
-    shown,
-)
+from argmetric._ground.arguments import check_items, check_number, count_or_share, shown
 from argmetric._ground.label_words import listed, one_class
 from argmetric._ground.labels import (
     label_array,

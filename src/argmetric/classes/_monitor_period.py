@@ -219,10 +219,7 @@ class ClassWatch:
 
 
 def with_alarms(
-    periods: list[ClassPeriod],
-    counts: list[PeriodRows],
-    watch: ClassWatch,
-    first: int,
+    periods: list[ClassPeriod], counts: list[PeriodRows], watch: ClassWatch, first: int
 ) -> list[ClassPeriod]:
     """Periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)

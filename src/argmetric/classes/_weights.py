@@ -53,11 +53,7 @@ from argmetric.classes._input import (
     check_class_probabilities,
     limits_note,
 )
-from argmetric.classes._maps import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
-    log_softmax,
-)
+from argmetric.classes._maps import ClassMatrixMap, ClassTemperatureMap, log_softmax
 from argmetric.classes._search import (
     FEW_ENOUGH,
     LIMITED_RESTARTS,

@@ -153,10 +153,7 @@ def penalised(
 
 
 def climb(
-    objective: Objective,
-    start: Floats,
-    scaling: Scaling,
-    settings: FitSettings,
+    objective: Objective, start: Floats, scaling: Scaling, settings: FitSettings
 ) -> Optimum:
     """L-BFGS or BFGS from one start."""
     from scipy.optimize import minimize
@@ -220,10 +217,7 @@ def fit(
 
 
 def _random_starts(
-    goal: Objective,
-    previous: Floats | None,
-    scaling: Scaling,
-    rng: np.random.Generator,
+    goal: Objective, previous: Floats | None, scaling: Scaling, rng: np.random.Generator
 ) -> Iterator[Floats]:
     """The previous solution, if there is one, then random initial values."""
     if previous is not None:

@@ -13,11 +13,7 @@ from argmetric._calibrate.prior import warn_of_resampling
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
-from argmetric._ground.arguments import (
-    check_count,
-    check_flag,
-    check_seed,
-)
+from argmetric._ground.arguments import check_count, check_flag, check_seed
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import code_groups
 from argmetric._ground.labels import binary_labels

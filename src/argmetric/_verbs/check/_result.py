@@ -127,10 +127,7 @@ SEPARATED = Line(math.inf, math.inf, math.nan, math.inf, math.nan)
 
 
 def calibration_line(
-    x: Floats,
-    y: Booleans,
-    weight: Floats | None,
-    unit: Integers | None,
+    x: Floats, y: Booleans, weight: Floats | None, unit: Integers | None
 ) -> Line:
     """The line, with standard errors from the information.
 

@@ -26,19 +26,12 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._question import threshold_between as threshold_between
     from argmetric._verbs.decide._result import Cut as Cut
     from argmetric._verbs.decide._result import Decision as Decision
-    from argmetric._verbs.plots import (
-        ExpectedMetricDisplay as ExpectedMetricDisplay,
-    )
+    from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_decide": (
-            "NeverDefinedError",
-            "decide",
-            "decide_by",
-            "refuse_never_defined",
-        ),
+        "_decide": ("NeverDefinedError", "decide", "decide_by", "refuse_never_defined"),
         "_evaluate": ("ActualScore", "cell_scales", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
         ".plots": ("ExpectedMetricDisplay",),

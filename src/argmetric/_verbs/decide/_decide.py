@@ -340,12 +340,6 @@ def certified_limits(
         limits["max_positives"] = most / scores.size
     inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)
-    found = certify(
-        labelled,
-        limits,
-        metric,
-        confidence=confidence,
-        prior=prior,
-    )
+    found = certify(labelled, limits, metric, confidence=confidence, prior=prior)
     count = int(np.count_nonzero(scores >= found.threshold))
     return found, check_limits(count, count, None, None)

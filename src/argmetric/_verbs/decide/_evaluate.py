@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.arguments import (
-    is_tensor,
-    refuse_for_tensors,
-)
+from argmetric._ground.arguments import is_tensor, refuse_for_tensors
 from argmetric._ground.display import (
     Field,
     Headline,
@@ -48,12 +45,7 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
-from argmetric.metrics import (
-    Metric,
-    MetricLike,
-    get_metric,
-    require_defined,
-)
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
     from argmetric._forecast.result import Forecast

@@ -22,13 +22,7 @@ from argmetric._ground.display import (
     part_text,
 )
 from argmetric._ground.svg import RED, SmallPicture, small_histogram
-from argmetric._ground.types import (
-    ArrayLike,
-    Axes,
-    Floats,
-    Integers,
-    Label,
-)
+from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Label
 from argmetric._verbs.plots import ExpectedMetricDisplay
 from argmetric.metrics import Metric, RatesForm
 

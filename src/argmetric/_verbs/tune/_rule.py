@@ -51,12 +51,7 @@ from argmetric._verbs.tune.files import (
     current_versions,
     read_only,
 )
-from argmetric.metrics import (
-    Metric,
-    get_metric,
-    metric_from_dict,
-    metric_to_dict,
-)
+from argmetric.metrics import Metric, get_metric, metric_from_dict, metric_to_dict
 
 if TYPE_CHECKING:
     from argmetric._calibrate.cells import KeptReference

@@ -15,19 +15,10 @@ from argmetric._ground.arguments import (
     shown,
     to_float,
 )
-from argmetric._ground.display import (
-    Field,
-)
+from argmetric._ground.display import Field
 from argmetric._ground.label_words import listed
 from argmetric._ground.saving import Saved, check_version, restored
-from argmetric._ground.types import (
-    AnyArray,
-    ArrayLike,
-    Floats,
-    Frame,
-    Interval,
-    Series,
-)
+from argmetric._ground.types import AnyArray, ArrayLike, Floats, Frame, Interval, Series
 from argmetric._verbs.tune._export import Exported
 from argmetric.metrics import (
     ClassMetric,
@@ -42,14 +33,7 @@ if TYPE_CHECKING:
 
 
 INTERVALS = ("interval", "threshold_interval", "plateau")
-FACTS = (
-    "prevalence",
-    "positive_rate",
-    "score",
-    "argmax_score",
-    "optimism",
-    "mean",
-)
+FACTS = ("prevalence", "positive_rate", "score", "argmax_score", "optimism", "mean")
 
 
 class FrozenDict(dict[str, Any]):
