@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_number
-from argmetric._ground.display import Field, Lines, only_shown
+from argmetric._ground.display import Field, Lines, documented, only_shown
 from argmetric._ground.odds import expit, logit
 from argmetric._ground.pictures import draw_map
 from argmetric._ground.saving import Saved, check_version, refuse_spelled_numbers
@@ -295,18 +295,9 @@ class Calibrator(Saved["Calibrator"]):
     def _title(self) -> str:
         return f"Calibrator: {self.method}, {self.formula}"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the map over the diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the map over the diagonal."""
         drawn: Axes = draw_map(ax, self.method, self.apply)
         return drawn
 

@@ -27,6 +27,7 @@ from argmetric._ground.display import (
     Result,
     as_frame,
     between,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -111,30 +112,16 @@ class Review(Result):
             Field("left_out", self.left_out),
         ]
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows as a frame: row, label until the look, and worth.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """The rows as a frame: row, label until the look, and worth."""
         labels = self.labels[self.rows]
         columns = {"row": self.rows, "label": labels, "worth": self.worth}
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the looks raise the expected score by, one after the other.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw what the looks raise the expected score by, one after the other."""
         title = metric_title(self.metric.name)
         x = "Rows left out" if self.left_out else "Rows that were looked at"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:

@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     between,
+    documented,
     law_columns,
     metric_fields,
     metric_title,
@@ -150,18 +151,9 @@ class Forecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score with its mean and interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the law of the score with its mean and interval."""
         drawn: Axes = ForecastDisplay(self).plot(ax).ax_
         return drawn
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import FrozenInstanceError
 from itertools import islice
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -82,6 +82,37 @@ def with_interval(interval: tuple[float, float] | None, coverage: float) -> str:
 def counted(n: int, what: str) -> str:
     """A number of things: "1 positive", "2 positives"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+_SECTIONS = {  # what the methods of all results document alike
+    "ax": """
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """,
+    "backend": """
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """,
+}
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def documented(method: Method) -> Method:
+    """The method, its docstring with the sections on its one parameter."""
+    function: Any = method
+    if function.__doc__ is not None:  # it is with -OO
+        function.__doc__ += _SECTIONS[function.__code__.co_varnames[1]]
+    return method
 
 
 class Shown:

@@ -31,6 +31,7 @@ from argmetric._ground.display import (
     as_frame,
     between,
     counted,
+    documented,
     metric_title,
     number,
     with_interval,
@@ -112,18 +113,9 @@ class LabelledEstimate(Result):
             Field("metric", self.metric.name),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score and its interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the score and its interval."""
         low, high = self.interval
         title = f"from {self.n_labels:,} labels, {self.coverage:.0%} interval"
         labels = {"xlabel": metric_title(self.metric.name), "ylabel": ""}
@@ -164,14 +156,9 @@ class LabellingPlan(Result):
     _metric: Metric
     _coverage: float
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows to label as a frame: row, score, predicted label and stratum.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """The rows to label as a frame: row, score, predicted label and stratum."""
         columns = {
             "row": self.rows,
             "score": self.scores,
@@ -180,18 +167,9 @@ class LabellingPlan(Result):
         }
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw where on the score the rows lie, by their predicted label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw where on the score the rows lie, by their predicted label."""
         labels = {"xlabel": "Score", "ylabel": "Rows to label"}
         parts = [self.scores[~self.labels], self.scores[self.labels]]
         with drawing(ax, size=(6.4, 3.8), title=self.period, **labels) as ax:

@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, as_frame
+from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.saving import restored
 from argmetric._ground.types import (
     AnyArray,
@@ -350,14 +350,9 @@ class Monitoring(AllPeriods["Monitoring"]):
             random_state,
         )
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period; with segments, those of all of them below each other.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """One row per period; with segments, those of all of them below each other."""
         parts = [("", self), *self.segments.items()]
         names = [name for name in NAMES if name != "rho"]
         columns: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from argmetric._ground.display import (
     Result,
     between,
     counted,
+    documented,
     metric_title,
     number,
 )
@@ -142,18 +143,9 @@ class OnePeriod(Result):
         told = self.answer.line, self._share_text(), self.verdict, actual, alarm
         return tuple(cell for cell in (f"{self.n:>7,} rows", *told) if cell)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecast, what it is under each reading, and the actual score.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the forecast, what it is under each reading, and the actual score."""
         rows = {
             "forecast": (self.mean, self.interval),
             "if the share moved": (self.if_share, self.if_share_interval),
@@ -247,19 +239,11 @@ class AllPeriods(Saved[Kept]):
         first, last = self.periods[0], self.periods[-1]
         return drawn.scaled().named(first.start[:10], last.start[:10])
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw score and interval over time, in the colours of the verdicts.
 
         Where nobody can say without labels both readings are drawn, and no interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         periods = self.periods
         watch = self.watch

@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import Field, Headline, Result, counted, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    counted,
+    documented,
+    only_shown,
+)
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Axes, Booleans, Floats, Interval
@@ -162,18 +169,9 @@ class Guarantee(Result):
         names = Promise.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.promises] for x in names}
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the thresholds that keep each promise, and the chosen one.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the thresholds that keep each promise, and the chosen one."""
         ends = [x for one in self.promises for x in one.interval] + [self.threshold]
         known = [x for x in ends if math.isfinite(x)]
         room = 0.1 * (max(known) - min(known)) or 0.1

@@ -14,6 +14,7 @@ from argmetric._ground.display import (
     ScoreFloat,
     between,
     class_metric_fields,
+    documented,
     metric_title,
     number,
     only_shown,
@@ -165,18 +166,9 @@ class ActualClassScore(ScoreFloat):
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix, shaded by share of the true class.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the confusion matrix, shaded by share of the true class."""
         count = len(self.classes)
         side = min(2.4 + 0.45 * count, 9.0)
         words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}

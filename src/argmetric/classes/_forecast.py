@@ -23,6 +23,7 @@ from argmetric._ground.display import (
     Result,
     between,
     class_metric_fields,
+    documented,
     law_columns,
     metric_title,
     number,
@@ -149,18 +150,9 @@ class ClassForecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score and its interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the law of the score and its interval."""
         name = metric_title(self.metric.name)
         words = {"xlabel": name, "title": f"Forecast: {self.mean:.3f}"}
         with drawing(ax, (6.4, 3.8), **words) as ax:

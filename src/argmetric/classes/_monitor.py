@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
-from argmetric._ground.display import Field, as_frame
+from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.saving import restored, with_intervals
 from argmetric._ground.types import (
@@ -269,14 +269,9 @@ class ClassMonitoring(AllPeriods["ClassMonitoring"]):
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period, with a column for the share of every class.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """One row per period, with a column for the share of every class."""
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]

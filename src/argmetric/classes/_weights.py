@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     between,
+    documented,
     metric_title,
     number,
     with_interval,
@@ -353,18 +354,9 @@ class MultiClassRule(SavedRule):
     def _plus(self) -> str:
         return " + offset" if self.offsets is not None and self.offsets.any() else ""
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the weight of every class.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the weight of every class."""
         names = [str(name) for name in self.classes]
         size = bars_size(len(names))
         with drawing(ax, size, xlabel="weight", title=self._title()) as ax:

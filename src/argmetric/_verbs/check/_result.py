@@ -12,7 +12,7 @@ from argmetric._calibrate.cells import cell_numbers, first_of_equals
 from argmetric._calibrate.maps import fit_logistic, row_blocks
 from argmetric._forecast.result import Forecast
 from argmetric._ground.discrete import dot
-from argmetric._ground.display import Field, as_frame, metric_title, number
+from argmetric._ground.display import Field, as_frame, documented, metric_title, number
 from argmetric._ground.features import probabilities_of
 from argmetric._ground.odds import from_log_odds, sort_labelled
 from argmetric._ground.svg import GREY, SmallPicture
@@ -52,14 +52,9 @@ class ReliabilityBins:
         """Columns as lists, for JSON."""
         return {name: column.tolist() for name, column in vars(self).items()}
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Any:
-        """Bins as rows.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+        """Bins as rows."""
         return as_frame(dict(vars(self)), backend)
 
 
@@ -335,18 +330,9 @@ class CalibrationCheck(CheckedRoutes):
         drawn.points(bins.mean, bins.rate)
         return drawn.scaled().ends("p as given:")
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the reliability diagram over a histogram of the probabilities.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the reliability diagram over a histogram of the probabilities."""
         drawn: Axes = CalibrationCostDisplay(self).plot(ax).ax_
         return drawn
 

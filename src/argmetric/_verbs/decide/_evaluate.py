@@ -14,6 +14,7 @@ from argmetric._ground.display import (
     Headline,
     ScoreFloat,
     between,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -142,18 +143,9 @@ class ActualScore(ScoreFloat):
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix, with the score as its title.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the confusion matrix, with the score as its title."""
         labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)

@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     counted,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -268,18 +269,9 @@ class Decision(Result):
             "expected": self.group_expected,
         }
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected metric against k, or that of every group or label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the expected metric against k, or that of every group or label."""
         drawn: Axes = ExpectedMetricDisplay(self).plot(ax).ax_
         return drawn
 

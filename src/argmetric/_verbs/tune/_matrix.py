@@ -12,6 +12,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     counted,
+    documented,
     first_lines,
     metric_title,
     number,
@@ -196,18 +197,9 @@ class MultiLabelRule(SavedRule):
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score of every label, with its threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the score of every label, with its threshold."""
         values = np.array([rule.score for rule in self.rules])
         names = [
             f"{name} ({rule._scale} {rule.operator} {rule.threshold:.3g})"

@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     between,
+    documented,
     metric_title,
     number,
     with_interval,
@@ -415,18 +416,9 @@ class Rule(SavedRule):
             return "calibrated p"
         return "p" if self.probabilities else "score"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score against the threshold, and where the best one may lie.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the score against the threshold, and where the best one may lie."""
         from argmetric._verbs.plots import ThresholdDisplay
 
         drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
