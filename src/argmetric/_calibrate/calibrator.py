@@ -68,7 +68,12 @@ class Calibrator(Saved["Calibrator"]):
         "class_temperature": "argmetric.classes.ClassTemperatureMap",
     }
     _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
-    method: ClassVar[str] = ""
+    method: ClassVar[str] = ""  # by default what `kind` says
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "method" not in vars(cls) and vars(cls).get("kind"):
+            cls.method = cls.kind.removeprefix("class_").replace("_", " ")
 
     def __post_init__(self) -> None:
         if type(self) is Calibrator:
@@ -341,7 +346,6 @@ class ChainedMap(Calibrator):
     maps: tuple[Calibrator, ...]  # in the order of their use
 
     kind: ClassVar[str] = "chain"
-    method: ClassVar[str] = "chain"
 
     def _check(self) -> None:
         if not self.maps or not all(isinstance(m, Calibrator) for m in self.maps):

@@ -98,7 +98,6 @@ class IdentityMap(Calibrator):
     """No map: every probability stays as it is."""
 
     kind: ClassVar[str] = "identity"
-    method: ClassVar[str] = "identity"
 
     def _map(self, x: Floats) -> Floats:
         return x
@@ -120,7 +119,6 @@ class PlattMap(LogOddsMap):
     intercept: float
 
     kind: ClassVar[str] = "platt"
-    method: ClassVar[str] = "platt"
     _parameters: ClassVar[tuple[str, ...]] = ("slope", "intercept")
     _bounded: ClassVar[int] = 1
 
@@ -142,7 +140,6 @@ class BetaMap(LogOddsMap):
     c: float
 
     kind: ClassVar[str] = "beta"
-    method: ClassVar[str] = "beta"
     _parameters: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     _bounded: ClassVar[int] = 2
 
@@ -167,7 +164,6 @@ class TemperatureMap(LogOddsMap):
     temperature: float  # above 1 for scores that are too sure of themselves
 
     kind: ClassVar[str] = "temperature"
-    method: ClassVar[str] = "temperature"
     _parameters: ClassVar[tuple[str, ...]] = ("temperature",)
     _bounded: ClassVar[int] = 1
 
@@ -203,7 +199,6 @@ class IsotonicMap(Calibrator):
     y: Floats
 
     kind: ClassVar[str] = "isotonic"
-    method: ClassVar[str] = "isotonic"
 
     def _check(self) -> None:
         x, y = (np.asarray(a, dtype=np.float64) for a in (self.x, self.y))

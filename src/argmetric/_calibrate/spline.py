@@ -74,7 +74,6 @@ class SplineMap(Calibrator):
     high: float | None
 
     kind: ClassVar[str] = "spline"
-    method: ClassVar[str] = "spline"
 
     def _check(self) -> None:
         knots, values = (

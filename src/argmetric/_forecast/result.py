@@ -41,8 +41,27 @@ if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
 
 
+class LawResult(Result, ScoreLaw):
+    """What forecasts for two classes and for several say alike."""
+
+    metric: Any
+    mean: float
+    interval: Interval
+    coverage: float
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Forecast(Result, ScoreLaw):
+class Forecast(LawResult):
     """The distribution of the score of labels, before the true labels are known.
 
     Attributes
@@ -112,16 +131,6 @@ class Forecast(Result, ScoreLaw):
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     _told = ("metric", "mean", "interval")
-
-    def _headline(self) -> Headline:
-        interval = with_interval(self.interval, self.coverage)
-        return Headline(metric_title(self.metric.name), number(self.mean), interval)
-
-    def _picture(self) -> str:
-        return small_law(self, self.interval)
-
-    def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
 
     def fields(self) -> list[Field]:
         left_out = None

@@ -175,7 +175,7 @@ class AllPeriods(Saved[Kept]):
     _told = ("periods",)
 
     @property
-    def alarms(self) -> tuple[Any, ...]:
+    def alarms(self) -> tuple[OnePeriod, ...]:
         """Periods with an alarm."""
         return tuple(one for one in self.periods if one.alarm)
 

@@ -91,7 +91,6 @@ class ClassPriorShift(ClassMap):
     classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "class_prior_shift"
-    method: ClassVar[str] = "prior shift"
 
     def _check(self) -> None:
         for name in ("shares", "reference_shares"):

@@ -14,24 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
+from argmetric._forecast.result import LawResult
 from argmetric._ground.arguments import check_count, check_share, refuses
-from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
     ASSUMES,
     Field,
-    Headline,
-    Result,
     between,
     class_metric_fields,
     documented,
-    law_columns,
     metric_title,
     number,
-    with_interval,
 )
 from argmetric._ground.labels import handed_in, handed_in_metric
 from argmetric._ground.pictures import draw_law, drawing
-from argmetric._ground.svg import small_law
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -66,7 +61,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the g
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassForecast(Result, ScoreLaw):
+class ClassForecast(LawResult):
     """The distribution of the score of labels, one of several classes per row.
 
     Attributes
@@ -123,16 +118,6 @@ class ClassForecast(Result, ScoreLaw):
     _check: ClassVar[str] = "classes.check(y, p)"
 
     _told = ("mean", "interval")
-
-    def _headline(self) -> Headline:
-        interval = with_interval(self.interval, self.coverage)
-        return Headline(metric_title(self.metric.name), number(self.mean), interval)
-
-    def _picture(self) -> str:
-        return small_law(self, self.interval)
-
-    def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
 
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)

@@ -80,7 +80,6 @@ class ClassTemperatureMap(ClassMap):
     n_classes: int  # number of columns
 
     kind: ClassVar[str] = "class_temperature"
-    method: ClassVar[str] = "temperature"
 
     def _check(self) -> None:
         check_temperature(self.temperature)
@@ -130,7 +129,6 @@ class ClassMatrixMap(ClassMap):
     temperature: float = field(default=1.0, kw_only=True)
 
     kind: ClassVar[str] = "class_matrix"
-    method: ClassVar[str] = "matrix"
 
     def _check(self) -> None:
         check_finite("slope", self.slope)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._decide import (
         refuse_never_defined as refuse_never_defined,
     )
+    from argmetric._verbs.decide._evaluate import Actual as Actual
     from argmetric._verbs.decide._evaluate import ActualScore as ActualScore
     from argmetric._verbs.decide._evaluate import cell_scales as cell_scales
     from argmetric._verbs.decide._evaluate import evaluate as evaluate
@@ -32,7 +33,13 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_decide": ("NeverDefinedError", "decide", "decide_by", "refuse_never_defined"),
-        "_evaluate": ("ActualScore", "cell_scales", "evaluate", "warn_of_surprise"),
+        "_evaluate": (
+            "Actual",
+            "ActualScore",
+            "cell_scales",
+            "evaluate",
+            "warn_of_surprise",
+        ),
         "_one": ("decide_items", "tie_note"),
         ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),

@@ -55,7 +55,23 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(ScoreFloat):
+class Actual(ScoreFloat):
+    """What the actual scores of two classes and of several say alike."""
+
+    metric: Any
+    interval: Any
+    coverage: float
+
+    def _headline(self) -> Headline:
+        more = with_interval(self.interval, self.coverage)
+        name = f"actual {metric_title(self.metric.name)}"
+        return Headline(name, number(float(self)), more)
+
+    def _title(self) -> str:
+        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
+
+
+class ActualScore(Actual):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -127,11 +143,6 @@ class ActualScore(ScoreFloat):
         units = "rows" if self.n_groups is None else str(self.average)
         return (f"independent {units}",)
 
-    def _headline(self) -> Headline:
-        name = f"actual {metric_title(self.metric.name)}"
-        more = with_interval(self.interval, self.coverage)
-        return Headline(name, number(float(self)), more)
-
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
         return [
@@ -150,9 +161,6 @@ class ActualScore(ScoreFloat):
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)
         return ax
-
-    def _title(self) -> str:
-        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
 
 
 def evaluate(
@@ -250,13 +258,7 @@ def evaluate(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
-    if forecast is not None:
-        if sample_weight is not None:
-            raise ValueError(
-                "forecast counts every row once, so it cannot be held against a score "
-                "with sample_weight: leave one of them out"
-            )
-        warn_of_surprise(forecast, score)
+    warn_of_surprise(forecast, score, weighted=sample_weight is not None)
     n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
         defined, weight = values[kept], weight[kept]
@@ -282,7 +284,14 @@ def evaluate(
     )
 
 
-def warn_of_surprise(forecast: Any, score: float) -> None:
+def warn_of_surprise(forecast: Any, score: float, *, weighted: bool) -> None:
+    if forecast is None:
+        return
+    if weighted:
+        raise ValueError(
+            "forecast counts every row once, so it cannot be held against a score "
+            "with sample_weight: leave one of them out"
+        )
     if not hasattr(forecast, "surprise"):
         raise TypeError(
             f"forecast must be what forecast() gave, not {type(forecast).__name__}"
