@@ -17,10 +17,7 @@ from argmetric._compare.law import (
     joint_maps,
 )
 from argmetric._compare.parts import VERDICTS as VERDICTS
-from argmetric._compare.parts import Best as Best
 from argmetric._compare.parts import Difference as Difference
-from argmetric._compare.parts import Look as Look
-from argmetric._compare.parts import ModelScore as ModelScore
 from argmetric._compare.result import Comparison as Comparison
 from argmetric._compare.review import Review as Review
 from argmetric._compare.review import decided_by

@@ -31,9 +31,6 @@ from argmetric._ground.validation import (
     warn_of_scale,
     warn_user,
 )
-from argmetric._monitor._alarms import OWN_MOVE as OWN_MOVE
-from argmetric._monitor._alarms import critical_value as critical_value
-from argmetric._monitor._alarms import movements as movements
 from argmetric._monitor._cells import CANNOT_SAY as CANNOT_SAY
 from argmetric._monitor._cells import KNOWN as KNOWN
 from argmetric._monitor._cells import NEGATIVE, POSITIVE, MonitorCells
@@ -54,7 +51,10 @@ from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
 from argmetric._monitor._result import Monitoring as Monitoring
+from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
 from argmetric._monitor._watch import Watch
+from argmetric._monitor._watch import critical_value as critical_value
+from argmetric._monitor._watch import movements as movements
 from argmetric._monitor._words import BETTER as BETTER
 from argmetric._monitor._words import PRINTED as PRINTED
 from argmetric._monitor._words import WORSE as WORSE

@@ -13,14 +13,6 @@ import numpy as np
 from argmetric._ground.display import Field, between, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._alarms import (
-    FLOOR_WINDOW,
-    OWN_MOVE,
-    critical_value,
-    floor_critical_value,
-    floor_statistic,
-    movements,
-)
 from argmetric._monitor._cells import (
     BELOW,
     CANNOT_SAY,
@@ -32,7 +24,16 @@ from argmetric._monitor._cells import (
     outside,
 )
 from argmetric._monitor._law import Maps, PeriodLaw, population_share
-from argmetric._monitor._watch import PeriodCounts, Watch
+from argmetric._monitor._watch import (
+    FLOOR_WINDOW,
+    OWN_MOVE,
+    PeriodCounts,
+    Watch,
+    critical_value,
+    floor_critical_value,
+    floor_statistic,
+    movements,
+)
 from argmetric._monitor._words import BETTER, WORSE, OnePeriod
 from argmetric.metrics import Metric
 

@@ -25,8 +25,8 @@ from argmetric._verbs.tune import (
     check_p,
     check_row_weight,
     check_settings,
+    listed_metrics,
     mapped_scores,
-    refuse_same_names,
 )
 from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import class_codes
@@ -125,10 +125,7 @@ def tune(
     if cost is not None and metric is not None:
         raise ValueError("cost stands in place of a metric: pass one of them")
     if isinstance(metric, Sequence) and not isinstance(metric, str):
-        if not metric:
-            raise ValueError("metric is an empty list: name at least one metric")
-        metrics = [get_metric(one, zero_division=zero_division) for one in metric]
-        refuse_same_names(metrics)
+        metrics = listed_metrics(metric, zero_division)
     else:
         one_goal = "f1" if metric is None else metric
         metrics = [get_metric(one_goal, zero_division=zero_division)]

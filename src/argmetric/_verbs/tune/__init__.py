@@ -41,12 +41,12 @@ from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
 from argmetric._verbs.tune._binary import search_rows, tune_metrics
 from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
 from argmetric._verbs.tune._binary import within_range as within_range
-from argmetric._verbs.tune._certified import check_certain
 from argmetric._verbs.tune._export import LEAST_EXPONENT as LEAST_EXPONENT
 from argmetric._verbs.tune._export import STEP as STEP
 from argmetric._verbs.tune._export import ClassLogits as ClassLogits
 from argmetric._verbs.tune._export import PortableRule as PortableRule
 from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
+from argmetric._verbs.tune._other_rules import check_certain
 from argmetric._verbs.tune._rule import Rule as Rule
 from argmetric._verbs.tune._scan import Cuts as Cuts
 from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
@@ -96,15 +96,21 @@ def one_metric(
     return Utility(**{name: 0.0 - costs.get(name, 0.0) for name in names})
 
 
-def refuse_same_names(metrics: list[Metric]) -> None:
-    """The rules of several metrics are found by name."""
-    names = [one.name for one in metrics]
+def listed_metrics(
+    metrics: Sequence[MetricLike], zero_division: float | None
+) -> list[Metric]:
+    """Several metrics, whose rules are found by name."""
+    if not metrics:
+        raise ValueError("metric is an empty list: name at least one metric")
+    found = [get_metric(one, zero_division=zero_division) for one in metrics]
+    names = [one.name for one in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(
             f"two metrics are called {twice[0]!r}, and rules are found by name: name a "
             "function of your own with CustomMetric(function, name=...)"
         )
+    return found
 
 
 def check_p(p: Any, *, logits: bool = True) -> Floats:
@@ -312,10 +318,7 @@ def tune(
     """
     check_label(pos_label)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
-        if not metric:
-            raise ValueError("metric is an empty list: name at least one metric")
-        metrics = [get_metric(one, zero_division=zero_division) for one in metric]
-        refuse_same_names(metrics)
+        metrics = listed_metrics(metric, zero_division)
         if cost is not None:
             raise ValueError("cost stands in place of a metric: pass one of them")
     else:
@@ -353,7 +356,7 @@ def tune(
         limits = settings.limits.paid_for(budget, scores, weight)
         settings = replace(settings, limits=limits)
     if y is None:
-        from argmetric._verbs.tune._population import tune_population
+        from argmetric._verbs.tune._other_rules import tune_population
 
         scores = population_scores(settings, groups, pos_label, scores)
         found = tune_population(scores, metrics, weight, settings)

@@ -34,8 +34,8 @@ from argmetric._ground.validation import (
     to_floats,
 )
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._verbs.tune._certified import Certain
 from argmetric._verbs.tune._export import PortableRule
+from argmetric._verbs.tune._other_rules import Certain
 from argmetric._verbs.tune._rule import Rule
 from argmetric._verbs.tune.files import SavedRule
 from argmetric.metrics import Metric

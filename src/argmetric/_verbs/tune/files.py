@@ -141,11 +141,6 @@ def loaded_metric(values: Any) -> Metric | ClassMetric:
     return metric_from_dict(values)
 
 
-def loaded_offsets(values: Any) -> Floats | None:
-    """Offsets of a saved rule; older files have none."""
-    return None if values is None else np.array([number(x) for x in values])
-
-
 def saved_calibrator(calibrator: Any) -> Any:
     """The plain form of a calibrator; a function cannot be kept."""
     if calibrator is None:
