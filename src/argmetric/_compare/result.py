@@ -261,13 +261,8 @@ class Comparison(Saved["Comparison"]):
                 f"rows has {array[out[0]]} at position {out[0]}: the {self.n:,} rows "
                 f"are numbered from 0 to {self.n - 1}"
             )
-        given: dict[str, Any] = {
-            "shape": array.shape,
-            "other": "rows",
-            "missing": "y",
-            "y": y,
-        }
-        (found,) = read_together(pos_label, **given)
+        how: Any = {"shape": array.shape, "other": "rows", "missing": "y"}
+        (found,) = read_together(pos_label, y=y, **how)
         there = ~np.isnan(found)
         array, found = array[there].astype(np.int64), found[there]
         refuse_two_labels(array, found, self.table.y)

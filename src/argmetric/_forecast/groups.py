@@ -204,18 +204,8 @@ class CellLaws:
     ) -> tuple[Floats, Floats]:
         """Mass of `count` cells from each group's base on, and what lies between."""
         mass, moment = np.zeros((2, self.box.shape[0], count + 1))
-        kernels.place_cells(
-            self.values,
-            self.chances,
-            self.box,
-            self.places,
-            base,
-            step,
-            count,
-            filled,
-            mass,
-            moment,
-        )
+        laws = self.values, self.chances, self.box, self.places
+        kernels.place_cells(*laws, base, step, count, filled, mass, moment)
         return mass, moment
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,44 +39,28 @@ from argmetric.metrics import Metric
 ACTUAL_DRAWS = 2000
 
 
-# Values of a period that are computed when they are asked for: the interval of the
-# share of positives where the rows come from, if only this share moved; and expected
-# score and interval if the share of positives moved, and if other rows came.
-LATE = {
-    "population": ("population_interval",),
-    "if_share": ("if_share", "if_share_interval"),
-    "if_other_rows": ("if_other_rows", "if_other_rows_interval"),
-}
+LATE = (  # values of a period that are computed when they are asked for
+    "population_interval",
+    *("if_share", "if_share_interval", "if_other_rows", "if_other_rows_interval"),
+)
 
 
-class KnownValues(NamedTuple):
-    """Those values, computed."""
-
-    population: tuple[Interval]
-    if_share: tuple[float, Interval]
-    if_other_rows: tuple[float, Interval]
-
-
-@dataclass(frozen=True)
-class LateValues:
+class LateValues(dict[str, Any]):
     """Those values, each computed once."""
 
-    law: PeriodLaw
-    watch: Watch
+    def __init__(self, law: PeriodLaw, watch: Watch) -> None:
+        self._law, self._watch = law, watch
 
-    @cached_property
-    def population(self) -> tuple[Interval]:
-        watch = self.watch
-        new = self.law.new
-        return (population_share(watch.old, new, watch.own, watch.coverage),)
-
-    @cached_property
-    def if_share(self) -> tuple[float, Interval]:
-        return self.law.share_moved.summary(self.watch.coverage)
-
-    @cached_property
-    def if_other_rows(self) -> tuple[float, Interval]:
-        return self.law.other_rows.summary(self.watch.coverage)
+    def __missing__(self, name: str) -> Any:
+        law, watch = self._law, self._watch
+        if name == "population_interval":
+            share = population_share(watch.old, law.new, watch.own, watch.coverage)
+            self[name] = share
+        else:
+            kind = name.removesuffix("_interval")
+            drawn = law.share_moved if kind == "if_share" else law.other_rows
+            self[kind], self[f"{kind}_interval"] = drawn.summary(watch.coverage)
+        return self[name]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +103,7 @@ class Period(OnePeriod):
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    later: LateValues | KnownValues  # what costs more than all others together
+    later: dict[str, Any]  # what costs more than all others together
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
     # negative where the score moved for the better; that of the floor is infinite where
@@ -143,25 +126,25 @@ class Period(OnePeriod):
 
         It is from the scores alone.
         """
-        return self.later.population[0]
+        return self.later["population_interval"]
 
     @property
     def if_share(self) -> float:
         """Forecast of the score if the share of positives moved."""
-        return self.later.if_share[0]
+        return self.later["if_share"]
 
     @property
     def if_share_interval(self) -> Interval:
-        return self.later.if_share[1]
+        return self.later["if_share_interval"]
 
     @property
     def if_other_rows(self) -> float:
         """Forecast of the score if other rows came."""
-        return self.later.if_other_rows[0]
+        return self.later["if_other_rows"]
 
     @property
     def if_other_rows_interval(self) -> Interval:
-        return self.later.if_other_rows[1]
+        return self.later["if_other_rows_interval"]
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
@@ -171,10 +154,8 @@ class Period(OnePeriod):
     def from_values(cls, values: dict[str, Any]) -> Period:
         """The period with these `values()`; the late ones are taken, not computed."""
         values = with_intervals(values)
-        late: Any = [tuple(values[x] for x in names) for names in LATE.values()]
-        late_names = {name for names in LATE.values() for name in names}
-        given = {name: x for name, x in values.items() if name not in late_names}
-        return cls(**given, later=KnownValues(*late))
+        late = {name: values.pop(name) for name in LATE}
+        return cls(**values, later=late)
 
     def _share_text(self) -> str:
         return f"share {self.share:.3f}"
@@ -194,8 +175,8 @@ def _names() -> tuple[str, ...]:
     """Names of all values, the late ones in their places among the others."""
     names = [one.name for one in fields(Period) if one.name != "later"]
     for before, late in (
-        ("share_interval", LATE["population"]),
-        ("verdict", LATE["if_share"] + LATE["if_other_rows"]),
+        ("share_interval", LATE[:1]),
+        ("verdict", LATE[1:]),
     ):
         place = names.index(before) + 1
         names[place:place] = late
@@ -226,9 +207,9 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    later: LateValues | KnownValues = LateValues(law, watch)
+    later: dict[str, Any] = LateValues(law, watch)
     if watch.shift == "auto":  # its draws are there, and need not be kept
-        later = KnownValues(*(getattr(later, name) for name in LATE))
+        later = {name: later[name] for name in LATE}
     return Period(
         counts.start,
         counts.end,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -115,21 +115,9 @@ class Watch:
         return MeanOverGroups.of(self.metric, tables, self.cells.size)
 
     def to_dict(self) -> dict[str, Any]:
-        rule = self.rule.to_dict() if isinstance(self.rule, Rule) else self.rule
-        return {
-            "metric": metric_to_dict(self.metric),
-            "cells": plain(self.cells.to_dict()),
-            "calibrator": self.calibrator.to_dict(),
-            "reference": self.reference.tolist(),
-            "rule": rule,
-            "every": self.every.text,
-            "shift": self.shift,
-            "coverage": self.coverage,
-            "floor": self.floor,
-            "false_alarms": self.false_alarms,
-            "average": self.average,
-            "columns": self.columns,
-        }
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        known |= {"metric": metric_to_dict(self.metric), "every": self.every.text}
+        return plain(known)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Watch:

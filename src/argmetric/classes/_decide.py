@@ -26,7 +26,7 @@ from argmetric.classes._climb import (
     most_probable,
     sums_of,
 )
-from argmetric.classes._input import named, of_each_class
+from argmetric.classes._input import least_recalls, named, of_each_class
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
     expected_metric,
@@ -64,9 +64,7 @@ def with_limits(
         ]
     )[np.unique(rows.sizes, return_inverse=True)[1]]
     most = np.where(most < rows.p.shape[0], most, np.inf)  # no limit at all
-    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
-    if (recall > 1.0).any():
-        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+    recall = least_recalls(min_recall, classes)
     shape = rows.n_groups, len(classes)
     floor = np.full(shape, -np.inf)
     if recall.any():

@@ -322,6 +322,13 @@ class ClassLimits:
         )
 
 
+def least_recalls(min_recall: Any, classes: tuple[Any, ...]) -> Floats:
+    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
+    if (recall > 1.0).any():
+        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+    return recall
+
+
 def check_class_limits(
     max_per_class: Any,
     min_recall: Any,
@@ -333,9 +340,7 @@ def check_class_limits(
         return None
     n = float(true.sum())
     most = of_each_class(max_per_class, classes, "max_per_class", np.inf, int(n))
-    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
-    if (recall > 1.0).any():
-        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+    recall = least_recalls(min_recall, classes)
     if most.sum() < n * (1.0 - TIE):
         raise ValueError(
             f"max_per_class leaves room for {most.sum():g} rows, but there are {n:g}: "
