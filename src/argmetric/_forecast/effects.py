@@ -243,7 +243,11 @@ def mixed_law(
     (tp, tp_weights), (r, r_weights) = hits.points(shifts), misses.points(shifts)
     means = (tp * tp_weights).sum(axis=1) + (r * r_weights).sum(axis=1)
     parts = []
-    for rows in blocks_of_pairs(weights, tp_weights, r_weights):
+    # Effects that count, a handful at a time, of about LAW_CELLS pairs of counts.
+    used = np.flatnonzero(weights > UNLIKELY)
+    sides = (np.count_nonzero(part[used], axis=1) for part in (tp_weights, r_weights))
+    block = np.cumsum(math.prod(sides)) // LAW_CELLS
+    for rows in np.split(used, np.flatnonzero(np.diff(block)) + 1):
         hit_cells, miss_cells = (
             np.flatnonzero(side[rows].any(axis=0)) for side in (tp_weights, r_weights)
         )
@@ -254,13 +258,3 @@ def mixed_law(
         possible = chances > 0.0
         parts.append((values[possible], chances[possible]))
     return combine(parts), dot(weights, means)
-
-
-def blocks_of_pairs(
-    weights: Floats, tp_weights: Floats, r_weights: Floats
-) -> list[Integers]:
-    """Effects that count, a handful at a time, of about LAW_CELLS pairs of counts."""
-    used = np.flatnonzero(weights > UNLIKELY)
-    sides = (np.count_nonzero(side[used], axis=1) for side in (tp_weights, r_weights))
-    block = np.cumsum(math.prod(sides)) // LAW_CELLS
-    return np.split(used, np.flatnonzero(np.diff(block)) + 1)

@@ -229,7 +229,11 @@ class OpenGroups:
 
     def share(self, mean: float, weight: float) -> GroupShare:
         """What they add, around the mean over the `weight` groups of all."""
-        share, d1, d2, d3 = central_moments(self.parts.raw, mean)
+        # Raw moments 0…3 of (value - mean)·1(defined)
+        share, first, second, third = self.parts.raw.T
+        d1 = first - mean * share
+        d2 = second - 2 * mean * first + mean**2 * share
+        d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
         low, high = self.ends(mean)
         with np.errstate(divide="ignore"):
             log_missing = float(np.log(np.maximum(1.0 - share, 0.0)).sum())
@@ -265,15 +269,6 @@ def law_of_shares(shares: list[GroupShare]) -> ValueLaw | None:
     """Law of the mean over very many groups; None where they are too few for it."""
     found = Moments.of(shares)
     return found.normal() if found.is_normal else None
-
-
-def central_moments(raw: Floats, mean: float) -> Floats:
-    """Raw moments 0…3 of (value - mean)·1(defined), by rows."""
-    share, first, second, third = raw.T
-    d1 = first - mean * share
-    d2 = second - 2 * mean * first + mean**2 * share
-    d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
-    return np.stack([share, d1, d2, d3])
 
 
 def _nodes(weight: float) -> tuple[Floats, Floats]:

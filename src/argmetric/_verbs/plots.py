@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._ground.display import metric_title
+from argmetric._ground.display import counted, metric_title
 from argmetric._ground.features import margins_of, probabilities_of
 from argmetric._ground.pictures import (
     MOST_BARS,
@@ -142,44 +142,27 @@ class ExpectedMetricDisplay(Display):
         one = self.decision
         if one.group_ids is None:
             assert one.curve is not None
+            cut, k, half = "", one.n_positives, one.cut_half
+            if one.threshold is not None and math.isfinite(one.threshold):
+                cut = f" ({one.scale} ≥ {one.threshold:.3g})"
+            rows, of_half = counted(k, "row"), counted(half.n_positives, "row")
+            text = f"0.5 cut-off: {of_half}, {half.expected:.3f}"
+            marks = [
+                Mark(k, one.expected, f"decision: {rows}{cut}, {one.expected:.3f}"),
+                Mark(half.n_positives, half.expected, text, "s", "C7"),
+            ]
             label = f"expected {metric_title(one.metric.name)} by number of positives"
-            return draw_curve(ax, one.curve, one.n_positives, label, self._marks())
+            return draw_curve(ax, one.curve, k, label, marks)
         assert one.group_expected is not None
         if self._bars():
-            self._draw_bars(ax)
+            assert one.group_n_positives is not None
+            counts = zip(one.group_ids, one.group_n_positives.tolist(), strict=True)
+            names = [f"{name} ({count:,})" for name, count in counts]
+            draw_bars(ax, names, one.group_expected)
             return ax.axvline(one.expected, color="C3")
         values = one.group_expected[np.isfinite(one.group_expected)]
         ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
         return ax.axvline(one.expected, color="C3", label=f"mean {one.expected:.3f}")
-
-    def _draw_bars(self, ax: Any) -> None:
-        one = self.decision
-        assert one.group_ids is not None
-        assert one.group_n_positives is not None
-        counts = zip(one.group_ids, one.group_n_positives.tolist(), strict=True)
-        names = [f"{name} ({count:,})" for name, count in counts]
-        draw_bars(ax, names, one.group_expected)
-
-    def _marks(self) -> list[Mark]:
-        one = self.decision
-        cut = ""
-        if one.threshold is not None and math.isfinite(one.threshold):
-            cut = f" ({one.scale} ≥ {one.threshold:.3g})"
-        k, half = one.n_positives, one.cut_half
-        return [
-            Mark(k, one.expected, f"decision: {_rows(k)}{cut}, {one.expected:.3f}"),
-            Mark(
-                half.n_positives,
-                half.expected,
-                f"0.5 cut-off: {_rows(half.n_positives)}, {half.expected:.3f}",
-                "s",
-                "C7",
-            ),
-        ]
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'s' * (count != 1)}"
 
 
 class LabelledDisplay(Display):

@@ -127,7 +127,14 @@ def best_within(
         if found > value[g]:
             labels[place], value[g] = tried, found
     if np.isneginf(value).any():
-        _refuse(rows, classes, labels, int(np.argmin(value)))
+        g = int(np.argmin(value))
+        mu, _, h, k = sums_of(rows, labels)
+        c = int(np.argmax((k[g] > rows.most[g]) | (h[g] < rows.floor[g])))
+        raise ValueError(
+            f"the limits cannot be kept together: class {shown(classes[c])} is left "
+            f"with {k[g, c]:g} rows and an expected recall of "
+            f"{h[g, c] / mu[g, c]:.3g}; lower min_recall or raise max_per_class"
+        )
     return labels, np.maximum(bound, value)
 
 
@@ -211,18 +218,6 @@ def _sampled_prices(gains: Floats, most: Floats) -> Floats:
         room = np.ceil(most / step)
         fill_classes(some, 0, np.empty(some.shape[0], np.int64), room, price)
     return price
-
-
-def _refuse(
-    rows: GroupRows, classes: tuple[Any, ...], labels: Integers, g: int
-) -> None:
-    mu, _, h, k = sums_of(rows, labels)
-    c = int(np.argmax((k[g] > rows.most[g]) | (h[g] < rows.floor[g])))
-    raise ValueError(
-        f"the limits cannot be kept together: class {shown(classes[c])} is left with "
-        f"{k[g, c]:g} rows and an expected recall of {h[g, c] / mu[g, c]:.3g}; lower "
-        "min_recall or raise max_per_class"
-    )
 
 
 @refuses("sample_weight")

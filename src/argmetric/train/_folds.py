@@ -130,19 +130,6 @@ def take_rows(values: Any, rows: Integers) -> Any:
     return values[rows]
 
 
-def take_parameters(
-    parameters: dict[str, Any], rows: Integers, n: int
-) -> dict[str, Any]:
-    """Parameters of `fit` for some rows: those with one entry per row are cut too."""
-    taken = {}
-    for name, value in parameters.items():
-        shape = getattr(value, "shape", None)
-        if not shape:
-            shape = (len(value),) if isinstance(value, list | tuple) else (None,)
-        taken[name] = take_rows(value, rows) if shape[0] == n else value
-    return taken
-
-
 class BatchDecisions:
     """Decisions and forecasts of a fitted classifier for a batch of rows."""
 
@@ -464,7 +451,14 @@ def _fit_and_score(
     test: Integers,
     fit_parameters: dict[str, Any],
 ) -> tuple[Floats, Method]:
-    parameters = take_parameters(fit_parameters, train, problem.y.size)
+    parameters = {}
+    for name, value in fit_parameters.items():
+        shape = getattr(value, "shape", None)
+        if not shape:
+            shape = (len(value),) if isinstance(value, list | tuple) else (None,)
+        parameters[name] = (
+            take_rows(value, train) if shape[0] == problem.y.size else value
+        )
     estimator.fit(take_rows(problem.X, train), problem.y[train], **parameters)
     method = response_method(estimator)
     X = take_rows(problem.X, test)
