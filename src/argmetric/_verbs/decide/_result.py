@@ -100,9 +100,9 @@ class Decision(Result):
     metric: Metric
     n: int
     average: str | None
-    group_ids: npt.NDArray[Any] | None = None
-    group_n_positives: Integers | None = None
-    group_expected: Floats | None = None
+    group_ids: npt.NDArray[Any] | None
+    group_n_positives: Integers | None
+    group_expected: Floats | None
     notes: tuple[str, ...] = ()
     _cut_half: Callable[[], Cut]
     _best_cut: Callable[[], Cut]
