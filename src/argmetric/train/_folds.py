@@ -1,14 +1,12 @@
-"""Rows and folds of a classifier, and how far its scores lie from a rule."""
+"""Rows and folds of a classifier, and what it decides and forecasts for a batch."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
@@ -31,7 +29,6 @@ from argmetric._ground.groups import factorize
 from argmetric._ground.label_words import one_class
 from argmetric._ground.labels import label_array, plain_label
 from argmetric._ground.layout import Average
-from argmetric._ground.odds import log_odds
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -273,44 +270,6 @@ class BatchDecisions:
             return values
         second = is_second(values, self.classes_, "labels")
         return second if self._positive == 1 else ~second
-
-
-# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
-LIMIT = 800.0
-# The smallest number that is still positive as a 32-bit float.
-TINY = float(np.finfo(np.float32).tiny)
-
-
-def distance(
-    scores: Floats,
-    threshold: float,
-    applies: npt.NDArray[np.bool_],
-    *,
-    probabilities: bool,
-    positive: int,
-) -> Floats:
-    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
-
-    The log-odds of the probability minus those of the threshold; for margins the plain
-    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
-    rows is kept by ∓log(1 + exp(∓score)).
-    """
-    if probabilities:
-        scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
-        if 0.0 <= threshold <= 1.0:
-            at = np.array([threshold])
-            threshold = float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])
-        else:
-            threshold = math.copysign(math.inf, threshold)
-    if math.isinf(threshold):
-        sign = math.copysign(1.0, threshold)
-        away: Floats = -sign * np.logaddexp(0.0, -sign * scores)
-    else:
-        away = scores - threshold
-    if positive == 0:
-        away, applies = -away, ~applies
-    # A score that equals the threshold, or differs in the last bit, has distance 0.
-    return np.where(applies, np.maximum(away, TINY), np.minimum(away, 0.0))
 
 
 Split = tuple[Integers, Integers]
