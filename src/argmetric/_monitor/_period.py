@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,8 @@ class Period(OnePeriod):
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    later: dict[str, Any]  # what costs more than all others together
+    # what costs more than all others together; it follows from them
+    later: dict[str, Any] = field(compare=False)
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
     # negative where the score moved for the better; that of the floor is infinite where
