@@ -31,6 +31,7 @@ import numpy as np
 from argmetric._calibrate.cells import finite
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.odds import bounded_logit, expit
+from argmetric._ground.saving import plain
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._ground.verdicts import PERIOD, PeriodVerdict
 
@@ -147,7 +148,8 @@ class MonitorCells:
         return np.cumsum(edges) - edges, edges > 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {"edges": self.edges, "scores": self.scores, "logits": self.logits}
+        known = {"edges": self.edges, "scores": self.scores, "logits": self.logits}
+        return plain(known)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> MonitorCells:

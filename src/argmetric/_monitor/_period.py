@@ -103,7 +103,7 @@ class Period(OnePeriod):
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    # what costs more than all others together; it follows from them
+    # what costs more than all others together, and follows from the same rows
     later: dict[str, Any] = field(compare=False)
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
