@@ -136,13 +136,9 @@ class ShareLikelihood:
 
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
         """Expected share of positives among the new rows, and its binomial sd."""
-        new = self.table.new
-        chances = self.chances[:, None]
-        shifted = (
-            np.exp(theta)[..., None]
-            * self.chances[:, None]
-            / np.asarray(1.0 - chances + chances * np.exp(theta)[..., None])
-        )
+        new, chances = self.table.new, self.chances[:, None]
+        odds = np.exp(theta)[..., None]
+        shifted = odds * chances / (1.0 - chances + chances * odds)
         spread = (shifted * (1.0 - shifted)) @ new
         return shifted @ new / new.sum(), np.sqrt(spread) / new.sum()
 

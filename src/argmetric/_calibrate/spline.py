@@ -266,10 +266,9 @@ def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> Splin
     """Average of the likeliest curves over the scales, by their evidence."""
     # Mean of Platt's targets in every cell: no line separates them.
     positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
-    high, low = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
-    line = fit_logistic(
-        [cells.x], low + (high - low) * cells.positive / cells.total, cells.total
-    ).coefficients
+    most, least = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
+    target = least + (most - least) * cells.positive / cells.total
+    line = fit_logistic([cells.x], target, cells.total).coefficients
     basis = Basis.of(cells, line)
     design, rate = basis.design(cells.x), cells.positive / cells.total
     # From the line: at a slope of 1 margins of a large scale are all saturated.
@@ -280,10 +279,8 @@ def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> Splin
     odds = np.log(np.repeat(SCALE_ODDS, len(CURVE_SCALES)))
     # Laplace's approximation, up to a constant that all share.
     volume = np.linalg.slogdet(modes.curvature)[1]
-    evidence = (
-        np.asarray(0.5 * (np.log(prior.precision).sum(axis=1) - volume) - modes.loss)
-        + odds
-    )
+    size = np.log(prior.precision).sum(axis=1) - volume
+    evidence = np.asarray(0.5 * size - modes.loss) + odds
     centre = _shares(evidence) @ modes.theta
     levels, slope = basis.levels(centre[None])
     if draw:

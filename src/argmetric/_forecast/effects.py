@@ -225,21 +225,18 @@ def mixed_law(
     pairs = hits.width * misses.width
     entries = z.size * (hits.width + misses.width)
     few = centre.size <= FEW_ROWS or variance < CountLaws.SMOOTH
-    k = int(selected.sum())
+    k, shifts = int(selected.sum()), deviation * z
     if few and z.size * pairs <= TABLE_CELLS and entries <= TABLE_ENTRIES:
         # All pairs of counts with their probabilities, and the metric once of each.
-        shifts = deviation * z
         hit_low, hit_laws = hits.table(shifts)
         miss_low, miss_laws = misses.table(shifts)
         joint = (weights[:, None] * hit_laws).T @ miss_laws
         tp = hit_low + np.arange(joint.shape[0], dtype=np.float64)[:, None]
         r = miss_low + np.arange(joint.shape[1], dtype=np.float64)
         positives = float(((tp + r) * joint).sum())
-        return combine(
-            [(metric.value(tp, k, tp + r, n).ravel(), joint.ravel())]
-        ), positives
+        values = metric.value(tp, k, tp + r, n)
+        return combine([(values.ravel(), joint.ravel())]), positives
     # Some counts of either side for every effect, all of them where these are few.
-    shifts = deviation * z
     (tp, tp_weights), (r, r_weights) = hits.points(shifts), misses.points(shifts)
     means = (tp * tp_weights).sum(axis=1) + (r * r_weights).sum(axis=1)
     parts = []

@@ -136,16 +136,14 @@ def placed(
     if parts.cells and groups.size == parts.low.size:
         blocks = iter(parts.cells)
     for chosen, laws in blocks:
-        base = parts.low[first + chosen]
-        least = base
+        least = parts.low[first + chosen]
         filled = math.nan if cells.filled is None else cells.filled
         if cells.base is not None:
             least = np.full_like(least, cells.base)
         elif np.isnan(laws.values).any():
             least = np.minimum(least, filled)
-        mass[chosen], moment[chosen] = laws.place(
-            least, cells.step, cells.count, filled
-        )
+        found = laws.place(least, cells.step, cells.count, filled)
+        mass[chosen], moment[chosen] = found
     return mass, moment
 
 

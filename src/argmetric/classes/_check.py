@@ -295,10 +295,11 @@ def _reliability(
         line = calibration_line(rows.x, rows.y, None, None)
     chance = line.p_value
     if math.isnan(chance):
-        # Chance of a count this far from what was expected, on both sides.
-        expected = float(p.sum())
         from scipy.special import pdtr, pdtrc
 
+        # Chance of a count this far from what was expected, on both sides. Poisson's
+        # law is wider than that of independent rows: this errs on the safe side.
+        expected = float(p.sum())
         above = pdtrc(count - 1, expected) if count else 1.0
         chance = float(min(1.0, 2.0 * min(pdtr(count, expected), above)))
     share = np.array([count / n])

@@ -176,7 +176,10 @@ def law_over_maps(
     """The law if the expected score is normal about `mean` with this deviation."""
     from scipy.special import ndtri
 
-    # How the log-odds of true classes (rows) move in rows of a label (columns).
+    from argmetric.classes.kernels.draws import add_expected
+
+    # How the log-odds of true classes (rows) move in rows of a label (columns): costs,
+    # disagreements and slopes say it themselves; otherwise it is those of the label.
     count = rows.p.shape[1]
     if isinstance(metric, ClassGain):
         found = metric.gains(count)
@@ -190,15 +193,12 @@ def law_over_maps(
     slopes = np.asarray(found / max(-float(found.min()), 1e-300))
     ladder = np.concatenate([-STEPS[::-1], [0.0], STEPS])
     # The metric of the expected counts at every level: the mean over groups.
-    factors = _factors(ladder, slopes)
-    from argmetric.classes.kernels.draws import add_expected
-
-    found = []
+    factors, means = _factors(ladder, slopes), []
     for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
         tables = np.zeros_like(factors)
         add_expected(rows.p, first, last, labels, factors, tables)
-        found.append(metric.score(tables))
-    reached = np.asarray(np.nan_to_num(np.mean(found, axis=0)))
+        means.append(metric.score(tables))
+    reached = np.asarray(np.nan_to_num(np.mean(means, axis=0)))
     reached -= reached[STEPS.size]
     reached[STEPS.size :] = np.maximum.accumulate(reached[STEPS.size :])
     below = reached[STEPS.size :: -1]

@@ -118,16 +118,17 @@ class Cuts:
     def threshold(self, cut: int) -> float:
         """A number with exactly the rows of this cut at or above it."""
         if 0 < cut < self.scores.size:
-            # Half-way to the next score; nearer to the upper one where 32 bits need it.
+            # Half-way to the next score; nearer to the upper one where 32 bits need it:
+            # scores that differ there lie on both sides, rounded or not.
             middle = threshold_between(self.scores, cut)
             assert middle is not None  # the scores are distinct
             with np.errstate(over="ignore", under="ignore"):
                 upper, lower = (
                     float(np.float32(self.scores[cut - 1 + i])) for i in (0, 1)
                 )
-                rounded = float(np.float32(middle))
+                near = float(np.float32(middle))
             if lower < upper and math.isfinite(upper) and math.isfinite(lower):
-                separates = lower < middle <= upper and lower < rounded
+                separates = lower < middle <= upper and lower < near
                 if not separates:
                     middle = min(
                         lower / 4 + 3 * (upper / 4), float(self.scores[cut - 1])
@@ -252,7 +253,7 @@ class RuleLimits:
         self, budget: Any, scores: Floats, weight: Floats | None
     ) -> RuleLimits:
         """These limits, with no more positives than a budget pays for."""
-        # Most positives, or weight of them, that a budget pays for.
+        # Costs of the rows above a cut never fall as it sinks: a limit on the cuts.
         if not isinstance(budget, tuple | list) or len(budget) != 2:
             raise ValueError(
                 "budget must be a pair: the cost of each row, and the most to spend"
@@ -278,9 +279,9 @@ class RuleLimits:
         rows, n = (float(paid[-1]) if paid.size else 0.0), float(scores.size)
         if weight is not None:
             n = float(weight.sum())
-        most = self.max_positives
-        if most is not None:
-            rows = min(rows, most * n if isinstance(most, float) else most)
+        own = self.max_positives
+        if own is not None:
+            rows = min(rows, own * n if isinstance(own, float) else own)
         share: int | float = rows / n if weight is not None else int(rows * (1 + TIE))
         return replace(self, max_positives=share)
 
