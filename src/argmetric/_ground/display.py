@@ -189,14 +189,9 @@ class Result(Shown):
         """Plain values for JSON; nan is null unless `from_dict` reads them again."""
         return self._plain(self.fields())
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The table behind the result: groups, a curve, a law, or one row of figures.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+        """The table behind the result: groups, a curve, a law, or one row of figures."""
         return as_frame(self._columns(), backend)
 
     def _columns(self) -> Mapping[str, Any]:
