@@ -191,7 +191,7 @@ class Result(Shown):
 
     @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The table behind the result: groups, a curve, a law, or one row of figures."""
+        """The table behind the result: groups, a curve, a law, or a row of figures."""
         return as_frame(self._columns(), backend)
 
     def _columns(self) -> Mapping[str, Any]:
