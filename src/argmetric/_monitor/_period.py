@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -127,25 +127,25 @@ class Period(OnePeriod):
 
         It is from the scores alone.
         """
-        return self.later["population_interval"]
+        return cast(Interval, self.later["population_interval"])
 
     @property
     def if_share(self) -> float:
         """Forecast of the score if the share of positives moved."""
-        return self.later["if_share"]
+        return float(self.later["if_share"])
 
     @property
     def if_share_interval(self) -> Interval:
-        return self.later["if_share_interval"]
+        return cast(Interval, self.later["if_share_interval"])
 
     @property
     def if_other_rows(self) -> float:
         """Forecast of the score if other rows came."""
-        return self.later["if_other_rows"]
+        return float(self.later["if_other_rows"])
 
     @property
     def if_other_rows_interval(self) -> Interval:
-        return self.later["if_other_rows_interval"]
+        return cast(Interval, self.later["if_other_rows_interval"])
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""

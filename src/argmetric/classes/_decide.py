@@ -127,13 +127,15 @@ def best_within(
         if found > value[g]:
             labels[place], value[g] = tried, found
     if np.isneginf(value).any():
-        g = int(np.argmin(value))
+        worst = int(np.argmin(value))
         mu, _, h, k = sums_of(rows, labels)
-        c = int(np.argmax((k[g] > rows.most[g]) | (h[g] < rows.floor[g])))
+        c = int(
+            np.argmax((k[worst] > rows.most[worst]) | (h[worst] < rows.floor[worst]))
+        )
         raise ValueError(
             f"the limits cannot be kept together: class {shown(classes[c])} is left "
-            f"with {k[g, c]:g} rows and an expected recall of "
-            f"{h[g, c] / mu[g, c]:.3g}; lower min_recall or raise max_per_class"
+            f"with {k[worst, c]:g} rows and an expected recall of "
+            f"{h[worst, c] / mu[worst, c]:.3g}; lower min_recall or raise max_per_class"
         )
     return labels, np.maximum(bound, value)
 
