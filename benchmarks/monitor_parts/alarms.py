@@ -18,9 +18,8 @@ from harness import Target, emit
 from scipy.special import xlogy
 
 import argmetric as am
-from argmetric._monitor._alarms import WINDOWS, critical_value, movements
-from argmetric._monitor._cells import rows_of
-from argmetric._monitor._readings import CANNOT_SAY, weigh_readings
+from argmetric._monitor._cells import CANNOT_SAY, rows_of, weigh_readings
+from argmetric._monitor._watch import WINDOWS, critical_value, movements
 from monitor_parts.cases import Pool, pools
 from monitor_parts.measured import by_half, seeded, tuned
 from monitor_parts.shifts import by_share, drawn_reference

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from argmetric._monitor import monitor as monitor
     from argmetric._report import Report as Report
     from argmetric._report import report as report
+    from argmetric._verbs import warmup as warmup
     from argmetric._verbs.check import CalibrationCheck as CalibrationCheck
     from argmetric._verbs.check import (
         CalibrationCostDisplay as CalibrationCostDisplay,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from argmetric._verbs.tune import Rule as Rule
     from argmetric._verbs.tune import ThresholdDisplay as ThresholdDisplay
     from argmetric._verbs.tune import tune as tune
-    from argmetric._verbs.warmup import warmup as warmup
     from argmetric.metrics import MCC as MCC
     from argmetric.metrics import Accuracy as Accuracy
     from argmetric.metrics import BalancedAccuracy as BalancedAccuracy
@@ -116,7 +116,7 @@ _ROOMS = {
     ),
     "argmetric._report": ("Report", "report"),
     "argmetric._verbs.tune": ("MultiLabelRule", "Rule", "ThresholdDisplay", "tune"),
-    "argmetric._verbs.warmup": ("warmup",),
+    "argmetric._verbs": ("warmup",),
     "argmetric.metrics": (
         "Accuracy",
         "BalancedAccuracy",

@@ -16,7 +16,7 @@ from argmetric._forecast import shares as _shares
 from argmetric._forecast.effects import centre_log_odds
 from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import law_of_count, summed_cumulants
-from argmetric._forecast.truth import MOST, Cells, drawn_counts, matched
+from argmetric._forecast.truth import MOST, TruthCells, drawn_counts, matched
 from argmetric._ground.groups import Segments
 from argmetric.metrics import get_metric
 from calibrated import logit, made
@@ -243,7 +243,7 @@ def test_counts_of_nasty_probabilities_stay_within_their_rows(p):
 def test_cells_of_rows_keep_their_chances_and_decisions(n):
     x = np.random.default_rng(n).normal(-2, 3, n)
     called, known = x > -1, np.where(np.arange(n) % 5 == 0, 1.0, np.nan)
-    cells = Cells.of(x, called, known, made("identity"))
+    cells = TruthCells.of(x, called, known, made("identity"))
     assert cells.rows.sum() == n
     assert cells.open.sum() == np.isnan(known).sum()
     assert cells.x.size <= (n if n <= MOST else MOST + 5)
@@ -257,7 +257,7 @@ def test_cells_of_rows_keep_their_chances_and_decisions(n):
 
 def test_scores_of_0_and_1_have_cells_of_their_own():
     x = np.concatenate([[-np.inf] * 3, np.linspace(-5, 5, 5000), [np.inf] * 2])
-    cells = Cells.of(x, x > 0, np.full(x.size, np.nan), made("identity"))
+    cells = TruthCells.of(x, x > 0, np.full(x.size, np.nan), made("identity"))
     assert (cells.rows[0], cells.rows[-1]) == (3, 2)
     assert cells.x[0] < -700
     assert cells.x[-1] > 700

@@ -13,7 +13,9 @@ from scipy.stats import betabinom
 import argmetric as am
 from argmetric._compare.strata import allocation, strata_of
 from argmetric._forecast.over_truth import GroupSample
-from argmetric._monitor._alarms import (
+from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
+from argmetric._monitor._watch import (
+    MeanOverGroups,
     critical_value,
     direction,
     floor_critical_value,
@@ -21,8 +23,6 @@ from argmetric._monitor._alarms import (
     movements,
     signed_roots,
 )
-from argmetric._monitor._labelling import TILTS, row_sizes, stratum_positives
-from argmetric._monitor._watch import MeanOverGroups
 from argmetric.metrics import get_metric
 from watched import shifted_maps
 

@@ -12,7 +12,13 @@ from scipy.stats import multivariate_normal, norm
 
 import argmetric as am
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._monitor._cells import Cells, rows_of
+from argmetric._monitor._cells import (
+    MonitorCells,
+    Readings,
+    binned_change,
+    rows_of,
+    weigh_readings,
+)
 from argmetric._monitor._law import (
     FINE,
     POINTS,
@@ -26,7 +32,6 @@ from argmetric._monitor._law import (
     mixture,
     population_share,
 )
-from argmetric._monitor._readings import Readings, binned_change, weigh_readings
 from watched import shifted_maps
 
 CHANCE = np.array([0.02, 0.1, 0.3, 0.55, 0.8, 0.97])
@@ -252,7 +257,7 @@ def test_the_share_of_the_population_is_covered_as_stated() -> None:
         y = rng.random(1500) < np.repeat([0.2, 0.1], [500, 1000])
         p = 1 / (1 + np.exp(1.0 - rng.normal(2.0 * y, 1.0)))
         reference = resolve_reference((y[:500], p[:500]), logits=False)
-        cells = Cells.of(reference.rows, None)
+        cells = MonitorCells.of(reference.rows, None)
         chance = reference.calibrator.apply(cells.scores)
         old, new = (rows_of(cells.count(x, x > 2)[0]) for x in (p[:500], p[500:]))
         low, high = population_share(old, new, chance, 0.9)
@@ -362,7 +367,7 @@ def test_cells_give_the_expected_score_of_the_rows(share, logits):
         s = x if logits else 1 / (1 + np.exp(-x))
         found = resolve_reference((y[:1000], s[:1000]), logits=logits)
         cut = float(np.quantile(s[:1000], 1 - share))
-        cells = Cells.of(found.rows, cut)
+        cells = MonitorCells.of(found.rows, cut)
         inside = (s >= s[:1000].min()) & (s <= s[:1000].max())
         new = s[inside][1000:]
         cell = np.searchsorted(cells.edges, new, side="right")

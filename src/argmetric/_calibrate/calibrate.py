@@ -11,21 +11,13 @@ import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map, n_distinct
-from argmetric._calibrate.reference import (
-    Reference,
-    check_reference,
-    check_score_array,
-)
+from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._ground.arguments import check_flag
 from argmetric._ground.discrete import dot
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.odds import expit
 from argmetric._ground.types import ArrayLike, Booleans, Floats, Integers, Label
-from argmetric._ground.validation import (
-    check_choice,
-    check_weight,
-    warn_of_scale,
-)
+from argmetric._ground.validation import check_choice, check_weight, warn_of_scale
 
 
 def check_folds(cv: Any) -> int:
@@ -37,10 +29,7 @@ def check_folds(cv: Any) -> int:
 def fold_numbers(
     y: Booleans, cv: int, groups: Any = None, random_state: int | None = 0
 ) -> Integers:
-    """Number of the fold of every row: each class, or each group, spread evenly.
-
-    A class with fewer rows (groups: fewer groups) than `cv` makes fewer folds.
-    """
+    """Number of the fold of every row: each class, or each group, spread evenly."""
     rng = np.random.default_rng(random_state)
     if groups is None:
         smaller = int(min(y.sum(), y.size - y.sum()))
@@ -190,11 +179,7 @@ def calibrate_out_of_fold(
     random_state: int | None = 0,
     logits: bool = False,
 ) -> Floats:
-    """Probabilities recalibrated by maps that did not see the row's own label.
-
-    In the shape of `p`. "auto" chooses one method for all folds. Each class is spread
-    evenly over `cv` folds, or fewer where it has fewer rows; `groups` stay together.
-    """
+    """Probabilities recalibrated by maps that did not see the row's own label."""
     check_choice(method, "method", METHODS)
     n_folds = check_folds(cv)
     scores = check_score_array(p, logits=logits)

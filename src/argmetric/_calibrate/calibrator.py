@@ -12,14 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_flag, check_number
-from argmetric._ground.display import Field, Lines, only_shown
+from argmetric._ground.display import Field, Lines, documented, only_shown
 from argmetric._ground.odds import expit, logit
 from argmetric._ground.pictures import draw_map
-from argmetric._ground.saving import (
-    Saved,
-    check_version,
-    refuse_spelled_numbers,
-)
+from argmetric._ground.saving import Saved, check_version, refuse_spelled_numbers
 from argmetric._ground.types import ArrayLike, Axes, Floats
 from argmetric._ground.validation import check_scores, read_scores, to_floats
 
@@ -72,7 +68,12 @@ class Calibrator(Saved["Calibrator"]):
         "class_temperature": "argmetric.classes.ClassTemperatureMap",
     }
     _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
-    method: ClassVar[str] = ""
+    method: ClassVar[str] = ""  # by default what `kind` says
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "method" not in vars(cls) and vars(cls).get("kind"):
+            cls.method = cls.kind.removeprefix("class_").replace("_", " ")
 
     def __post_init__(self) -> None:
         if type(self) is Calibrator:
@@ -82,19 +83,32 @@ class Calibrator(Saved["Calibrator"]):
             check_finite("prevalence", self.prevalence, 0)
         self._check()
         if self.draws is not None:
-            object.__setattr__(self, "draws", self._checked_draws())
+            draws = np.asarray(self.draws, dtype=np.float64)
+            if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
+                raise ValueError(
+                    "draws must be a matrix of finite numbers, one map a row"
+                )
+            self._check_draws(draws)
+            object.__setattr__(self, "draws", draws)
         if self.counts is not None:
-            object.__setattr__(self, "counts", _checked_counts(self.counts))
+            counts = np.asarray(self.counts, dtype=np.float64)
+            if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
+                raise ValueError(
+                    "counts must be a matrix of three rows of finite numbers"
+                )
+            x, rows, positives = counts
+            if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
+                raise ValueError(
+                    "counts must have rising log-odds and no negative positives"
+                )
+            if not (rows >= positives).all() or not positives.any():
+                raise ValueError(
+                    "counts must have positives, and no more of them than rows"
+                )
+            object.__setattr__(self, "counts", counts)
 
     def _check(self) -> None:
         """Refuse parameters that make no map."""
-
-    def _checked_draws(self) -> Floats:
-        draws = np.asarray(self.draws, dtype=np.float64)
-        if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
-            raise ValueError("draws must be a matrix of finite numbers, one map a row")
-        self._check_draws(draws)
-        return draws
 
     def _check_draws(self, draws: Floats) -> None:
         """Refuse draws of which a row makes no map."""
@@ -286,36 +300,15 @@ class Calibrator(Saved["Calibrator"]):
     def _title(self) -> str:
         return f"Calibrator: {self.method}, {self.formula}"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the map over the diagonal.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the map over the diagonal."""
         drawn: Axes = draw_map(ax, self.method, self.apply)
         return drawn
 
 
 _COMMON = ("n", "prevalence", "draws", "counts")
 _HEADER = ("calibrator", "format")
-
-
-def _checked_counts(values: Any) -> Floats:
-    counts = np.asarray(values, dtype=np.float64)
-    if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
-        raise ValueError("counts must be a matrix of three rows of finite numbers")
-    x, rows, positives = counts
-    if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
-        raise ValueError("counts must have rising log-odds and no negative positives")
-    if not (rows >= positives).all() or not positives.any():
-        raise ValueError("counts must have positives, and no more of them than rows")
-    return counts
 
 
 def _values(p: Any, name: str, *, logits: bool) -> Floats:
@@ -353,7 +346,6 @@ class ChainedMap(Calibrator):
     maps: tuple[Calibrator, ...]  # in the order of their use
 
     kind: ClassVar[str] = "chain"
-    method: ClassVar[str] = "chain"
 
     def _check(self) -> None:
         if not self.maps or not all(isinstance(m, Calibrator) for m in self.maps):

@@ -127,10 +127,7 @@ def first_of_equals(x: npt.NDArray[Any]) -> Integers:
 
 
 def cell_numbers(mass: Floats, most: int) -> npt.NDArray[np.int32]:
-    """Cell of every distinct score, of `most` with equal mass, which is used up.
-
-    That in which the middle of what the score weighs lies.
-    """
+    """Cell of every distinct score, of `most` with equal mass, which is used up."""
     total, middle = mass.sum(), np.cumsum(mass)
     mass /= 2
     middle -= mass
@@ -154,11 +151,7 @@ def _sums(w: Floats | None, first: Integers, values: Floats | Booleans) -> Float
 
 
 def counted_cells(cells: MapCells, x: Floats | None = None) -> Floats:
-    """Mean log-odds, rows and positives of at most MOST_COUNTED cells, in rows.
-
-    They hold about equal shares of the rows and of the positives. `x` are log-odds of
-    the cells where these are other than the axis has them.
-    """
+    """Mean log-odds, rows and positives of at most MOST_COUNTED cells, in rows."""
     x = cells.x if x is None else x
     share = np.cumsum(cells.total) / cells.total.sum()
     share += np.cumsum(cells.positive) / cells.positive.sum()

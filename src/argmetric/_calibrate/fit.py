@@ -55,10 +55,7 @@ COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
 def fit_map(
     reference: Reference, method: str, *, strict: bool = True, draws: bool = True
 ) -> Calibrator:
-    """The map of a method, with the draws of others that the reference allows.
-
-    In folds `strict` is off: a constant map is no surprise.
-    """
+    """The map of a method, with the draws of others that the reference allows."""
     if method in _IN_ORDER:
         reference = reference.rising()
     if strict:
@@ -78,7 +75,18 @@ def _check_direction(reference: Reference, method: str) -> None:
     z is the score statistic of the slope at 0, robust to weights.
     """
     score = reference.p if method == "isotonic" else reference.x
-    z = _slope_statistic(reference, score)
+    # Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation.
+    n, share = reference.y.size, reference.prevalence
+    total = summed(lambda part: float(reference.shares(part)[0].sum()), n)
+    scores = summed(lambda part: float(reference.shares(part)[0] @ score[part]), n)
+    mean = scores / total
+    slope = spread = 0.0
+    for part in row_blocks(n):
+        w, squares = reference.shares(part)
+        terms = (reference.y[part] - share) * (score[part] - mean)
+        slope += float(w @ terms)
+        spread += float(squares @ terms**2)
+    z = slope / math.sqrt(spread) if spread > 0 else 0.0
     if z > 0:
         return
     if z < -2:
@@ -96,21 +104,6 @@ def _check_direction(reference: Reference, method: str) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _slope_statistic(reference: Reference, score: Floats) -> float:
-    """Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation."""
-    n, share = reference.y.size, reference.prevalence
-    total = summed(lambda part: float(reference.shares(part)[0].sum()), n)
-    scores = summed(lambda part: float(reference.shares(part)[0] @ score[part]), n)
-    mean = scores / total
-    slope = spread = 0.0
-    for part in row_blocks(n):
-        w, squares = reference.shares(part)
-        terms = (reference.y[part] - share) * (score[part] - mean)
-        slope += float(w @ terms)
-        spread += float(squares @ terms**2)
-    return slope / math.sqrt(spread) if spread > 0 else 0.0
 
 
 def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
@@ -193,11 +186,7 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
 
 
 def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    """The T of largest likelihood of expit(x/T), with draws of 1/T from its normal law.
-
-    `strict`: refuse where no T fits, instead of the hottest; `draw`: keep the counted
-    cells.
-    """
+    """The likeliest T of expit(x/T), with draws of 1/T from its normal law."""
     x, y, w = reference.x, reference.y, reference.weights
     no_errors = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.
@@ -255,7 +244,19 @@ def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
         # Scores of 0 and 1 stay where they are: the map is one of probabilities.
         odds = bounded_logit(p, 1e-300, 1.0 - 1e-16)
         described |= {"counts": counted_cells(cells, odds)}
-        described |= {"draws": _refits(reference, cells, p, x)}
+        # Heights of fits to rows drawn again, at some of the points x.
+        at = x[np.linspace(0, x.size - 1, min(x.size, POINTS)).round().astype(np.int64)]
+        rng, count = np.random.default_rng(0), cells.total.size
+        both = np.concatenate([cells.positive, cells.total - cells.positive])
+        rows = max(1, min(round(float(both.sum())), MOST_DRAWN))
+        draws = np.empty((N_DRAWS, at.size))
+        for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
+            hits, mass = again[:count], again[:count] + again[count:]
+            there = mass > 0
+            hits, mass = hits[there], mass[there].astype(np.float64)
+            height = _heights(hits / mass, mass, reference)
+            draws[i] = np.interp(at, p[there], height)
+        described |= {"draws": np.round(draws, 12)}
     return IsotonicMap(x, y, **described)
 
 
@@ -285,22 +286,6 @@ def _heights(rate: Floats, mass: Floats, reference: Reference) -> Floats:
 
 
 MOST_DRAWN = 2**53  # rows; more would be no different, and numpy draws 63 bits
-
-
-def _refits(reference: Reference, cells: MapCells, p: Floats, x: Floats) -> Floats:
-    """Heights of fits to rows drawn again, at some of the points x."""
-    at = x[np.linspace(0, x.size - 1, min(x.size, POINTS)).round().astype(np.int64)]
-    rng, count = np.random.default_rng(0), cells.total.size
-    both = np.concatenate([cells.positive, cells.total - cells.positive])
-    rows = max(1, min(round(float(both.sum())), MOST_DRAWN))
-    draws = np.empty((N_DRAWS, at.size))
-    for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
-        hits, mass = again[:count], again[:count] + again[count:]
-        there = mass > 0
-        hits, mass = hits[there], mass[there].astype(np.float64)
-        height = _heights(hits / mass, mass, reference)
-        draws[i] = np.interp(at, p[there], height)
-    return np.round(draws, 12)  # six digits would make the lowest heights 0
 
 
 def _identity(reference: Reference, strict: bool, draw: bool) -> Calibrator:

@@ -98,7 +98,6 @@ class IdentityMap(Calibrator):
     """No map: every probability stays as it is."""
 
     kind: ClassVar[str] = "identity"
-    method: ClassVar[str] = "identity"
 
     def _map(self, x: Floats) -> Floats:
         return x
@@ -120,7 +119,6 @@ class PlattMap(LogOddsMap):
     intercept: float
 
     kind: ClassVar[str] = "platt"
-    method: ClassVar[str] = "platt"
     _parameters: ClassVar[tuple[str, ...]] = ("slope", "intercept")
     _bounded: ClassVar[int] = 1
 
@@ -142,7 +140,6 @@ class BetaMap(LogOddsMap):
     c: float
 
     kind: ClassVar[str] = "beta"
-    method: ClassVar[str] = "beta"
     _parameters: ClassVar[tuple[str, ...]] = ("a", "b", "c")
     _bounded: ClassVar[int] = 2
 
@@ -167,7 +164,6 @@ class TemperatureMap(LogOddsMap):
     temperature: float  # above 1 for scores that are too sure of themselves
 
     kind: ClassVar[str] = "temperature"
-    method: ClassVar[str] = "temperature"
     _parameters: ClassVar[tuple[str, ...]] = ("temperature",)
     _bounded: ClassVar[int] = 1
 
@@ -203,7 +199,6 @@ class IsotonicMap(Calibrator):
     y: Floats
 
     kind: ClassVar[str] = "isotonic"
-    method: ClassVar[str] = "isotonic"
 
     def _check(self) -> None:
         x, y = (np.asarray(a, dtype=np.float64) for a in (self.x, self.y))
@@ -262,10 +257,7 @@ ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 
 @dataclass(frozen=True)
 class Prior:
-    """Independent normal laws of the coefficients; a precision of 0 is no opinion.
-
-    Rows of precisions are as many priors, each for a fit of its own.
-    """
+    """Independent normal laws of the coefficients; a precision of 0 is no opinion."""
 
     mean: Floats
     precision: Floats
@@ -277,10 +269,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Mode:
-    """Likeliest coefficients, the curvature of the loss there, and the loss.
-
-    Of several priors each has a first axis, for the fits.
-    """
+    """Likeliest coefficients, the curvature of the loss there, and the loss."""
 
     theta: Floats
     curvature: Floats
@@ -302,7 +291,13 @@ def likeliest(
     stuck = np.zeros(len(theta), dtype=bool)  # where rounding leaves nothing to gain
     for _ in range(STEPS):
         gradient = point.gradient + precision * (theta - prior.mean)
-        move = _solved(point.curvature + stiffness, gradient)
+        # The vector that each matrix takes to the given one; the least where many are.
+        matrices = point.curvature + stiffness
+        try:
+            inverse = np.linalg.inv(matrices)
+        except np.linalg.LinAlgError:
+            inverse = np.linalg.pinv(matrices)
+        move = np.asarray((inverse @ gradient[:, :, None])[:, :, 0])
         move[stuck] = 0.0
         gain = np.add.reduce(gradient * move, axis=1)  # twice that of a quadratic
         # A step of 1e-6 leaves an error of about its square.
@@ -326,11 +321,7 @@ def likeliest(
 
 
 class _Point(NamedTuple):
-    """Sums over the rows, for each fit.
-
-    The loss Σ w·(log(1 + e^η) - t·η), its first and second derivatives by the
-    coefficients, and the information Σ w·p·(1-p).
-    """
+    """Σ w·(log(1 + e^η) - t·η), its first two derivatives, and Σ w·p·(1-p), by fit."""
 
     loss: Floats
     gradient: Floats
@@ -357,15 +348,6 @@ def _point(theta: Floats, design: Floats, target: Floats, w: Floats) -> _Point:
         curvature += (bend[:, None] * columns) @ columns.T
         information += np.add.reduce(bend, axis=1)
     return _Point(loss, gradient, curvature, information)
-
-
-def _solved(matrices: Floats, vectors: Floats) -> Floats:
-    """The vector that each matrix takes to the given one; the least where many are."""
-    try:
-        inverse = np.linalg.inv(matrices)
-    except np.linalg.LinAlgError:
-        inverse = np.linalg.pinv(matrices)
-    return np.asarray((inverse @ vectors[:, :, None])[:, :, 0])
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,6 @@ class PriorShift(Calibrator):
     n_iterations: int = 0
 
     kind: ClassVar[str] = "prior_shift"
-    method: ClassVar[str] = "prior shift"
 
     def _check(self) -> None:
         for name in ("prevalence", "reference_prevalence"):
@@ -194,7 +193,6 @@ class MatchedShare(Calibrator):
     constant: float
 
     kind: ClassVar[str] = "matched_share"
-    method: ClassVar[str] = "matched share"
 
     def _check(self) -> None:
         check_finite("constant", self.constant)

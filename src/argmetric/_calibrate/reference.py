@@ -28,10 +28,7 @@ FEWEST = 100  # rows that a reference counts as at least when scores are kept fr
 
 
 class Axis(NamedTuple):
-    """Finite log-odds of every row.
-
-    Scores of 0 and of 1 stand at the two `ends`; None: all log-odds were finite.
-    """
+    """Finite log-odds of rows, and where scores of 0 and 1 stand if there are any."""
 
     x: Floats
     ends: tuple[float, float] | None
@@ -116,10 +113,7 @@ class Reference:
 
     @cached_property
     def axis(self) -> Axis:
-        """Log-odds as they are, and scores of 0 and 1 beyond all others.
-
-        Each side for itself, and no nearer than the reach.
-        """
+        """Log-odds as they are, and scores of 0 and 1 beyond all others."""
         x = self.odds
         if self.reach is None:
             return Axis(x, None)
@@ -234,10 +228,7 @@ def furthest(scores: Floats) -> float | None:
 def check_reference(
     y: Any, p: Any, sample_weight: Any = None, pos_label: Any = None, *, logits: bool
 ) -> Reference:
-    """A reference with both classes and scores that differ, or an error.
-
-    Rows of weight 0 take no part.
-    """
+    """A reference with both classes and scores that differ; rows of weight 0 go."""
     scores = check_score_array(p, logits=logits)
     refuse_two_classes(scores, "p")
     labels = binary_labels(y, pos_label, both=True, shape=scores.shape)

@@ -87,10 +87,7 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class ShareLikelihood:
-    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table.
-
-    Arrays of θ have a row for each map, too.
-    """
+    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table."""
 
     table: ScoreTable
     chances: Floats
@@ -139,16 +136,11 @@ class ShareLikelihood:
 
     def shares(self, theta: Floats) -> tuple[Floats, Floats]:
         """Expected share of positives among the new rows, and its binomial sd."""
-        new = self.table.new
-        shifted = (
-            np.exp(theta)[..., None] * self.chances[:, None] / self._factors(theta)
-        )
+        new, chances = self.table.new, self.chances[:, None]
+        odds = np.exp(theta)[..., None]
+        shifted = odds * chances / (1.0 - chances + chances * odds)
         spread = (shifted * (1.0 - shifted)) @ new
         return shifted @ new / new.sum(), np.sqrt(spread) / new.sum()
-
-    def _factors(self, theta: Floats) -> Floats:
-        chances = self.chances[:, None]
-        return np.asarray(1.0 - chances + chances * np.exp(theta)[..., None])
 
     @cached_property
     def peaks(self) -> tuple[Floats, Floats]:

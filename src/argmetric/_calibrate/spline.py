@@ -74,7 +74,6 @@ class SplineMap(Calibrator):
     high: float | None
 
     kind: ClassVar[str] = "spline"
-    method: ClassVar[str] = "spline"
 
     def _check(self) -> None:
         knots, values = (
@@ -219,10 +218,7 @@ class Basis:
         return [(max(b, abs(shift)), max(a, abs(line[0] - 1))), *others]
 
     def levels(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Rows of coefficients as rows of log-odds at all points, and the slopes.
-
-        The levels of scores of 0 and 1 stand around the points.
-        """
+        """Rows of coefficients as rows of log-odds at all points, and the slopes."""
         count = self.knots.size + 1
         values = theta[:, :count] @ self.curve(self.points)
         slope = np.maximum(theta[:, 1], 0.0)
@@ -268,7 +264,11 @@ def _risen(x: Floats, mass: Floats) -> Floats:
 
 def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> SplineMap:
     """Average of the likeliest curves over the scales, by their evidence."""
-    line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
+    # Mean of Platt's targets in every cell: no line separates them.
+    positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
+    most, least = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
+    target = least + (most - least) * cells.positive / cells.total
+    line = fit_logistic([cells.x], target, cells.total).coefficients
     basis = Basis.of(cells, line)
     design, rate = basis.design(cells.x), cells.positive / cells.total
     # From the line: at a slope of 1 margins of a large scale are all saturated.
@@ -277,7 +277,10 @@ def fit_spline(cells: MapCells, *, draw: bool = True, **described: Any) -> Splin
     prior = basis.priors(basis.scales(line))
     modes = likeliest(design, rate, cells.total, start, prior)
     odds = np.log(np.repeat(SCALE_ODDS, len(CURVE_SCALES)))
-    evidence = _log_evidence(modes, prior) + odds
+    # Laplace's approximation, up to a constant that all share.
+    volume = np.linalg.slogdet(modes.curvature)[1]
+    size = np.log(prior.precision).sum(axis=1) - volume
+    evidence = np.asarray(0.5 * size - modes.loss) + odds
     centre = _shares(evidence) @ modes.theta
     levels, slope = basis.levels(centre[None])
     if draw:
@@ -328,19 +331,6 @@ def centred(draws: Floats, centre: Floats) -> Floats:
     up = np.maximum(rest - d, 0.0) / rest
     moved = log_odds(p * (1.0 - down) + q * up, q * (1.0 - up) + p * down)
     return np.clip(moved, *ends)
-
-
-def _smoothed(cells: MapCells) -> Floats:
-    """Mean of Platt's targets in every cell: no line separates them."""
-    positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
-    high, low = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
-    return low + (high - low) * cells.positive / cells.total
-
-
-def _log_evidence(modes: Mode, prior: Prior) -> Floats:
-    """Laplace's approximation, up to a constant that all share."""
-    volume = np.linalg.slogdet(modes.curvature)[1]
-    return np.asarray(0.5 * (np.log(prior.precision).sum(axis=1) - volume) - modes.loss)
 
 
 def _draws(modes: Mode, share: Floats) -> Floats:

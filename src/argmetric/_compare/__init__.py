@@ -1,13 +1,335 @@
-"""Which model is better, which labels would tell, and which rows a person looks at."""
+"""compare: which of several models is better on the same rows?"""
 
-from argmetric._compare.compare import compare
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.resolve import check_pair, with_positives
+from argmetric._compare.law import (
+    JointMap,
+    PatternTable,
+    ScoredGroups,
+    given_map,
+    joint_maps,
+)
 from argmetric._compare.parts import VERDICTS as VERDICTS
-from argmetric._compare.parts import Best as Best
-from argmetric._compare.parts import Difference
-from argmetric._compare.parts import Look as Look
-from argmetric._compare.parts import ModelScore as ModelScore
-from argmetric._compare.result import Comparison
-from argmetric._compare.review import Review, review_rows
+from argmetric._compare.parts import Difference as Difference
+from argmetric._compare.result import Comparison as Comparison
+from argmetric._compare.review import Review as Review
+from argmetric._compare.review import decided_by
+from argmetric._compare.review import review_rows as review_rows
 from argmetric._compare.strata import refuse_two_labels as refuse_two_labels
+from argmetric._ground.arguments import check_flag, check_share
+from argmetric._ground.labels import binary_labels, read_together
+from argmetric._ground.layout import Average, Layout, column_names, lay_out
+from argmetric._ground.odds import logit
+from argmetric._ground.types import (
+    ArrayLike,
+    Booleans,
+    Floats,
+    Label,
+    LabelsLike,
+    ReferenceLike,
+)
+from argmetric._ground.validation import is_sparse, read_scores, to_numpy, warn_of_scale
+from argmetric._verbs.decide import Decision
+from argmetric._verbs.tune import Rule
+from argmetric.metrics import MetricLike, get_metric, require_defined
 
 __all__ = ["Comparison", "Difference", "Review", "compare", "review_rows"]
+
+FEW_POSITIVES = 25  # of the reference, up to which intervals hold less often
+Y = "the y of reference=(y, p)"
+
+
+def compare(
+    labels: LabelsLike | Sequence[LabelsLike] | Mapping[str, LabelsLike],
+    p: ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike],
+    metric: MetricLike = "f1",
+    *,
+    reference: ReferenceLike | None = None,
+    known: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    logits: bool = False,
+    coverage: float = 0.9,
+    pos_label: Label | None = None,
+) -> Comparison:
+    """Compare the scores of models on the same rows, before or while labels come.
+
+    Parameters
+    ----------
+    labels : list, dict or frame
+        The decisions of each model: labels, a `Rule`, a threshold, or a `Decision`. A
+        frame or a matrix has a column for each model. One model is compared with
+        nothing: its score is estimated, and the rows are those that tell of it.
+    p : list, dict or frame
+        The scores of each model, in the same order or under the same names; or one
+        column for all, such as those of a model that judges.
+    metric : str, Metric or callable, default="f1"
+        The metric that scores the decisions.
+    reference : pair (y, p), or Calibrator
+        Labelled rows with the scores of the same models: old ones, or a sample that
+        people judged. For one column of scores also a fitted map. Without it, and
+        without `known`, the scores are taken for calibrated probabilities.
+    known : array-like, optional
+        True labels of these rows that have arrived, as those of `Comparison.add`; nan
+        or None for the others. Without a reference the maps are fitted on them, too.
+    groups, average
+        As for `forecast`.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    coverage : float, default=0.9
+        Probability that an interval contains what it is for.
+    pos_label : object, optional
+        The label that counts as positive.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(-2.0, 2.0, 4000)
+    >>> y = rng.random(4000) < 1 / (1 + np.exp(-x))
+    >>> a, b = (1 / (1 + np.exp(-x - rng.normal(0.0, s, 4000))) for s in (0.5, 1.5))
+    >>> old, new = slice(0, 1000), slice(1000, 4000)
+    >>> reference = y[old], [a[old], b[old]]
+    >>> found = am.compare([0.4, 0.4], [a[new], b[new]], reference=reference)
+    >>> found.best().model, found.difference().verdict
+    ('A', 'cannot tell')
+    >>> rows = found.next_rows(50)
+    >>> found = found.add(rows, y[new][rows])
+    >>> found.best().model, found.difference().verdict
+    ('A', 'cannot tell')
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    coverage, logits = check_share(coverage, "coverage"), check_flag(logits, "logits")
+    if groups is not None and average is None:
+        average = "groups"
+    models = _models(labels, p)
+    layouts = [
+        lay_out(one, groups=groups, average=average, logits=logits, name=name)
+        for name, one in models.scores.items()
+    ]
+    first, (one, *_) = layouts[0], models.scores
+    for name, other in zip(models.scores, layouts, strict=True):
+        if other.shape != first.shape:
+            raise ValueError(
+                f"{name} has {other.shape[0]:,} rows, but {one} has "
+                f"{first.shape[0]:,}: models are compared on the same rows"
+            )
+    decisions, arrived = _decisions(models, layouts, known, pos_label)
+    require_defined(metric, first.largest)
+    scores = np.stack([one.scores if logits else logit(one.scores) for one in layouts])
+    maps, rows, notes = _fitted(reference, models, arrived, scores, logits, pos_label)
+    source = "new rows are like the reference, but for what their labels tell"
+    if rows is None:
+        source = "probabilities are calibrated"
+        for layout in layouts:
+            warn_of_scale(layout.scores, logits=logits)
+    scored = None
+    if not first.single:
+        code = np.empty(first.scores.size, dtype=np.int64)
+        place = np.repeat(np.arange(first.sizes.size), np.diff(first.indptr))
+        code[first.segment_rows(0, first.sizes.size)] = place
+        scored = ScoredGroups(code, first.sizes.astype(np.float64))
+    return Comparison(
+        names=models.names,
+        coverage=coverage,
+        table=PatternTable.of(decisions, scores, maps, arrived, metric, scored),
+        reference=rows or (0, 0),
+        notes=(*notes, *_slips(models.names, decisions)),
+        assumptions=(source, "labels independent given the scores and decisions"),
+    )
+
+
+# -------------------------------------------------------------------------------- input
+
+
+class _Models(NamedTuple):
+    """The models by name: what decides, and the scores that maps are made from."""
+
+    names: tuple[str, ...]
+    labels: list[Any]
+    scores: dict[str, Any]  # by what messages call them
+
+
+def _models(labels: Any, p: Any) -> _Models:
+    scores, own = _columns(p, "p")
+    decided, named = _columns(labels, "labels")
+    cuts = named is None and len(decided) > 1 and all(map(_is_number, decided))
+    if cuts and len(decided) != len(scores):
+        raise ValueError(
+            f"labels are {len(decided)} numbers, thresholds, for {len(scores)} "
+            "columns of scores: labels of one model are [labels]"
+        )
+    if len(scores) not in (1, len(decided)):
+        raise ValueError(
+            f"there are the decisions of {len(decided)} models, but the scores of "
+            f"{len(scores)}: pass one column of scores for each, or one for all"
+        )
+    if named and own and len(scores) > 1:
+        if set(named) != set(own):
+            raise ValueError(
+                f"labels are of the models {', '.join(named)}, but p of "
+                f"{', '.join(own)}: names must agree"
+            )
+        scores = [scores[own.index(name)] for name in named]
+    usual = [
+        chr(ord("A") + i) if i < 26 else f"model {i + 1}" for i in range(len(decided))
+    ]
+    names = tuple(named or (own if len(scores) == len(decided) else None) or usual)
+    of = ["p"] if len(scores) == 1 else [f"p of {name}" for name in names]
+    return _Models(names, decided, dict(zip(of, scores, strict=True)))
+
+
+def _columns(values: Any, name: str) -> tuple[list[Any], list[str] | None]:
+    """What each model has, and the names of the models where they have some."""
+    if isinstance(values, Mapping):
+        if not values:
+            raise ValueError(f"{name} is empty: there is no model")
+        return list(values.values()), [str(key) for key in values]
+    if is_sparse(values):
+        raise TypeError(f"{name} must be dense: a list, a dict or a frame")
+    if isinstance(values, Rule | Decision) or _is_number(values):
+        return [values], None
+    names = column_names(values)
+    if names is None and isinstance(values, list | tuple):
+        if not values:
+            raise ValueError(f"{name} is empty: there is no model")
+        if name == "p" and all(map(_is_number, values)):
+            return [values], None
+        return list(values), None
+    array = to_numpy(values, name)
+    if array.ndim == 1:
+        return [values], None
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have a column for each model, not {array.ndim} dimensions; "
+            "several matrices are a list"
+        )
+    return list(array.T), None if names is None else [str(one) for one in names]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _decisions(
+    models: _Models, layouts: list[Layout], known: Any, pos_label: Any
+) -> tuple[Booleans, Floats]:
+    """(models, rows): which are called positive; and labels, nan where unknown."""
+    first, given = layouts[0], {}
+    for i, (name, one) in enumerate(zip(models.names, models.labels, strict=True)):
+        scores = layouts[i % len(layouts)]
+        given[f"labels of {name}"] = decided_by(one, scores, f"labels of {name}")
+    if known is not None:
+        given["known"] = known
+    read = read_together(pos_label, shape=first.shape, missing="known", **given)
+    arrived = np.full(first.scores.size, np.nan)
+    if known is not None:
+        arrived = np.asarray(first.select(read.pop()), dtype=np.float64)
+    return np.stack([first.select(one) == 1.0 for one in read]), arrived
+
+
+def _slips(names: tuple[str, ...], decisions: Booleans) -> list[str]:
+    """What is odd about the decisions."""
+    notes = []
+    for name, called in zip(names, decisions, strict=True):
+        if called.all() or not called.any():
+            every = "every row" if called.all() else "no row"
+            notes.append(
+                f"{name} calls {every} positive: its decisions are of one class"
+            )
+    for i, name in enumerate(names):
+        for other, called in zip(names[:i], decisions, strict=False):
+            if (called == decisions[i]).all():
+                notes.append(f"{name} decides as {other} does: their difference is 0")
+                break
+    return notes
+
+
+# ---------------------------------------------------------------------------- reference
+
+
+def _fitted(
+    reference: Any,
+    models: _Models,
+    arrived: Floats,
+    scores: Floats,
+    logits: bool,
+    pos_label: Any,
+) -> tuple[list[JointMap], tuple[int, int] | None, list[str]]:
+    """Maps, the rows and positives that they were fitted on, and what is to be said."""
+    if isinstance(reference, Calibrator):
+        if len(scores) > 1:
+            raise ValueError(
+                "a Calibrator is for one column of scores: pass reference=(y, p) with "
+                f"the scores of all {len(scores)} models"
+            )
+        found = round(reference.n * (reference.prevalence or 0.0))
+        return given_map(reference, 1), (reference.n, found), []
+    there, notes = ~np.isnan(arrived), list[str]()
+    if reference is not None:
+        y, x = _reference(reference, models, logits, pos_label)
+    else:
+        y, x = arrived[there] == 1.0, scores[:, there]
+    if reference is None and (y.all() or not y.any() or (x == x[:, :1]).all()):
+        if y.size:
+            notes = ["known labels are of one class: scores are taken as they are"]
+        return given_map(None, len(scores)), None, notes
+    few = int(min(y.sum(), (~y).sum()))
+    if few <= FEW_POSITIVES:
+        notes = [
+            f"the reference has only {few} rows of one class: with so few, intervals "
+            "after 50 labels held in .88 of the cases, and errors are larger"
+        ]
+    return joint_maps(y, x), (int(y.size), int(y.sum())), notes
+
+
+def _reference(
+    reference: Any, models: _Models, logits: bool, pos_label: Any
+) -> tuple[Booleans, Floats]:
+    """Labels of the reference, and log-odds, a row for each column of scores."""
+    y, p = check_pair(reference)
+    columns, own = _columns(p, "p")
+    if len(columns) != len(models.scores):
+        raise ValueError(
+            f"the reference has the scores of {len(columns)} models, but p of "
+            f"{len(models.scores)}"
+        )
+    if own and set(own) == set(models.names):
+        columns = [columns[own.index(name)] for name in models.names]
+    if pos_label is not None:
+        y = with_positives((y, columns[0]), pos_label)[0]
+    positive = binary_labels(y, name=Y).positive
+    scores = []
+    for name, one in zip(models.scores, columns, strict=True):
+        read = read_scores(one, f"{name} in the reference", logits=logits)
+        if read.shape != positive.shape:
+            raise ValueError(
+                f"{name} in the reference has {len(read):,} rows, but {Y} has "
+                f"{len(positive):,}"
+            )
+        scores.append(read.ravel() if logits else logit(read.ravel()))
+    positive = positive.ravel()
+    if positive.all() or not positive.any():
+        which = "positive" if not positive.any() else "negative"
+        raise ValueError(
+            f"the reference has no {which} among its {positive.size:,} rows: it tells "
+            "nothing of the scores; pass rows of both classes, or none and known="
+        )
+    if all(one.min() == one.max() for one in scores):
+        raise ValueError("all scores of the reference are equal: they tell nothing")
+    return positive, np.stack(scores)

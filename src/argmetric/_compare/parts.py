@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from argmetric._ground.display import (
-    Field,
-    Result,
-)
+from argmetric._ground.display import Field, Result
 
 SURE, LIKELY = 0.99, 0.9  # probabilities from which a verdict says so
 VERDICTS = ("sure", "likely", "cannot tell", "same decisions")

@@ -16,6 +16,7 @@ from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
     Field,
     as_frame,
+    documented,
     metric_fields,
     metric_title,
     part_text,
@@ -260,13 +261,8 @@ class Comparison(Saved["Comparison"]):
                 f"rows has {array[out[0]]} at position {out[0]}: the {self.n:,} rows "
                 f"are numbered from 0 to {self.n - 1}"
             )
-        given: dict[str, Any] = {
-            "shape": array.shape,
-            "other": "rows",
-            "missing": "y",
-            "y": y,
-        }
-        (found,) = read_together(pos_label, **given)
+        how: Any = {"shape": array.shape, "other": "rows", "missing": "y"}
+        (found,) = read_together(pos_label, y=y, **how)
         there = ~np.isnan(found)
         array, found = array[there].astype(np.int64), found[there]
         refuse_two_labels(array, found, self.table.y)
@@ -388,14 +384,9 @@ class Comparison(Saved["Comparison"]):
         old, told = values["reference"], (values["notes"], values["assumptions"])
         return cls(names, coverage, table, tuple(old), history, *map(tuple, told))
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per model: score, interval, and the probability to be the best.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """One row per model: score, interval, and the probability to be the best."""
         scores = list(self.scores().values())
         columns = {
             "model": list(self.names),
@@ -407,18 +398,9 @@ class Comparison(Saved["Comparison"]):
         }
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the difference over the labels, with its interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the difference over the labels, with its interval."""
         several, what = len(self.names) > 1, metric_title(self.metric.name)
         if several:
             what = f"{what} of {self._main.first} - {self._main.second}"

@@ -19,8 +19,7 @@ import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.resolve import resolve_reference
-from argmetric._compare.compare import decided_by
-from argmetric._forecast.truth import COUNTS, DRAWS, Cells, Truth, drawn_counts
+from argmetric._forecast.truth import COUNTS, DRAWS, Truth, TruthCells, drawn_counts
 from argmetric._ground.arguments import check_count, check_flag, shown
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.display import (
@@ -28,13 +27,14 @@ from argmetric._ground.display import (
     Result,
     as_frame,
     between,
+    documented,
     metric_fields,
     metric_title,
     number,
     part_text,
 )
-from argmetric._ground.labels import read_together
-from argmetric._ground.layout import lay_out
+from argmetric._ground.labels import handed_in, read_together
+from argmetric._ground.layout import Layout, lay_out
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
@@ -112,36 +112,30 @@ class Review(Result):
             Field("left_out", self.left_out),
         ]
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows as a frame: row, label until the look, and worth.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """The rows as a frame: row, label until the look, and worth."""
         labels = self.labels[self.rows]
         columns = {"row": self.rows, "label": labels, "worth": self.worth}
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the looks raise the expected score by, one after the other.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw what the looks raise the expected score by, one after the other."""
         title = metric_title(self.metric.name)
         x = "Rows left out" if self.left_out else "Rows that were looked at"
         with drawing(ax, xlabel=x, ylabel=f"Expected {title}, about") as ax:
             risen = np.concatenate([[0.0], np.cumsum(self.worth)])
             ax.plot(np.arange(risen.size), self.before + risen, color="C0")
         return ax
+
+
+def decided_by(decides: Any, layout: Layout, name: str) -> Any:
+    """Labels as they are, or those that a rule, a threshold or a Decision gives."""
+    found, made = handed_in(decides, layout.scores)
+    if made and np.shape(found) != layout.shape:
+        raise ValueError(f"{name}: pass the labels where scores are a matrix")
+    return found
 
 
 def review_rows(
@@ -295,7 +289,7 @@ def _drawn_scores(
     kind[rows] = 2
     chances = p[:, None]
     if calibrator is not None and calibrator._uncertain:
-        cells = Cells.of(x, chosen, np.full(x.size, np.nan), calibrator)
+        cells = TruthCells.of(x, chosen, np.full(x.size, np.nan), calibrator)
         chances, place = Truth(calibrator).chances(cells), cells.place
         repeats = COUNTS
     many = np.bincount(kind * len(chances) + place, minlength=3 * len(chances))

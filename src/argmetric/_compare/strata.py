@@ -125,10 +125,7 @@ def moves_of(
 
 
 def strata_of(group: Integers, mass: Floats, count: Integers) -> Integers:
-    """Stratum of every cell, -1 where there is no mass.
-
-    Strata of a group, as many as `count` says, hold equal sums of the mass.
-    """
+    """Stratum of every cell, of equal sums of the mass; -1 where there is none."""
     member = np.full(group.size, -1)
     first = 0
     for number, strata in enumerate(count.tolist()):

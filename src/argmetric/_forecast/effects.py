@@ -109,11 +109,7 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def tells_of_effect(centre: Floats, known: Floats) -> Booleans:
-    """Known labels that an effect makes more or less likely.
-
-    A label of p = 0 or 1 is certain under every effect, and where it contradicts p it
-    is taken as it is.
-    """
+    """Known labels that an effect makes likelier; those of p = 0 or 1 are not."""
     return np.asarray(~np.isnan(known) & np.isfinite(centre))
 
 
@@ -164,10 +160,7 @@ def likeliest_effects(
 def likely_effects(
     centre: Floats, deviation: float, known: Floats
 ) -> tuple[Floats, Floats]:
-    """Equally spaced effects and their log-probabilities, given the known labels.
-
-    Many known labels narrow the effect down: the grid follows them.
-    """
+    """Equally spaced effects and their log-probabilities, given the known labels."""
     alone = np.zeros(centre.size, dtype=np.int64)
     middle = float(likeliest_effects(centre, deviation, known, alone, 1)[0])
     low, high = middle - REACH - deviation, middle + REACH + deviation
@@ -232,45 +225,26 @@ def mixed_law(
     pairs = hits.width * misses.width
     entries = z.size * (hits.width + misses.width)
     few = centre.size <= FEW_ROWS or variance < CountLaws.SMOOTH
-    k = int(selected.sum())
+    k, shifts = int(selected.sum()), deviation * z
     if few and z.size * pairs <= TABLE_CELLS and entries <= TABLE_ENTRIES:
-        return _from_table(metric, n, k, hits, misses, deviation * z, weights)
-    return _from_points(metric, n, k, hits, misses, deviation * z, weights)
-
-
-def _from_table(
-    metric: Metric,
-    n: int,
-    k: int,
-    hits: CountLaws,
-    misses: CountLaws,
-    shifts: Floats,
-    weights: Floats,
-) -> tuple[ValueLaw, float]:
-    """All pairs of counts with their probabilities, and the metric once of each."""
-    hit_low, hit_laws = hits.table(shifts)
-    miss_low, miss_laws = misses.table(shifts)
-    joint = (weights[:, None] * hit_laws).T @ miss_laws
-    tp = hit_low + np.arange(joint.shape[0], dtype=np.float64)[:, None]
-    r = miss_low + np.arange(joint.shape[1], dtype=np.float64)
-    positives = float(((tp + r) * joint).sum())
-    return combine([(metric.value(tp, k, tp + r, n).ravel(), joint.ravel())]), positives
-
-
-def _from_points(
-    metric: Metric,
-    n: int,
-    k: int,
-    hits: CountLaws,
-    misses: CountLaws,
-    shifts: Floats,
-    weights: Floats,
-) -> tuple[ValueLaw, float]:
-    """Some counts of either side for every effect, all of them where these are few."""
+        # All pairs of counts with their probabilities, and the metric once of each.
+        hit_low, hit_laws = hits.table(shifts)
+        miss_low, miss_laws = misses.table(shifts)
+        joint = (weights[:, None] * hit_laws).T @ miss_laws
+        tp = hit_low + np.arange(joint.shape[0], dtype=np.float64)[:, None]
+        r = miss_low + np.arange(joint.shape[1], dtype=np.float64)
+        positives = float(((tp + r) * joint).sum())
+        values = metric.value(tp, k, tp + r, n)
+        return combine([(values.ravel(), joint.ravel())]), positives
+    # Some counts of either side for every effect, all of them where these are few.
     (tp, tp_weights), (r, r_weights) = hits.points(shifts), misses.points(shifts)
     means = (tp * tp_weights).sum(axis=1) + (r * r_weights).sum(axis=1)
     parts = []
-    for rows in blocks_of_pairs(weights, tp_weights, r_weights):
+    # Effects that count, a handful at a time, of about LAW_CELLS pairs of counts.
+    used = np.flatnonzero(weights > UNLIKELY)
+    sides = (np.count_nonzero(part[used], axis=1) for part in (tp_weights, r_weights))
+    block = np.cumsum(math.prod(sides)) // LAW_CELLS
+    for rows in np.split(used, np.flatnonzero(np.diff(block)) + 1):
         hit_cells, miss_cells = (
             np.flatnonzero(side[rows].any(axis=0)) for side in (tp_weights, r_weights)
         )
@@ -281,13 +255,3 @@ def _from_points(
         possible = chances > 0.0
         parts.append((values[possible], chances[possible]))
     return combine(parts), dot(weights, means)
-
-
-def blocks_of_pairs(
-    weights: Floats, tp_weights: Floats, r_weights: Floats
-) -> list[Integers]:
-    """Effects that count, a handful at a time, of about LAW_CELLS pairs of counts."""
-    used = np.flatnonzero(weights > UNLIKELY)
-    sides = (np.count_nonzero(side[used], axis=1) for side in (tp_weights, r_weights))
-    block = np.cumsum(math.prod(sides)) // LAW_CELLS
-    return np.split(used, np.flatnonzero(np.diff(block)) + 1)

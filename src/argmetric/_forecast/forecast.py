@@ -30,11 +30,7 @@ from argmetric._ground.arguments import (
     refuses,
 )
 from argmetric._ground.discrete import central_interval
-from argmetric._ground.labels import (
-    handed_in,
-    handed_in_metric,
-    read_handed_in,
-)
+from argmetric._ground.labels import handed_in, handed_in_metric, read_handed_in
 from argmetric._ground.layout import Average, Layout, lay_out
 from argmetric._ground.odds import from_log_odds
 from argmetric._ground.types import (

@@ -135,10 +135,7 @@ class JudgedGroups:
             yield here, shifts[part] - anchor, chances[part]
 
     def _chances(self, centre: Floats, points: Floats, middle: Floats) -> Floats:
-        """Chance of every effect in every group, given the known labels.
-
-        Effects are the points off the middle of the group, which its centres contain.
-        """
+        """Chance of every effect in every group, given the known labels."""
         level = -((points[:, None] + middle) ** 2) / 2
         arrived = tells_of_effect(centre, self.known)
         if arrived.any():
@@ -198,14 +195,7 @@ class CellLaws:
         groups = self.box.shape[0]
         raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
         positives = kernels.cell_moments(
-            self.values,
-            self.chances,
-            self.box,
-            self.places,
-            unlikely,
-            raw,
-            low,
-            high,
+            self.values, self.chances, self.box, self.places, unlikely, raw, low, high
         )
         return raw, low, high, float(positives)
 
@@ -214,18 +204,8 @@ class CellLaws:
     ) -> tuple[Floats, Floats]:
         """Mass of `count` cells from each group's base on, and what lies between."""
         mass, moment = np.zeros((2, self.box.shape[0], count + 1))
-        kernels.place_cells(
-            self.values,
-            self.chances,
-            self.box,
-            self.places,
-            base,
-            step,
-            count,
-            filled,
-            mass,
-            moment,
-        )
+        laws = self.values, self.chances, self.box, self.places
+        kernels.place_cells(*laws, base, step, count, filled, mass, moment)
         return mass, moment
 
 

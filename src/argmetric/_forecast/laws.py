@@ -100,7 +100,22 @@ def law_of_counts(
         trim = hits.size + misses.size > UNTRIMMED
         blocks = pairs.blocks() if trim else [pairs.block(0, hits.size, 0.0)]
         return combine(list(blocks))
-    return _law_of_pairs(pairs)
+    # The law in bins. Their range is that of some values, or else that of all.
+    ends = pairs.hits.size - 1.0, pairs.misses.size - 1.0
+    a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
+    tp = pairs.hit_low + a[:, None]
+    sampled = pairs.metric.value(tp, pairs.k, tp + pairs.miss_low + r, pairs.n)
+    bins = Bins(sampled[~np.isnan(sampled)])
+    for values, weights in pairs.blocks():
+        bins.add(values, weights)
+    if bins.beyond > BEYOND:
+        bins = Bins(np.array([bins.least, bins.most]))
+        for values, weights in pairs.blocks():
+            bins.add(values, weights)
+    values, weights = bins.atoms()
+    if not values.size:
+        return NOTHING
+    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
 @dataclass(frozen=True)
@@ -116,10 +131,7 @@ class _Pairs:
     misses: Floats
 
     def block(self, first: int, last: int, least: float) -> tuple[Floats, Floats]:
-        """Values and chances of pairs that have one, for some numbers of hits in turn.
-
-        Beside unlikely hits fewer numbers of misses reach the least chance.
-        """
+        """Values and chances of pairs, for some numbers of hits in turn."""
         part = self.hits[first:last]
         kept = np.flatnonzero(part.max() * self.misses > least)
         inside = slice(int(kept[0]), int(kept[-1]) + 1)
@@ -134,29 +146,6 @@ class _Pairs:
         for first in range(0, self.hits.size, rows):
             if self.hits[first : first + rows].max() > TOLERANCE:
                 yield self.block(first, first + rows, least)
-
-    def sampled_values(self) -> Floats:
-        """Values at some pairs from end to end."""
-        ends = self.hits.size - 1.0, self.misses.size - 1.0
-        a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
-        tp = self.hit_low + a[:, None]
-        return self.metric.value(tp, self.k, tp + self.miss_low + r, self.n)
-
-
-def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
-    """The law in bins. Their range is that of some values, or else that of all."""
-    sampled = pairs.sampled_values()
-    bins = Bins(sampled[~np.isnan(sampled)])
-    for values, weights in pairs.blocks():
-        bins.add(values, weights)
-    if bins.beyond > BEYOND:
-        bins = Bins(np.array([bins.least, bins.most]))
-        for values, weights in pairs.blocks():
-            bins.add(values, weights)
-    values, weights = bins.atoms()
-    if not values.size:
-        return NOTHING
-    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
 def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
@@ -263,10 +252,6 @@ class CountLaws:
 
     A shift tilts the law: P_θ(t) is proportional to P_0(t)·e^(θt). Laws are built up
     row by row at some shifts and tilted between them.
-
-    `centre`: Log-odds of the rows whose labels are unknown, without a shift; `sure`:
-    positives that are known; `shifts`: ascending shifts at which the rows are summed;
-    cumulants are smooth between.
     """
 
     SMOOTH = 100.0  # variance from which the cumulants describe a law well enough
@@ -288,10 +273,7 @@ class CountLaws:
         return int(high - low) + 1
 
     def exact(self, shifts: Floats) -> Iterator[tuple[int, Floats]]:
-        """First count and probabilities at ascending shifts, several rows at a time.
-
-        Ends that do not matter in a mixture are 0.
-        """
+        """First count and probabilities at ascending shifts, several rows at a time."""
         deviations = np.sqrt(np.interp(shifts, self.shifts, self.variance))
         first = 0
         while first < shifts.size:
@@ -325,10 +307,7 @@ class CountLaws:
         return low, table
 
     def points(self, shifts: Floats) -> tuple[Floats, Floats]:
-        """Counts and weights at ascending shifts: all counts, or some of a wide law.
-
-        A row for every shift, filled up with weights of 0.
-        """
+        """Counts and weights at ascending shifts: all counts, or some of a wide law."""
         from scipy.interpolate import CubicSpline
 
         smooth = np.interp(shifts, self.shifts, self.variance) >= self.SMOOTH
@@ -411,10 +390,7 @@ def summed_cumulants(centre: Floats, shifts: Floats) -> Floats:
 
 
 def _edgeworth(cumulants: Floats, most: int) -> tuple[Floats, Floats]:
-    """Some counts from 0 to `most` and their weights, from four cumulants of each law.
-
-    Of every law others are taken: in a mixture none is missing.
-    """
+    """Some counts and their weights, from four cumulants; of every law others."""
     mean, variance, third, fourth = cumulants
     deviation = np.sqrt(variance)
     stride = strides(deviation)

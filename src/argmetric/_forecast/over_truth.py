@@ -14,8 +14,8 @@ from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._forecast.truth import (
     COUNTS,
     DRAWS,
-    Cells,
     Truth,
+    TruthCells,
     drawn_counts,
     matched,
 )
@@ -38,7 +38,7 @@ def law_over_truth(
     One segment has the law of its drawn counts. For a mean over segments, or with an
     effect that rows share, the law given the map moves as its mean does in each draw.
     """
-    cells = Cells.of(batch.odds, batch.selected, batch.known, calibrator)
+    cells = TruthCells.of(batch.odds, batch.selected, batch.known, calibrator)
     if batch.layout.single and not batch.deviation:
         p = Truth(calibrator).chances(cells, batch.prior, batch.n)
         laws = _law(batch, cells, p), _law(batch, cells, _own(batch, cells, calibrator))
@@ -56,13 +56,13 @@ def law_over_truth(
     return _moved(law, moves, sample.ends()), law, positives
 
 
-def _own(batch: Batch, cells: Cells, calibrator: Calibrator) -> Floats:
+def _own(batch: Batch, cells: TruthCells, calibrator: Calibrator) -> Floats:
     """Chances under the map itself, in one column."""
     p = from_log_odds(calibrator._map(cells.x))[0][:, None]
     return p if batch.prior is None else matched(p, cells.rows, batch.prior * batch.n)
 
 
-def _law(batch: Batch, cells: Cells, p: Floats) -> ValueLaw:
+def _law(batch: Batch, cells: TruthCells, p: Floats) -> ValueLaw:
     """The law over drawn counts of hits and of misses."""
     found, selected = batch.known == 1.0, batch.selected
     rows = cells.open * np.stack([cells.called, ~cells.called])
@@ -85,13 +85,7 @@ def _moved(base: ValueLaw, moves: list[float], ends: tuple[float, float]) -> Val
 
 
 class GroupSample:
-    """Some groups: what a draw does to the mean over all of them shows on these.
-
-    `metric`: what is computed in every group; `place`, `selected`, `known`: of every
-    row, group by group: its cell, whether it was called positive, and its label, nan
-    where unknown; `indptr` and `sizes`: where each group begins; and its rows, with
-    those that are certain negatives.
-    """
+    """Some groups: what a draw does to the mean over all of them shows on these."""
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     between,
+    documented,
     law_columns,
     metric_fields,
     metric_title,
@@ -39,8 +40,27 @@ if TYPE_CHECKING:
     from argmetric._calibrate.share import EstimatedShare
 
 
+class LawResult(Result, ScoreLaw):
+    """What forecasts for two classes and for several say alike."""
+
+    metric: Any
+    mean: float
+    interval: Interval
+    coverage: float
+
+    def _headline(self) -> Headline:
+        interval = with_interval(self.interval, self.coverage)
+        return Headline(metric_title(self.metric.name), number(self.mean), interval)
+
+    def _picture(self) -> str:
+        return small_law(self, self.interval)
+
+    def _columns(self) -> dict[str, Any]:
+        return law_columns(self)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Forecast(Result, ScoreLaw):
+class Forecast(LawResult):
     """The distribution of the score of labels, before the true labels are known.
 
     Attributes
@@ -111,16 +131,6 @@ class Forecast(Result, ScoreLaw):
 
     _told = ("metric", "mean", "interval")
 
-    def _headline(self) -> Headline:
-        interval = with_interval(self.interval, self.coverage)
-        return Headline(metric_title(self.metric.name), number(self.mean), interval)
-
-    def _picture(self) -> str:
-        return small_law(self, self.interval)
-
-    def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
-
     def fields(self) -> list[Field]:
         left_out = None
         part = f"{self.share_of_map or 0.0:.0%} of the width comes from recalibration"
@@ -149,18 +159,9 @@ class Forecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score with its mean and interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the law of the score with its mean and interval."""
         drawn: Axes = ForecastDisplay(self).plot(ax).ax_
         return drawn
 

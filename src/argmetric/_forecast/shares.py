@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._forecast.groups import (
-    CellLaws,
-    JudgedGroups,
-    in_blocks,
-    lies_in_cells,
-)
+from argmetric._forecast.groups import CellLaws, JudgedGroups, in_blocks, lies_in_cells
 from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._ground.discrete import dot
 from argmetric._ground.types import Floats, Integers
@@ -141,8 +136,14 @@ def placed(
     if parts.cells and groups.size == parts.low.size:
         blocks = iter(parts.cells)
     for chosen, laws in blocks:
-        base = parts.low[first + chosen]
-        mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
+        least = parts.low[first + chosen]
+        filled = math.nan if cells.filled is None else cells.filled
+        if cells.base is not None:
+            least = np.full_like(least, cells.base)
+        elif np.isnan(laws.values).any():
+            least = np.minimum(least, filled)
+        found = laws.place(least, cells.step, cells.count, filled)
+        mass[chosen], moment[chosen] = found
     return mass, moment
 
 
@@ -158,17 +159,6 @@ def _place_law(law: ValueLaw, cells: GroupCells, mass: Floats, moment: Floats) -
         cell, rest = cells.place(values, float(values.min()))
         mass[: cells.count] = np.bincount(cell, weights, cells.count)
         moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
-
-
-def _place_cells(
-    laws: CellLaws, least: Floats, cells: GroupCells
-) -> tuple[Floats, Floats]:
-    filled = math.nan if cells.filled is None else cells.filled
-    if cells.base is not None:
-        least = np.full_like(least, cells.base)
-    elif np.isnan(laws.values).any():
-        least = np.minimum(least, filled)
-    return laws.place(least, cells.step, cells.count, filled)
 
 
 STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
@@ -237,7 +227,11 @@ class OpenGroups:
 
     def share(self, mean: float, weight: float) -> GroupShare:
         """What they add, around the mean over the `weight` groups of all."""
-        share, d1, d2, d3 = central_moments(self.parts.raw, mean)
+        # Raw moments 0…3 of (value - mean)·1(defined)
+        share, first, second, third = self.parts.raw.T
+        d1 = first - mean * share
+        d2 = second - 2 * mean * first + mean**2 * share
+        d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
         low, high = self.ends(mean)
         with np.errstate(divide="ignore"):
             log_missing = float(np.log(np.maximum(1.0 - share, 0.0)).sum())
@@ -258,10 +252,7 @@ class OpenGroups:
 
 
 def share_of(groups: JudgedGroups, mean: float, weight: float) -> GroupShare:
-    """The share of some groups, around the mean over the `weight` groups of all.
-
-    Both are nan as long as they are not known.
-    """
+    """The share of some groups, around the mean over the `weight` groups of all."""
     return OpenGroups.of(groups).share(mean, weight)
 
 
@@ -276,15 +267,6 @@ def law_of_shares(shares: list[GroupShare]) -> ValueLaw | None:
     """Law of the mean over very many groups; None where they are too few for it."""
     found = Moments.of(shares)
     return found.normal() if found.is_normal else None
-
-
-def central_moments(raw: Floats, mean: float) -> Floats:
-    """Raw moments 0…3 of (value - mean)·1(defined), by rows."""
-    share, first, second, third = raw.T
-    d1 = first - mean * share
-    d2 = second - 2 * mean * first + mean**2 * share
-    d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
-    return np.stack([share, d1, d2, d3])
 
 
 def _nodes(weight: float) -> tuple[Floats, Floats]:

@@ -98,7 +98,7 @@ class Truth:
 
     def chances(
         self,
-        cells: Cells,
+        cells: TruthCells,
         prior: float | None = None,
         n: int = 0,
         *,
@@ -108,11 +108,8 @@ class Truth:
     ) -> Floats:
         """Chance of a positive in every cell, a column for each draw.
 
-        `cells`: rows of the batch; `prior`: their share of positives, which is met in
-        every draw; `n`: rows of the batch, with those that are certain negatives, for
-        `prior`; `draws`: how many; as many for every map; `shift`: what is added to all
-        log-odds after the map: rows of a value for each map; `factors`: what `factors`
-        gave for as many draws, where it is used more than once.
+        A `prior`, the share of positives of n rows, is met in every draw; `shift` is
+        added to all log-odds after the map, rows of a value for each map.
         """
         c, d = (one[:, None] for one in from_log_odds(self._odds(cells.x)))
         each = max(draws // self.maps, 1) if shift is None else len(shift)
@@ -126,7 +123,7 @@ class Truth:
         p = by_map.reshape(cells.x.size, -1)
         return p if prior is None else matched(p, cells.rows, prior * n)
 
-    def factors(self, cells: Cells, each: int) -> list[Factors]:
+    def factors(self, cells: TruthCells, each: int) -> list[Factors]:
         """What p, and then 1-p, of cells of either label is multiplied with.
 
         In so many draws for each map. Periods with the same cut have the same.
@@ -149,11 +146,8 @@ class Truth:
     def _found_factors(self) -> dict[tuple[bytes, int], list[tuple[Floats, Floats]]]:
         return {}
 
-    def _called(self, cells: Cells) -> Floats:
-        """How often each row of the reference would have been called positive.
-
-        As often as rows of the batch with its score are.
-        """
+    def _called(self, cells: TruthCells) -> Floats:
+        """How often each row of the reference would be called positive."""
         x = self.reference[0]
         if not (x.size and cells.x.size):
             return np.zeros(x.size)
@@ -163,7 +157,7 @@ class Truth:
         share = np.bincount(near, cells.rows * cells.called, x.size)
         return np.interp(np.arange(x.size), there, share[there] / about[there])
 
-    def _sides(self, cells: Cells, called: Floats) -> list[_Side]:
+    def _sides(self, cells: TruthCells, called: Floats) -> list[_Side]:
         """The rows of the reference that would have been given either label."""
         _, rows, positives = self.reference
         sides = []
@@ -242,12 +236,7 @@ def matched(p: Floats, rows: Floats, positives: float) -> Floats:
 def drawn_counts(
     p: Floats, rows: Floats, repeats: int, rng: np.random.Generator
 ) -> Floats:
-    """Positives among rows with these chances, a column for each draw.
-
-    `p`: chances in cells, a column for each draw; `rows`: rows in each cell; several
-    rows of it are as many groups; `repeats`: draws of counts for each of chances; they
-    come out one after the other; `rng`: what draws.
-    """
+    """Positives among `rows` of cells, a column for each draw of chances and repeat."""
     total = rows.sum(axis=-1, keepdims=True)
     if total.sum() <= FEW:  # every row by itself
         place = np.repeat(np.arange(rows.size), rows.ravel().astype(np.int64))
@@ -277,7 +266,7 @@ def sums(rows: Floats, p: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Cells:
+class TruthCells:
     """Cells of rows with neighbouring scores and equal decisions, of alike chances."""
 
     x: Floats  # mean log-odds of the rows of each cell, before any map
@@ -290,7 +279,7 @@ class Cells:
     @classmethod
     def of(
         cls, x: Floats, called: Booleans, known: Floats, calibrator: Calibrator
-    ) -> Cells:
+    ) -> TruthCells:
         """Cells of rows with these log-odds, decisions and labels (nan: unknown)."""
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         x = np.clip(x, -far, far)
@@ -307,13 +296,8 @@ class Cells:
         return cls(base + above, used % 2 == 1, count, open_.astype(np.float64), place)
 
     @classmethod
-    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> Cells:
-        """Cells that are counted already.
-
-        `x`: Log-odds of cells of the score; `rows` and `open_`: how many rows each has,
-        and how many without a label: those called negative and those called positive in
-        two rows. `place` is for their places in these.
-        """
+    def of_counts(cls, x: Floats, rows: Integers, open_: Integers) -> TruthCells:
+        """Cells counted already: those called negative and positive in two rows."""
         far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
         used = np.flatnonzero(rows.ravel())
         place = np.cumsum(rows.ravel() > 0) - 1

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import FrozenInstanceError
 from itertools import islice
 from types import FunctionType
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -88,6 +88,37 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
+_SECTIONS = {  # what the methods of all results document alike
+    "ax": """
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """,
+    "backend": """
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """,
+}
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def documented(method: Method) -> Method:
+    """The method, its docstring with the sections on its one parameter."""
+    function: Any = method
+    if function.__doc__ is not None:  # it is with -OO
+        function.__doc__ += _SECTIONS[function.__code__.co_varnames[1]]
+    return method
+
+
 class Shown:
     """An object that notebooks show as a table: a title, `_lines`, and notes."""
 
@@ -105,31 +136,11 @@ class Shown:
         return table(self._title(), self._lines(), self._notes())
 
 
-_OF_PLOTS = """
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-
-
 class Result(Shown):
     """A result: its text, its table in notebooks and its JSON come from its fields."""
 
     _nan: ClassVar[str | None] = None  # what JSON has for nan
     _told: ClassVar[tuple[str, ...]] = ()  # lines that the headline tells already
-
-    def __init_subclass__(cls) -> None:
-        """Tell of the axes in the documentation of `plot`, the same for all results."""
-        super().__init_subclass__()
-        plot = vars(cls).get("plot")
-        if plot is not None and plot.__doc__ and "Parameters" not in plot.__doc__:
-            plot.__doc__ = f"{plot.__doc__.rstrip()}{_OF_PLOTS}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -182,14 +193,9 @@ class Result(Shown):
         """Plain values for JSON; nan is null unless `from_dict` reads them again."""
         return self._plain(self.fields())
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The table behind the result: groups, a curve, a law, or one row of figures.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+        """The table behind the result: groups, a curve, a law, or a row of figures."""
         return as_frame(self._columns(), backend)
 
     def _columns(self) -> Mapping[str, Any]:

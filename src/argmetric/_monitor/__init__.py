@@ -1,42 +1,368 @@
-"""Is my model still good, before the labels come?"""
+"""monitor: is my model still good, before the labels come?"""
 
-from argmetric._monitor._alarms import OWN_MOVE as OWN_MOVE
-from argmetric._monitor._alarms import critical_value as critical_value
-from argmetric._monitor._alarms import movements as movements
-from argmetric._monitor._labelling import LabelledEstimate, LabellingPlan
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.resolve import resolve_reference, with_positives
+from argmetric._ground.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_share,
+    shown,
+)
+from argmetric._ground.groups import check_groups
+from argmetric._ground.labels import (
+    check_scale_of_rule,
+    check_threshold,
+    handed_in_metric,
+)
+from argmetric._ground.layout import Average, check_matrix_average
+from argmetric._ground.types import ArrayLike, Floats, Label, LabelsLike, ReferenceLike
+from argmetric._ground.validation import (
+    read_scores,
+    refuse_two_classes,
+    warn_of_scale,
+    warn_user,
+)
+from argmetric._monitor._cells import CANNOT_SAY as CANNOT_SAY
+from argmetric._monitor._cells import KNOWN as KNOWN
+from argmetric._monitor._cells import NEGATIVE, POSITIVE, MonitorCells
+from argmetric._monitor._cells import PRIOR as PRIOR
+from argmetric._monitor._cells import SIZES as SIZES
+from argmetric._monitor._cells import VERDICTS as VERDICTS
+from argmetric._monitor._cells import Readings as Readings
+from argmetric._monitor._labelling import LabelledEstimate as LabelledEstimate
+from argmetric._monitor._labelling import LabellingPlan as LabellingPlan
 from argmetric._monitor._law import DEVIATIONS as DEVIATIONS
 from argmetric._monitor._law import SHIFTS as SHIFTS
 from argmetric._monitor._law import Shift as Shift
-from argmetric._monitor._monitor import Overlap as Overlap
-from argmetric._monitor._monitor import monitor
 from argmetric._monitor._period import ACTUAL_DRAWS as ACTUAL_DRAWS
-from argmetric._monitor._period import Period
+from argmetric._monitor._period import Period as Period
 from argmetric._monitor._period import values_of as values_of
 from argmetric._monitor._periods import Every as Every
 from argmetric._monitor._periods import check_every as check_every
 from argmetric._monitor._periods import number_rows as number_rows
 from argmetric._monitor._periods import read_times as read_times
-from argmetric._monitor._readings import CANNOT_SAY as CANNOT_SAY
-from argmetric._monitor._readings import KNOWN as KNOWN
-from argmetric._monitor._readings import PRIOR as PRIOR
-from argmetric._monitor._readings import SIZES as SIZES
-from argmetric._monitor._readings import VERDICTS as VERDICTS
-from argmetric._monitor._readings import Readings as Readings
-from argmetric._monitor._result import Monitoring
-from argmetric._monitor._words import ASSUMED as ASSUMED
+from argmetric._monitor._result import Monitoring as Monitoring
+from argmetric._monitor._watch import OWN_MOVE as OWN_MOVE
+from argmetric._monitor._watch import Watch
+from argmetric._monitor._watch import critical_value as critical_value
+from argmetric._monitor._watch import movements as movements
 from argmetric._monitor._words import BETTER as BETTER
-from argmetric._monitor._words import CANNOT_SAY_MEANS as CANNOT_SAY_MEANS
 from argmetric._monitor._words import PRINTED as PRINTED
-from argmetric._monitor._words import SHOWN as SHOWN
-from argmetric._monitor._words import SUSPECT as SUSPECT
 from argmetric._monitor._words import WORSE as WORSE
-from argmetric._monitor._words import Answer as Answer
-from argmetric._monitor._words import answer_of as answer_of
-from argmetric._monitor._words import draw_period as draw_period
-from argmetric._monitor._words import draw_periods as draw_periods
-from argmetric._monitor._words import headline_of as headline_of
-from argmetric._monitor._words import notes_of as notes_of
-from argmetric._monitor._words import period_headline as period_headline
-from argmetric._monitor._words import small_periods as small_periods
+from argmetric._monitor._words import AllPeriods as AllPeriods
+from argmetric._monitor._words import OnePeriod as OnePeriod
+from argmetric._verbs.tune import Rule
+from argmetric.metrics import Metric, MetricLike, get_metric
 
 __all__ = ["LabelledEstimate", "LabellingPlan", "Monitoring", "Period", "monitor"]
+
+FEW_POSITIVES = 8  # of a reference, below which intervals have not been tried
+FEWEST_OF_A_SEGMENT = (200, 8)  # rows and rows of each class, for a map of its own
+LOOKED_FOR = 200  # scores of the reference that are looked for among the rows
+FLOOR_ROWS = 24  # of the tables on which the range of a metric is looked at
+OVERLAP = 0.95  # share of them from which the reference is among the rows
+
+
+def monitor(
+    p: ArrayLike,
+    labels: LabelsLike,
+    metric: MetricLike | None = None,
+    *,
+    reference: ReferenceLike,
+    time: ArrayLike | None = None,
+    every: str | int | None = None,
+    known: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    average: Average | None = None,
+    features: tuple[ArrayLike, ArrayLike] | None = None,
+    shift: Shift = "auto",
+    coverage: float = 0.9,
+    floor: float | None = None,
+    false_alarms: float = 0.05,
+    zero_division: float | None = None,
+    pos_label: Label | None = None,
+    logits: bool = False,
+) -> Monitoring:
+    """Forecast the score of every period, and say whether something moved.
+
+    A period has scores and no labels. Nothing may have happened to it, the share of
+    positives may have moved, or other rows came. We weight the explanations by how well
+    they fit, and mix them into one interval; where none fits, the verdict is "cannot
+    say without labels". More on the page :doc:`/production`.
+
+    Parameters
+    ----------
+    p : array-like
+        Scores of the rows, as the model gave them; a matrix where rows have several
+        labels, with `labels`, `known` and the reference in its shape.
+    labels : array-like, Rule, float or Decision
+        What was handed in: labels (0/1, booleans, -1/1, or any others with
+        `pos_label`), the rule that predicts them, a threshold on `p`, or a decision.
+    metric : str, Metric or callable, optional
+        The metric that is monitored; by default that of the rule, or "f1".
+    reference : (y, p) or (y, p, by)
+        Labels and scores of rows that the model was not trained on, such as the
+        validation set. With a third array each segment has a reference of its own.
+    time : array-like, optional
+        Time of every row: dates, times or ISO text, in any order.
+    every : str or int, optional
+        Length of a period: "1d", "1w", "1mo", "1q", or a number of rows; by default a
+        week where there are times, and otherwise all rows of a call.
+    known : array-like, optional
+        True labels that have arrived; nan or None for the others.
+    by : array-like, optional
+        Segment of every row, such as a country: each is monitored by itself, too.
+    groups : array-like, optional
+        Group of each row: the metric is averaged over the groups of a period.
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+        With groups: their mean (default), or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together. One map and one shift
+        serve all groups and columns.
+    features : (X_reference, X), optional
+        Numbers that describe the rows of the reference and of `p`: the map is fitted
+        again for each period, with the reference weighted as its rows. Benefit
+        unproven.
+    shift : {"auto", "none", "prior"}, default="auto"
+        "auto" mixes the three explanations. "none": nothing but the rows changed.
+        "prior": the share of positives moved and nothing else did.
+    coverage : float, default=0.9
+        Probability that the interval contains the score.
+    floor : float, optional
+        Score that is still good enough: raises an alarm where the score is below it.
+    false_alarms : float, default=0.05
+        Chance of a false alarm of each kind per year, or in 52 periods.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+    pos_label : object, optional
+        The label that counts as positive, in `labels`, `known` and the y of
+        `reference`.
+    logits : bool, default=False
+        Whether `p` holds log-odds, and the reference too.
+
+    Returns
+    -------
+    Monitoring
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 3, 6000)
+    >>> y = rng.random(6000) < p
+    >>> m = am.monitor(p[2000:], 0.3, reference=(y[:2000], p[:2000]), every=1000)
+    >>> [one.verdict for one in m.periods]
+    ['fine', 'fine', 'fine', 'fine']
+    """
+    check_choice(shift, "shift", SHIFTS)
+    logits = check_flag(logits, "logits")
+    scores = read_scores(p, "p", logits=logits)
+    how = _check_average(scores, groups, average)
+    if features is not None and scores.ndim == 2:
+        raise ValueError("features go with one column of scores, not with a matrix")
+    rule = _as_rule(labels, how, logits=logits)
+    notes: list[str] = []
+    found = get_metric(handed_in_metric(metric, labels), zero_division=zero_division)
+    if isinstance(rule, Rule) and rule.metric.name != found.name:
+        notes.append(f"the rule was tuned for {rule.metric.name}")
+    names = None
+    if isinstance(reference, tuple | list) and len(reference) == 3:
+        names, reference = reference[2], reference[:2]
+        if by is None:
+            raise ValueError("reference=(y, p, by) goes with by=")
+    reference = with_positives(reference, pos_label)
+    fitted = resolve_reference(reference, logits=logits)
+    if not isinstance(fitted.rows, Reference) or fitted.calibrator is None:
+        raise ValueError("monitor needs reference=(y, p): labels and their scores")
+    if min(fitted.rows.counts) < FEW_POSITIVES:
+        few = int(min(fitted.rows.counts))
+        notes.append(
+            f"the reference has only {few} rows of one class: intervals and verdicts "
+            f"have not been tried with fewer than {FEW_POSITIVES}"
+        )
+    warn_of_scale(scores, logits=logits, given=p)
+    overlap = Overlap(fitted.rows.scores)
+    overlap.look(scores)
+    if overlap.message:
+        warn_user(overlap.message)
+    watch = Watch(
+        metric=found,
+        cells=MonitorCells.of(fitted.rows, _cut(rule, fitted.rows)),
+        calibrator=fitted.calibrator,
+        reference=np.zeros((2, 0), dtype=np.int64),
+        rule=rule,
+        every=check_every(every, with_time=time is not None),
+        shift=shift,
+        coverage=check_share(coverage, "coverage"),
+        floor=None if floor is None else _check_floor(floor, found),
+        false_alarms=check_share(false_alarms, "false_alarms"),
+        average=how,
+        columns=scores.shape[1] if scores.ndim == 2 else 0,
+    )
+    watch = _counted(watch, fitted.rows)
+    watches: dict[str, Watch] = {}
+    if names is not None:
+        watches, without = _of_segments(watch, fitted.rows, names)
+        if without:
+            notes.append(
+                f"segments with too few rows in the reference are compared with all of "
+                f"it: {', '.join(without)}"
+            )
+    elif by is not None:
+        notes.append(
+            "segments are compared with the whole reference: reference=(y, p, by) "
+            "compares each with its own rows"
+        )
+    if watch.grouped:
+        over = {"samples": "the rows of p", "macro": "the columns of p"}
+        notes.append(f"the score is the mean over {over.get(str(how), 'groups')}")
+    empty = Monitoring(watch, notes=tuple(notes), _watches=watches)
+    given = labels if rule is None else None
+    more: Any = {"by": by, "groups": groups, "pos_label": pos_label}
+    made = empty.add(p, given, time=time, known=known, **more)
+    if features is None:
+        return made
+    from argmetric._monitor._watch import read_features
+
+    described = read_features(features, fitted.rows.n, scores.size)
+    return made._with_features(fitted.rows, *described)
+
+
+def _check_floor(floor: Any, metric: Metric) -> float:
+    """The argument `floor`: a score that the metric can have.
+
+    Metrics of shares of rows are looked at on all tables of FLOOR_ROWS rows. One that
+    is larger for twice the counts has no range that is known.
+    """
+    value = check_number(floor, "floor")
+    steps = np.arange(FLOOR_ROWS + 1)
+    tp, fp, fn = (one.ravel() for one in np.meshgrid(steps, steps, steps))
+    there = tp + fp + fn <= FLOOR_ROWS
+    tp, fp, fn = tp[there], fp[there], fn[there]
+    once, twice = (
+        metric.value(k * tp, k * (tp + fp), k * (tp + fn), float(k * FLOOR_ROWS))
+        for k in (1, 2)
+    )
+    if not np.allclose(once, twice, equal_nan=True):
+        return value
+    low, high = np.nanmin(once), np.nanmax(once)
+    if not low <= value <= high:
+        raise ValueError(
+            f"floor is {value:g}, but {metric.name} lies between {low:g} and {high:g}"
+        )
+    return value
+
+
+def _check_average(scores: Floats, groups: Any, average: Any) -> str | None:
+    """What the metric is averaged over; None: there is nothing to average."""
+    if scores.ndim == 2:
+        refuse_two_classes(scores, "p")
+        check_matrix_average(groups, average)
+    elif groups is not None:
+        average = "groups" if average is None else average
+        check_choice(average, "average", ("groups", "pooled"))
+    elif average is not None:
+        raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
+    return None if average is None else str(average)
+
+
+def _as_rule(labels: Any, average: str | None, *, logits: bool) -> Rule | float | None:
+    """The rule or the threshold that is meant; None for labels."""
+    if isinstance(labels, int | float | np.number) and not isinstance(labels, bool):
+        return check_threshold(labels, logits=logits)
+    if not isinstance(labels, Rule):
+        return None
+    if labels.average not in (None, average):
+        scored = "as a whole" if average is None else f"by average={average!r}"
+        raise ValueError(
+            f"the rule was tuned for a mean over {labels.average}, and periods are "
+            f"scored {scored}"
+        )
+    check_scale_of_rule(labels, logits=logits)
+    return labels
+
+
+def _cut(rule: Rule | float | None, reference: Reference) -> float | None:
+    """The score from which rows of the reference are called positive."""
+    if rule is None:
+        return None
+    if not isinstance(rule, Rule):
+        return rule
+    if rule.calibrator is None:
+        return rule.threshold if math.isfinite(rule.threshold) else None
+    called = rule.applies(reference.scores) == (rule.operator == ">=")
+    return float(reference.scores[called].min()) if called.any() else None
+
+
+def _counted(watch: Watch, rows: Reference) -> Watch:
+    known = rows.y.astype(np.float64)
+    table = watch.cells.count(rows.scores, np.zeros(rows.n, dtype=bool), known)[0]
+    return replace(watch, reference=table[0, [NEGATIVE, POSITIVE]])
+
+
+def _of_segments(
+    watch: Watch, rows: Reference, names: Any
+) -> tuple[dict[str, Watch], list[str]]:
+    """What each segment is compared with: its own rows of the reference."""
+    from argmetric._calibrate.calibrate import DEFAULT
+    from argmetric._calibrate.fit import fit_map
+
+    ids = check_groups(names, rows.n, "the reference", "by of reference")
+    texts = np.array([str(one) for one in ids.tolist()], dtype=object)
+    found, without = {}, []
+    for name in sorted(set(texts.tolist())):
+        own = rows.take(texts == name)
+        rows_needed, of_a_class = FEWEST_OF_A_SEGMENT
+        enough = own.n >= rows_needed and min(own.counts) >= of_a_class
+        if not enough or own.scores.min() == own.scores.max():
+            without.append(name)
+        else:
+            cells = MonitorCells.of(own, _cut(watch.rule, own))
+            part = replace(watch, cells=cells, calibrator=fit_map(own, DEFAULT))
+            found[name] = _counted(part, own)
+    return found, without
+
+
+class Overlap:
+    """Whether rows of the reference seem to be among those of the periods."""
+
+    def __init__(self, reference: Floats) -> None:
+        values, counts = np.unique(reference, return_counts=True)
+        alone = values[counts == 1]
+        some = np.linspace(0, alone.size - 1, LOOKED_FOR).astype(np.int64)
+        self._wanted = alone[some] if alone.size >= LOOKED_FOR else alone[:0]
+        self._found = np.zeros(self._wanted.size, dtype=bool)
+        self._rows, self._fewest = 0, reference.size
+
+    def look(self, scores: Floats) -> None:
+        """Look for them among these scores; first by some of their bits."""
+        # Sixteen bits of each number, which differ where numbers are near
+        bits, seen = (
+            np.ascontiguousarray(x).view(np.uint16)[2::4]
+            for x in (scores.ravel(), self._wanted)
+        )
+        there = np.zeros(1 << 16, dtype=bool)
+        there[seen] = True
+        self._found |= np.isin(self._wanted, scores.ravel()[there[bits]])
+        self._rows += scores.size
+
+    @property
+    def message(self) -> str | None:
+        """What to say; None where there is no overlap."""
+        share = self._found.mean() if self._found.size else 0.0
+        if share < OVERLAP or self._rows < self._fewest:
+            return None
+        return (
+            f"{share:.0%} of the scores of the reference are also among p: take the "
+            "rows of the reference out of the periods, or they look better than they "
+            "are"
+        )

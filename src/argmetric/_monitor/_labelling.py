@@ -31,12 +31,14 @@ from argmetric._ground.display import (
     as_frame,
     between,
     counted,
+    documented,
     metric_title,
     number,
     with_interval,
 )
 from argmetric._ground.labels import read_together
 from argmetric._ground.odds import logit
+from argmetric._ground.pictures import drawing
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -111,22 +113,17 @@ class LabelledEstimate(Result):
             Field("metric", self.metric.name),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score and its interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from argmetric._monitor._words import draw_estimate
-
-        drawn: Axes = draw_estimate(self, ax)
-        return drawn
+        """Draw the score and its interval."""
+        low, high = self.interval
+        title = f"from {self.n_labels:,} labels, {self.coverage:.0%} interval"
+        labels = {"xlabel": metric_title(self.metric.name), "ylabel": ""}
+        with drawing(ax, size=(6.4, 2.0), title=title, **labels) as ax:
+            bars = np.maximum([[self.mean - low], [high - self.mean]], 0.0)
+            ax.errorbar([self.mean], [0.0], xerr=bars, fmt="o", capsize=4)
+            ax.set_yticks([])
+        return ax
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -159,14 +156,9 @@ class LabellingPlan(Result):
     _metric: Metric
     _coverage: float
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """The rows to label as a frame: row, score, predicted label and stratum.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """The rows to label as a frame: row, score, predicted label and stratum."""
         columns = {
             "row": self.rows,
             "score": self.scores,
@@ -175,22 +167,15 @@ class LabellingPlan(Result):
         }
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw where on the score the rows lie, by their predicted label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from argmetric._monitor._words import draw_rows_to_label
-
-        drawn: Axes = draw_rows_to_label(self, ax)
-        return drawn
+        """Draw where on the score the rows lie, by their predicted label."""
+        labels = {"xlabel": "Score", "ylabel": "Rows to label"}
+        parts = [self.scores[~self.labels], self.scores[self.labels]]
+        with drawing(ax, size=(6.4, 3.8), title=self.period, **labels) as ax:
+            names = ["predicted negative", "predicted positive"]
+            ax.hist(parts, bins=20, stacked=True, label=names)
+        return ax
 
     _told = ("rows to label", "period")
 
@@ -234,8 +219,18 @@ class LabellingPlan(Result):
         count = self.sizes.size
         drawn = np.bincount(self.stratum[there], minlength=count)
         found = np.bincount(self.stratum[there], y_[there], count).astype(np.float64)
+        # (strata, cells): share of the unlabelled rows of a stratum in each cell.
+        open_ = self._table[:, UNKNOWN]
+        weight = np.zeros((self.sizes.size, open_.shape[1]))
+        for member, rows in zip(self._member, open_, strict=True):
+            inside = member >= 0
+            weight[member[inside], np.flatnonzero(inside)] += rows[inside]
         positives = stratum_positives(
-            self._chances, self._cell_shares(), self.sizes, drawn, found
+            self._chances,
+            np.asarray(weight / weight.sum(axis=1, keepdims=True)),
+            self.sizes,
+            drawn,
+            found,
         )
         is_hit = np.isin(np.arange(count), self._member[1])  # strata of positive labels
         known = self._table[:, POSITIVE].sum(axis=1)
@@ -258,25 +253,11 @@ class LabellingPlan(Result):
             metric=self._metric,
         )
 
-    def _cell_shares(self) -> Floats:
-        """(strata, cells): share of the unlabelled rows of a stratum in each cell."""
-        open_ = self._table[:, UNKNOWN]
-        weight = np.zeros((self.sizes.size, open_.shape[1]))
-        for member, rows in zip(self._member, open_, strict=True):
-            there = member >= 0
-            weight[member[there], np.flatnonzero(there)] += rows[there]
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
-
 
 def stratum_positives(
     chances: Floats, weights: Floats, sizes: Integers, drawn: Integers, found: Floats
 ) -> Floats:
-    """Draws of the number of positives of every stratum, given its labels.
-
-    `chances`: chance of a positive in each cell, a row for every map; `weights`: parts
-    of every stratum in every cell; `sizes`, `drawn`, `found`: Rows, labelled rows and
-    positives among these, of every stratum.
-    """
+    """Draws of the number of positives of every stratum, given its labels."""
     rng, prior = np.random.default_rng(0), RatePrior(*TILTS, KAPPA)
     alone = np.zeros(sizes.size, dtype=np.int64)
     labels = drawn.astype(np.float64), np.asarray(found, dtype=np.float64)
@@ -297,12 +278,7 @@ def plan_labelling(
     period: str,
     seed: Any,
 ) -> LabellingPlan:
-    """Draw rows to label.
-
-    `n`: how many; `table`, `chances`, `metric`, `coverage`: of the period; `rows`:
-    Number, score, predicted label and cell of its rows whose label is not known;
-    `period`: what it is called; `seed`: of the draw.
-    """
+    """Draw rows to label, of `rows`: number, score, label and cell of each."""
     n = check_count(n, "n", low=1)
     open_ = table[:, UNKNOWN]
     if not open_.sum():

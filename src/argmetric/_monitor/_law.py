@@ -21,13 +21,28 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.share import ScoreTable, ShareLikelihood, drawn_theta
 from argmetric._forecast.laws import combine
 from argmetric._forecast.over_truth import MOVES
-from argmetric._forecast.truth import COUNTS, DRAWS, Factors, Truth, drawn_counts, sums
-from argmetric._forecast.truth import Cells as TruthCells
+from argmetric._forecast.truth import (
+    COUNTS,
+    DRAWS,
+    Factors,
+    Truth,
+    TruthCells,
+    drawn_counts,
+    sums,
+)
 from argmetric._ground.discrete import central_interval
 from argmetric._ground.odds import from_log_odds, logit
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, UNKNOWN, Cells, rows_of
-from argmetric._monitor._readings import Readings, log_sum, weigh_readings
+from argmetric._monitor._cells import (
+    NEGATIVE,
+    POSITIVE,
+    UNKNOWN,
+    MonitorCells,
+    Readings,
+    log_sum,
+    rows_of,
+    weigh_readings,
+)
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -56,7 +71,7 @@ class Maps(NamedTuple):
     chances: Floats  # chance of a positive in each cell, a row for every map
 
     @classmethod
-    def of(cls, calibrator: Calibrator, cells: Cells) -> Maps:
+    def of(cls, calibrator: Calibrator, cells: MonitorCells) -> Maps:
         x = cells.scores if cells.logits else logit(cells.scores)
         mapped = np.atleast_2d(calibrator._family._map(x))
         return cls(Truth(calibrator), x, from_log_odds(mapped)[0])
@@ -215,11 +230,7 @@ def draws_at(
     metric: Metric | MeanOverGroups,
     factors: list[Factors] | None = None,
 ) -> Draws:
-    """Draws of the score, some for every θ of every map.
-
-    `table`, `maps`, `metric`: as for `PeriodLaw`; `theta`: a row for every map, None:
-    all 0; `of_map`: weights of the maps; `factors`: as for `Truth.chances`.
-    """
+    """Draws of the score, some for every θ of every map."""
     cells = maps.cells_of(table)
     shift = None if theta is None else theta.T
     p = maps.truth.chances(cells, shift=shift, factors=factors)
@@ -266,12 +277,7 @@ def _summary(values: Floats, weight: Floats, coverage: float) -> tuple[float, In
 
 
 def likelihood_of(old: Floats, new: Floats, chances: Floats) -> ShareLikelihood:
-    """ℓ for rows of the reference and of a period in the same cells.
-
-    `old` and `new`: rows of the reference and of the period in each cell; or a row of
-    them for each of `chances`; `chances`: chance of a positive in each cell, a row for
-    every map.
-    """
+    """ℓ for rows of the reference and of a period in the same cells."""
     used = np.atleast_2d(old + new > 0).any(axis=0)
     table = ScoreTable(np.zeros(0), old[..., used], new[..., used], False)
     return ShareLikelihood(table, chances[:, used])
@@ -306,11 +312,7 @@ class ThetaTable:
 
     @classmethod
     def of(cls, old: Floats, new: Floats, known: Floats, chances: Floats) -> ThetaTable:
-        """Tables of a period.
-
-        `old`, `new`, `chances`: as for `likelihood_of`; `known`: known negatives and
-        known positives of the period, in two rows of cells.
-        """
+        """Tables of a period."""
         likelihood = likelihood_of(old, new, chances)
 
         def levels(theta: Floats) -> tuple[Floats, Floats]:

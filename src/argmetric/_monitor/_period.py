@@ -4,90 +4,67 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
 
 import numpy as np
 
-from argmetric._ground.display import Field, Headline, Result, only_shown
+from argmetric._ground.display import Field, between, only_shown
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Floats, Integers, Interval
-from argmetric._monitor._alarms import (
+from argmetric._monitor._cells import (
+    BELOW,
+    CANNOT_SAY,
+    FINE,
+    KNOWN,
+    NEGATIVE,
+    POSITIVE,
+    Readings,
+    outside,
+)
+from argmetric._monitor._law import Maps, PeriodLaw, population_share
+from argmetric._monitor._watch import (
     FLOOR_WINDOW,
     OWN_MOVE,
+    PeriodCounts,
+    Watch,
     critical_value,
     floor_critical_value,
     floor_statistic,
     movements,
 )
-from argmetric._monitor._cells import NEGATIVE, POSITIVE, outside
-from argmetric._monitor._law import Maps, PeriodLaw, population_share
-from argmetric._monitor._readings import (
-    BELOW,
-    CANNOT_SAY,
-    FINE,
-    KNOWN,
-    Readings,
-)
-from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import (
-    ASSUMED,
-    BETTER,
-    WORSE,
-    Answer,
-    answer_of,
-    draw_period,
-    lines_of_period,
-    period_headline,
-)
+from argmetric._monitor._words import BETTER, WORSE, OnePeriod
 from argmetric.metrics import Metric
 
 ACTUAL_DRAWS = 2000
 
 
-# Values of a period that are computed when they are asked for: the interval of the
-# share of positives where the rows come from, if only this share moved; and expected
-# score and interval if the share of positives moved, and if other rows came.
-LATE = {
-    "population": ("population_interval",),
-    "if_share": ("if_share", "if_share_interval"),
-    "if_other_rows": ("if_other_rows", "if_other_rows_interval"),
-}
+LATE = (  # values of a period that are computed when they are asked for
+    "population_interval",
+    *("if_share", "if_share_interval", "if_other_rows", "if_other_rows_interval"),
+)
 
 
-class KnownValues(NamedTuple):
-    """Those values, computed."""
-
-    population: tuple[Interval]
-    if_share: tuple[float, Interval]
-    if_other_rows: tuple[float, Interval]
-
-
-@dataclass(frozen=True)
-class LateValues:
+class LateValues(dict[str, Any]):
     """Those values, each computed once."""
 
-    law: PeriodLaw
-    watch: Watch
+    def __init__(self, law: PeriodLaw, watch: Watch) -> None:
+        self._law, self._watch = law, watch
 
-    @cached_property
-    def population(self) -> tuple[Interval]:
-        watch = self.watch
-        new = self.law.new
-        return (population_share(watch.old, new, watch.own, watch.coverage),)
-
-    @cached_property
-    def if_share(self) -> tuple[float, Interval]:
-        return self.law.share_moved.summary(self.watch.coverage)
-
-    @cached_property
-    def if_other_rows(self) -> tuple[float, Interval]:
-        return self.law.other_rows.summary(self.watch.coverage)
+    def __missing__(self, name: str) -> Any:
+        law, watch = self._law, self._watch
+        if name == "population_interval":
+            share = population_share(watch.old, law.new, watch.own, watch.coverage)
+            self[name] = share
+        else:
+            kind = name.removesuffix("_interval")
+            drawn = law.share_moved if kind == "if_share" else law.other_rows
+            self[kind], self[f"{kind}_interval"] = drawn.summary(watch.coverage)
+        return self[name]
 
 
 @dataclass(frozen=True, repr=False)
-class Period(Result):
+class Period(OnePeriod):
     """One period."""
 
     # start, end: when it begins, and when the next one does; without times, numbers of
@@ -126,7 +103,8 @@ class Period(Result):
     actual: float
     actual_interval: Interval
     n_outside: int  # rows whose scores lie outside of those of the reference
-    later: LateValues | KnownValues  # what costs more than all others together
+    # what costs more than all others together, and follows from the same rows
+    later: dict[str, Any] = field(compare=False)
     # z, z_reference, z_floor: statistics of the alarms: movement against the past,
     # movement against the reference, and the floor. Large is bad. The first two are
     # negative where the score moved for the better; that of the floor is infinite where
@@ -144,40 +122,30 @@ class Period(Result):
     alarm: str = ""
 
     @property
-    def labelled(self) -> bool:
-        """Whether the true labels of all rows are known."""
-        return self.n_known == self.n
-
-    @property
-    def answer(self) -> Answer:
-        """The score and its interval in words, as every surface gives them."""
-        return answer_of(self)
-
-    @property
     def population_interval(self) -> Interval:
         """Share of positives where the rows come from, if only this moved.
 
         It is from the scores alone.
         """
-        return self.later.population[0]
+        return cast(Interval, self.later["population_interval"])
 
     @property
     def if_share(self) -> float:
         """Forecast of the score if the share of positives moved."""
-        return self.later.if_share[0]
+        return float(self.later["if_share"])
 
     @property
     def if_share_interval(self) -> Interval:
-        return self.later.if_share[1]
+        return cast(Interval, self.later["if_share_interval"])
 
     @property
     def if_other_rows(self) -> float:
         """Forecast of the score if other rows came."""
-        return self.later.if_other_rows[0]
+        return float(self.later["if_other_rows"])
 
     @property
     def if_other_rows_interval(self) -> Interval:
-        return self.later.if_other_rows[1]
+        return cast(Interval, self.later["if_other_rows_interval"])
 
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
@@ -187,46 +155,29 @@ class Period(Result):
     def from_values(cls, values: dict[str, Any]) -> Period:
         """The period with these `values()`; the late ones are taken, not computed."""
         values = with_intervals(values)
-        late: Any = [tuple(values[x] for x in names) for names in LATE.values()]
-        late_names = {name for names in LATE.values() for name in names}
-        given = {name: x for name, x in values.items() if name not in late_names}
-        return cls(**given, later=KnownValues(*late))
+        late = {name: values.pop(name) for name in LATE}
+        return cls(**values, later=late)
 
-    _told = ("score", "verdict")
-
-    def _headline(self) -> Headline:
-        return period_headline(self)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What forecast and verdict rest on."""
-        return ASSUMED
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the forecast, what it is under each reading, and the actual score.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        return draw_period(self, ax)
+    def _share_text(self) -> str:
+        return f"share {self.share:.3f}"
 
     def fields(self) -> list[Field]:
+        share, floor = f"{self.share:.3f} ({between(self.share_interval)})", "none"
+        if not math.isnan(self.z_floor):
+            floor = f"z {self.z_floor:.2f}, an alarm above {self.critical_floor:.2f}"
+        labels = f"{self.n_positives:,} predicted positive, "
+        still = "the score does not depend on the share"
+        lines = self._in_lines(labels, ("share", share), "share", still)
         values = [Field(*pair) for pair in values_of(self).items()]
-        return [*only_shown(lines_of_period(self)), *values]
+        return [*only_shown([*lines, ("floor", floor)]), *values]
 
 
 def _names() -> tuple[str, ...]:
     """Names of all values, the late ones in their places among the others."""
     names = [one.name for one in fields(Period) if one.name != "later"]
     for before, late in (
-        ("share_interval", LATE["population"]),
-        ("verdict", LATE["if_share"] + LATE["if_other_rows"]),
+        ("share_interval", LATE[:1]),
+        ("verdict", LATE[1:]),
     ):
         place = names.index(before) + 1
         names[place:place] = late
@@ -257,9 +208,9 @@ def period_of(
         actual = actual_score(score.known_counts(), watch.metric, coverage)
     else:
         actual = score.actual(coverage)
-    later: LateValues | KnownValues = LateValues(law, watch)
+    later: dict[str, Any] = LateValues(law, watch)
     if watch.shift == "auto":  # its draws are there, and need not be kept
-        later = KnownValues(*(getattr(later, name) for name in LATE))
+        later = {name: later[name] for name in LATE}
     return Period(
         counts.start,
         counts.end,
@@ -283,10 +234,7 @@ def actual_score(
     """Score of the rows whose label is known, and an interval for such rows.
 
     The interval is for the shares of the four cells of the confusion matrix, with half
-    a row added to each (Jeffreys).
-
-    `known`: by column, predicted label and true label; the score is a mean over
-    columns; `metric` and `coverage`: as for `monitor`.
+    a row added to each (Jeffreys). The score is a mean over columns.
     """
     counts = known.reshape(-1, 4).astype(np.float64)
     n = counts.sum(axis=1, keepdims=True)
@@ -341,10 +289,7 @@ def _known_floor(actual: float, watch: Watch) -> float:
 
 
 class FoundPeriods:
-    """Periods by their number; those that changed are computed when they are asked for.
-
-    So rows can be added in many blocks, and each period is computed once.
-    """
+    """Periods by number; those that changed are computed once, when asked for."""
 
     def __init__(
         self, known: dict[int, Period] | None = None, first: float = math.inf

@@ -19,7 +19,7 @@ from argmetric._ground.validation import (
     read_scores,
     to_numpy,
 )
-from argmetric._monitor._cells import UNKNOWN, Cells
+from argmetric._monitor._cells import UNKNOWN, MonitorCells
 
 if TYPE_CHECKING:
     from argmetric._monitor._watch import PeriodCounts, Watch
@@ -96,11 +96,7 @@ Bounds = dict[int, tuple[str, str]]  # start and end of periods, by number
 def number_rows(
     every: Every, counts: Sequence[Any], before: int, n: int, time: Any
 ) -> tuple[Integers, Bounds, tuple[str, ...]]:
-    """Number of the period of every row, starts and ends of periods, and notes.
-
-    `every`: the length of a period; `counts`: periods that are there already; `before`
-    and `n`: rows of these, and of those that come; `time`: their times.
-    """
+    """Number of the period of every row, starts and ends of periods, and notes."""
     times, notes = (None, ()) if time is None else read_times(time, n)
     if every.unit:
         if times is None:
@@ -137,11 +133,7 @@ def number_rows(
 
 
 def read_times(time: Any, n: int, first: int = 0) -> tuple[AnyArray, tuple[str, ...]]:
-    """Times of rows as datetime64 in microseconds, and notes on them.
-
-    Times with a zone are taken in UTC. `first` is the number of the first row, for
-    messages.
-    """
+    """Times of rows as datetime64 in microseconds, in UTC, and notes on them."""
     if isinstance(time, str | bytes):
         raise TypeError(f"time must hold one time per row, not the text {shown(time)}")
     zoned = _zone_of(time)
@@ -270,7 +262,7 @@ class GroupTable(NamedTuple):
         )
 
 
-class Rows(NamedTuple):
+class NewRows(NamedTuple):
     """Rows that were checked, each with its period and its segment."""
 
     # Score, and whether it was predicted positive
@@ -283,15 +275,15 @@ class Rows(NamedTuple):
     # Groups with names of text, where a mean over groups is asked for
     groups: Groups | None = None
 
-    def take(self, rows: Integers | Booleans) -> Rows:
+    def take(self, rows: Integers | Booleans) -> NewRows:
         known = None if self.known is None else self.known[rows]
         part = self.scores[rows], self.selected[rows], known, self.number[rows]
         groups = self.groups
         if groups is not None:
             groups = Groups(groups.codes[rows], groups.ids)
-        return Rows(*part, None, [], groups)
+        return NewRows(*part, None, [], groups)
 
-    def by_segment(self) -> Iterator[tuple[str, Rows]]:
+    def by_segment(self) -> Iterator[tuple[str, NewRows]]:
         if self.segment is None:
             return
         order = np.argsort(self.segment, kind="stable")
@@ -310,13 +302,13 @@ class Rows(NamedTuple):
             place = (np.cumsum(used) - 1)[place]
         return low + np.flatnonzero(used), place
 
-    def counted(self, cells: Cells) -> dict[int, Integers]:
+    def counted(self, cells: MonitorCells) -> dict[int, Integers]:
         """Tables by the number of the period."""
         found, part = self._periods()
         how = self.selected, self.known, part, found.size
         return dict(zip(found.tolist(), cells.count(self.scores, *how), strict=True))
 
-    def grouped(self, cells: Cells) -> dict[int, GroupTable]:
+    def grouped(self, cells: MonitorCells) -> dict[int, GroupTable]:
         """Tables of groups by the number of the period."""
         if self.groups is None:
             return {}
@@ -332,7 +324,7 @@ class Rows(NamedTuple):
         return dict(zip(found.tolist(), tables, strict=True))
 
 
-NO_ROWS = Rows(np.zeros(0), np.zeros(0, bool), None, np.zeros(0, np.int64), None, [])
+NO_ROWS = NewRows(np.zeros(0), np.zeros(0, bool), None, np.zeros(0, np.int64), None, [])
 
 
 def read_rows(
@@ -347,12 +339,8 @@ def read_rows(
     groups: Any = None,
     pos_label: Any = None,
     name: str = "known",
-) -> tuple[Rows, Bounds, tuple[str, ...]]:
-    """Rows, starts and ends of their periods, and notes; a matrix cell by cell.
-
-    `watch`: what they are compared with; `counts`: periods that are there already;
-    `name`: what messages call `known`.
-    """
+) -> tuple[NewRows, Bounds, tuple[str, ...]]:
+    """Rows, starts and ends of their periods, and notes; a matrix cell by cell."""
     scores, columns = read_scores(p, "p", logits=watch.cells.logits), watch.columns
     if columns and scores.shape[1:] != (columns,):
         raise ValueError(
@@ -391,5 +379,5 @@ def read_rows(
     if width > 1:
         number = np.repeat(number, width)
         segment = None if segment is None else np.repeat(segment, width)
-    rows = Rows(scores.ravel(), selected, known, number, segment, names, found)
+    rows = NewRows(scores.ravel(), selected, known, number, segment, names, found)
     return rows, bounds, notes

@@ -12,19 +12,18 @@ import numpy as np
 
 from argmetric._calibrate.reference import Reference
 from argmetric._ground.arguments import check_seed, is_whole, shown
-from argmetric._ground.display import Field, Headline, as_frame, metric_title
-from argmetric._ground.saving import Saved, check_version, restored
+from argmetric._ground.display import Field, as_frame, documented
+from argmetric._ground.saving import restored
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
-    Axes,
     Frame,
     Integers,
     Label,
     LabelsLike,
     RandomState,
 )
-from argmetric._monitor._cells import UNKNOWN
+from argmetric._monitor._cells import UNKNOWN, VERDICTS
 from argmetric._monitor._labelling import LabellingPlan, plan_labelling
 from argmetric._monitor._period import (
     NAMES,
@@ -39,30 +38,19 @@ from argmetric._monitor._periods import (
     Bounds,
     Every,
     GroupTable,
-    Rows,
+    NewRows,
     read_rows,
 )
-from argmetric._monitor._readings import VERDICTS
 from argmetric._monitor._watch import PeriodCounts, Watch
-from argmetric._monitor._words import (
-    ASSUMED,
-    PRINTED,
-    Answer,
-    cells_of,
-    headline_of,
-    notes_of,
-    small_periods,
-)
+from argmetric._monitor._words import MANY_OUTSIDE, PRINTED, AllPeriods, Answer
 from argmetric.metrics import Metric
 
-FORMAT = 1  # of the saved form
-NAME = "argmetric monitoring"
 TOLD = ("start", "verdict", "alarm", *Answer._fields)  # of a saved period
 STATISTICS = ("z", "z_reference", "z_floor", "rho")  # of alarms
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Monitoring(Saved["Monitoring"]):
+class Monitoring(AllPeriods["Monitoring"]):
     """Forecasts, verdicts and alarms of periods, one after the other.
 
     Made by `monitor`; `add` adds rows and gives a new one.
@@ -78,6 +66,7 @@ class Monitoring(Saved["Monitoring"]):
     """
 
     _what: ClassVar[str] = "monitoring"
+    _file: ClassVar[str] = "argmetric monitoring"
     kind: ClassVar[str] = "monitoring"
 
     watch: Watch
@@ -86,7 +75,7 @@ class Monitoring(Saved["Monitoring"]):
     _found: FoundPeriods = field(default_factory=FoundPeriods)
     _segments: Mapping[str, Monitoring] = field(default_factory=dict)
     _n_segments: int = 1
-    _kept: Rows | None = None
+    _kept: NewRows | None = None
     _watches: Mapping[str, Watch] = field(default_factory=dict)
 
     @property
@@ -102,11 +91,6 @@ class Monitoring(Saved["Monitoring"]):
     def segments(self) -> dict[str, Monitoring]:
         pairs = sorted(self._segments.items(), key=lambda pair: pair[1]._badness())
         return dict(pairs)
-
-    @property
-    def alarms(self) -> tuple[Period, ...]:
-        """Periods with an alarm."""
-        return tuple(one for one in self.periods if one.alarm)
 
     def _badness(self) -> tuple[bool, int, float]:
         """Of the last period: alarm, verdict, score; the least is the worst."""
@@ -192,7 +176,7 @@ class Monitoring(Saved["Monitoring"]):
         return replace(self._by_segment(rows, Monitoring._labelled), _kept=None)
 
     def _by_segment(
-        self, rows: Rows, added: Callable[[Monitoring, Rows], Monitoring]
+        self, rows: NewRows, added: Callable[[Monitoring, NewRows], Monitoring]
     ) -> Monitoring:
         """With rows added to all periods, and to those of their segments."""
         segments = dict(self._segments)
@@ -202,7 +186,7 @@ class Monitoring(Saved["Monitoring"]):
             segments[name] = added(one, part)
         return added(self, rows)._with_segments(segments)
 
-    def _labelled(self, rows: Rows) -> Monitoring:
+    def _labelled(self, rows: NewRows) -> Monitoring:
         """With rows moved from those of unknown label to those of a known one."""
         counts = {one.number: one for one in self.counts}
         tables = rows.counted(self.watch.cells)
@@ -226,7 +210,7 @@ class Monitoring(Saved["Monitoring"]):
 
     def _read(
         self, p: Any, labels: Any, by: Any, **given: Any
-    ) -> tuple[Rows, Bounds, tuple[str, ...]]:
+    ) -> tuple[NewRows, Bounds, tuple[str, ...]]:
         """Rows, starts and ends of their periods, and notes."""
         if by is None and self._segments:
             raise ValueError("by is needed: these periods have segments")
@@ -239,7 +223,7 @@ class Monitoring(Saved["Monitoring"]):
         parts = {key: replace(x, _n_segments=count) for key, x in segments.items()}
         return replace(self, _segments=parts)
 
-    def _with_rows(self, rows: Rows, bounds: Bounds) -> Monitoring:
+    def _with_rows(self, rows: NewRows, bounds: Bounds) -> Monitoring:
         cells = self.watch.cells
         return self._counted(rows.counted(cells), bounds, rows.grouped(cells))
 
@@ -366,14 +350,9 @@ class Monitoring(Saved["Monitoring"]):
             random_state,
         )
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period; with segments, those of all of them below each other.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """One row per period; with segments, those of all of them below each other."""
         parts = [("", self), *self.segments.items()]
         names = [name for name in NAMES if name != "rho"]
         columns: dict[str, Any] = {}
@@ -400,8 +379,8 @@ class Monitoring(Saved["Monitoring"]):
         found = self._found.of(self.counts, self.watch)
         told = map(values_of, self.periods)
         return [
-            Field("file", NAME),
-            Field("format", FORMAT),
+            Field("file", self._file),
+            Field("format", self._format),
             Field("watch", self.watch, "reference", rows),
             Field("counts", [[*one[:4], *(one.groups or ())] for one in self.counts]),
             # Only where it is saved: readings that nobody asked for take time.
@@ -411,15 +390,6 @@ class Monitoring(Saved["Monitoring"]):
             Field("watches", self._watches),
             Field("notes", self.notes),
         ]
-
-    @classmethod
-    def _kind_of(cls, values: Any) -> str:
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(
-                f"this is no saved monitoring: its key 'file' is not {NAME!r}"
-            )
-        check_version(values.get("format"), FORMAT, "this monitoring")
-        return cls.kind
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Monitoring:
@@ -454,45 +424,29 @@ class Monitoring(Saved["Monitoring"]):
         segments = {key: cls._from_plain(x) for key, x in values["segments"].items()}
         return made._with_segments(segments)
 
-    def _title(self) -> str:
-        return f"Monitoring of {metric_title(self.metric.name)}"
-
-    _told = ("periods",)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What forecasts and verdicts rest on."""
-        return ASSUMED
-
-    def _headline(self) -> Headline | None:
-        return headline_of(self)
-
-    def _picture(self) -> str:
-        return small_periods(self)
-
     def _lines(self) -> list[tuple[str, ...]]:
         lines: list[tuple[str, ...]] = [*super()._lines()]
-        lines += [(one.start, *cells_of(one)) for one in self.periods[-PRINTED:]]
+        lines += [(one.start, *one.cells()) for one in self.periods[-PRINTED:]]
         for key, one in list(self.segments.items())[:PRINTED]:
-            lines.append((key, *cells_of(one.periods[-1])))
+            lines.append((key, *one.periods[-1].cells()))
         return lines
 
     def _notes(self) -> tuple[str, ...]:
-        return (*notes_of(self), self.watch.unseen)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw score and interval over time, in the colours of the verdicts.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from argmetric._monitor._words import draw_periods
-
-        drawn: Axes = draw_periods(self, ax)
-        return drawn
+        """Remarks on the input, and on what verdicts and alarms mean."""
+        notes = list(self.notes)
+        numbers = [one.number for one in self.counts]
+        empty = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else 0
+        if empty:
+            notes.append(f"{empty:,} periods between these have no rows")
+        last = self.periods[-1] if self.periods else None
+        if last is not None and last.n_outside > MANY_OUTSIDE * last.n:
+            notes.append(
+                f"{last.n_outside / last.n:.1%} of the last period's scores lie "
+                "outside of those of the reference, where the map is a guess"
+            )
+        if any(math.isnan(one.z) for one in self.periods):
+            notes.append(
+                f"{self.metric.name} does not depend on the share of positives: there "
+                "is no alarm on movement; floor= and to_label watch its level"
+            )
+        return (*notes, *self._meanings(), self.watch.unseen)

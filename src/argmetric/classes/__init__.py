@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argmetric.classes._calibrate import ClassPriorShift as ClassPriorShift
     from argmetric.classes._calibrate import adjust_prior as adjust_prior
     from argmetric.classes._calibrate import calibrate as calibrate
+    from argmetric.classes._calibrate import resolve_map as resolve_map
     from argmetric.classes._check import check as check
     from argmetric.classes._check_result import (
         ClassCalibrationCheck as ClassCalibrationCheck,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from argmetric.classes._monitor import ClassMonitoring as ClassMonitoring
     from argmetric.classes._monitor import monitor as monitor
     from argmetric.classes._monitor_period import ClassPeriod as ClassPeriod
-    from argmetric.classes._prepare import resolve_map as resolve_map
     from argmetric.classes._result import ClassDecision as ClassDecision
     from argmetric.classes._tune import tune as tune
     from argmetric.classes._weights import MultiClassRule as MultiClassRule
@@ -59,12 +59,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_weights": ("MultiClassRule",),
     },
     for_other_rooms={
-        "_calibrate": ("ClassPriorShift",),
+        "_calibrate": ("ClassPriorShift", "resolve_map"),
         "_climb": ("expected_table",),
         "_evaluate": ("score_of_counts", "sorted_classes"),
         "_fit": ("fit_class_matrix", "fit_class_temperature"),
         "_input": ("check_class_probabilities", "codes_of", "given_classes"),
         "_maps": ("ClassMap", "ClassMatrixMap", "ClassTemperatureMap"),
-        "_prepare": ("resolve_map",),
     },
 )

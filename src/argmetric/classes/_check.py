@@ -16,13 +16,7 @@ from argmetric._ground.arguments import (
     check_seed,
 )
 from argmetric._ground.groups import Groups, code_groups
-from argmetric._ground.types import (
-    ArrayLike,
-    ClassNames,
-    Floats,
-    Integers,
-    Interval,
-)
+from argmetric._ground.types import ArrayLike, ClassNames, Floats, Integers, Interval
 from argmetric._verbs.check import (
     FEW_ROWS_OF_A_CLASS,
     MOST_BINS_OR_SAMPLES,
@@ -37,7 +31,7 @@ from argmetric._verbs.check import (
     routes_of,
     wilson,
 )
-from argmetric.classes._calibrate import METHODS
+from argmetric.classes._calibrate import METHODS, ClassBatch, read_batch
 from argmetric.classes._check_result import ClassCalibrationCheck, ClassReliability
 from argmetric.classes._climb import most_probable
 from argmetric.classes._decide import decide_batch
@@ -46,7 +40,6 @@ from argmetric.classes._fit import fit_class_matrix, fit_class_temperature
 from argmetric.classes._forecast import forecast_batch
 from argmetric.classes._input import check_class_probabilities, class_codes
 from argmetric.classes._maps import ClassMap, log_softmax
-from argmetric.classes._prepare import ClassBatch, read_batch
 from argmetric.classes._tune import tuned_class_labels
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
@@ -302,7 +295,13 @@ def _reliability(
         line = calibration_line(rows.x, rows.y, None, None)
     chance = line.p_value
     if math.isnan(chance):
-        chance = _chance_of_count(count, float(p.sum()))
+        from scipy.special import pdtr, pdtrc
+
+        # Chance of a count this far from what was expected, on both sides. Poisson's
+        # law is wider than that of independent rows: this errs on the safe side.
+        expected = float(p.sum())
+        above = pdtrc(count - 1, expected) if count else 1.0
+        chance = float(min(1.0, 2.0 * min(pdtr(count, expected), above)))
     share = np.array([count / n])
     low, high = wilson(share, np.array([float(n)]))
     return ClassReliability(
@@ -316,14 +315,3 @@ def _reliability(
         p_value=min(1.0, n_classes * chance),
         few=few,
     )
-
-
-def _chance_of_count(count: int, expected: float) -> float:
-    """Chance of a count this far from what was expected, on both sides.
-
-    Poisson's law is wider than that of independent rows: this errs on the safe side.
-    """
-    from scipy.special import pdtr, pdtrc
-
-    above = pdtrc(count - 1, expected) if count else 1.0
-    return float(min(1.0, 2.0 * min(pdtr(count, expected), above)))

@@ -12,6 +12,7 @@ from argmetric._ground.display import (
     Field,
     as_frame,
     class_metric_fields,
+    documented,
     metric_title,
     only_shown,
 )
@@ -185,30 +186,16 @@ class ClassCalibrationCheck(CheckedRoutes):
             *only_shown(lines),
         ]
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """Classes as rows, with verdict, shares and calibration error.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+        """Classes as rows, with verdict, shares and calibration error."""
         rows = [with_intervals(one.to_dict()) for one in self.per_class]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw forecast and actual share of every class, the worst 40 classes first.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw forecast and actual share of every class, the worst 40 classes first."""
 
         def percent(share: float, _: Any) -> str:
             return f"{100 * share:.3g}%"

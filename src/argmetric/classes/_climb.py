@@ -39,7 +39,7 @@ STEP = 1e-4  # of its slope, as a share of the rows
 
 
 @dataclass(frozen=True)
-class Rows:
+class GroupRows:
     """Class probabilities, rows of a group side by side, and limits of every class."""
 
     p: Floats
@@ -69,7 +69,7 @@ class Sums(NamedTuple):
     k: Floats
 
 
-def sums_of(rows: Rows, labels: Integers) -> Sums:
+def sums_of(rows: GroupRows, labels: Integers) -> Sums:
     from argmetric.classes.kernels import climb
 
     shape = rows.n_groups, rows.p.shape[1]
@@ -89,18 +89,15 @@ def most_probable(p: Floats) -> Integers:
     return np.asarray(p.argmax(axis=1), dtype=np.int64)
 
 
-def gains_of(rows: Rows, metric: ClassGain) -> Floats:
+def gains_of(rows: GroupRows, metric: ClassGain) -> Floats:
     """What each class of each row is expected to bring."""
     return rows.p if metric.matrix is None else rows.p @ metric.matrix
 
 
 def decide_rows(
-    rows: Rows, metric: ClassMetric, start: Integers | None = None
+    rows: GroupRows, metric: ClassMetric, start: Integers | None = None
 ) -> Integers:
-    """The best labels found, as numbers of columns: of every group by itself.
-
-    `start` holds labels within the limits; by default the most probable classes.
-    """
+    """The best labels found, as numbers of columns: of every group by itself."""
     if isinstance(metric, ClassFunction):
         return _decide_own(rows, metric)
     if isinstance(metric, ClassAgreement):
@@ -117,12 +114,8 @@ def decide_rows(
     return _decide_ratio(rows, metric, begin, other=start is None)
 
 
-def decide_gmean(rows: Rows) -> tuple[Integers, Floats]:
-    """Labels of a high G-mean over drawn truths, without limits.
-
-    Also the weight of each class in every group: the labels are near to the classes of
-    the largest weight·p.
-    """
+def decide_gmean(rows: GroupRows) -> tuple[Integers, Floats]:
+    """Labels of a high G-mean over drawn truths, and weights that come near."""
     from argmetric.classes.kernels.gmean import decide_groups
 
     labels = np.empty(rows.p.shape[0], dtype=np.int64)
@@ -133,7 +126,7 @@ def decide_gmean(rows: Rows) -> tuple[Integers, Floats]:
     return labels, weights
 
 
-def score_gmean(rows: Rows, labels: Integers) -> Floats:
+def score_gmean(rows: GroupRows, labels: Integers) -> Floats:
     """Mean G-mean of every group over the truths that `decide_gmean` draws."""
     from argmetric.classes.kernels.gmean import score_groups
 
@@ -142,15 +135,8 @@ def score_gmean(rows: Rows, labels: Integers) -> Floats:
     return scores
 
 
-def _by_share(rows: Rows) -> Integers:
-    """The class whose probability stands out most from its share in the group."""
-    mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
-    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
-    return most_probable(rows.p / np.maximum(mu, 1e-300)[group])
-
-
 def _decide_ratio(
-    rows: Rows, metric: ClassRatio, begin: Integers, *, other: bool
+    rows: GroupRows, metric: ClassRatio, begin: Integers, *, other: bool
 ) -> Integers:
     """Climb from the most probable classes; small batches from other places too."""
     best = begin.copy()
@@ -158,7 +144,10 @@ def _decide_ratio(
     small = plan.searches_classes(rows.p.size)
     if not other or not (small or plan.climbs_exactly(rows.sizes.max(initial=0.0))):
         return best
-    begun = [_by_share(rows)]
+    # The class whose probability stands out most from its share in the group.
+    mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    begun = [most_probable(rows.p / np.maximum(mu, 1e-300)[group])]
     for search in range(SEARCHES):
         rose = False
         for again in begun:
@@ -173,7 +162,7 @@ def _decide_ratio(
     return best
 
 
-def _other_starts(rows: Rows, labels: Integers) -> Iterator[Integers]:
+def _other_starts(rows: GroupRows, labels: Integers) -> Iterator[Integers]:
     """Labels without one class, with its likeliest row in it, and two rows swapped."""
     for c in range(rows.p.shape[1]):
         others = rows.p.copy()
@@ -199,7 +188,7 @@ def _swaps(p: Floats, labels: Integers) -> Iterator[Integers]:
             yield swapped
 
 
-def _climb_worth(rows: Rows, metric: ClassRatio, labels: Integers) -> Floats:
+def _climb_worth(rows: GroupRows, metric: ClassRatio, labels: Integers) -> Floats:
     """Climb in place; where absent classes are left out, until their worth settles.
 
     Leaving a class out is as good as counting it the mean of the others, so that the
@@ -239,7 +228,7 @@ def exact_form(metric: ClassRatio) -> bool:
     return (metric.b_tp == 0.0 or jaccard) and not metric.by_support
 
 
-def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValues:
+def group_values(rows: GroupRows, metric: ClassRatio, labels: Integers) -> GroupValues:
     """Expected metric of the labels: exact where it has a form, else of the sums.
 
     A mean that leaves classes out takes their presence as independent: its error is
@@ -287,7 +276,7 @@ def shares_of_mean(absent: Floats) -> Floats:
 
 
 def _climb_rows(
-    rows: Rows, metric: ClassMetric, labels: Integers, worth: Floats | None
+    rows: GroupRows, metric: ClassMetric, labels: Integers, worth: Floats | None
 ) -> None:
     """Improve labels in place; an absent class of a group counts its `worth`."""
     from argmetric.classes.kernels import climb, exact
@@ -326,7 +315,7 @@ def _climb_rows(
     )  # fmt: skip
 
 
-def _decide_agreement(rows: Rows, metric: ClassAgreement) -> Integers:
+def _decide_agreement(rows: GroupRows, metric: ClassAgreement) -> Integers:
     """Dinkelbach's rounds: least seen - λ·chance disagreement, λ their ratio now."""
     apart = metric.disagreement(rows.p.shape[1])
     wrong = rows.p @ apart  # expected disagreement of a row with every class
@@ -358,7 +347,7 @@ def expected_table(p: Floats, labels: Integers) -> Floats:
     return np.asarray(p.T @ chosen)
 
 
-def _decide_own(rows: Rows, metric: ClassFunction) -> Integers:
+def _decide_own(rows: GroupRows, metric: ClassFunction) -> Integers:
     """Labels for a function of the table of counts that a user wrote.
 
     It is taken of the expected table M, M_ab = Σ p_ia over the rows given b. Its slopes

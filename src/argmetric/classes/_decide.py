@@ -18,15 +18,15 @@ from argmetric._ground.types import (
     SharesLike,
 )
 from argmetric._ground.validation import same_kind
+from argmetric.classes._calibrate import ClassBatch, read_call
 from argmetric.classes._climb import (
-    Rows,
+    GroupRows,
     decide_rows,
     gains_of,
     most_probable,
     sums_of,
 )
-from argmetric.classes._input import named, of_each_class
-from argmetric.classes._prepare import ClassBatch, read_call
+from argmetric.classes._input import least_recalls, named, of_each_class
 from argmetric.classes._result import ClassDecision
 from argmetric.classes._values import (
     expected_metric,
@@ -51,11 +51,11 @@ WHOLE_CELLS, PROGRAM_NODES = 300, 10_000  # rows times classes of an integer pro
 
 
 def with_limits(
-    rows: Rows,
+    rows: GroupRows,
     classes: tuple[Any, ...],
     max_per_class: Any = None,
     min_recall: Any = None,
-) -> Rows:
+) -> GroupRows:
     """The rows with limits for every group and class."""
     most = np.array(
         [
@@ -64,9 +64,7 @@ def with_limits(
         ]
     )[np.unique(rows.sizes, return_inverse=True)[1]]
     most = np.where(most < rows.p.shape[0], most, np.inf)  # no limit at all
-    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
-    if (recall > 1.0).any():
-        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+    recall = least_recalls(min_recall, classes)
     shape = rows.n_groups, len(classes)
     floor = np.full(shape, -np.inf)
     if recall.any():
@@ -83,14 +81,14 @@ def with_limits(
     return limited
 
 
-def keeps_limits(rows: Rows, labels: Integers) -> bool:
+def keeps_limits(rows: GroupRows, labels: Integers) -> bool:
     """Whether the labels are within the limits of every group and class."""
     sums = sums_of(rows, labels)
     return bool((sums.k <= rows.most).all() and (sums.h >= rows.floor).all())
 
 
 def best_within(
-    rows: Rows, classes: tuple[Any, ...], gains: Floats
+    rows: GroupRows, classes: tuple[Any, ...], gains: Floats
 ) -> tuple[Integers, Floats]:
     """Labels of the highest sum of gains within the limits, and a bound on it.
 
@@ -129,7 +127,16 @@ def best_within(
         if found > value[g]:
             labels[place], value[g] = tried, found
     if np.isneginf(value).any():
-        _refuse(rows, classes, labels, int(np.argmin(value)))
+        worst = int(np.argmin(value))
+        mu, _, h, k = sums_of(rows, labels)
+        c = int(
+            np.argmax((k[worst] > rows.most[worst]) | (h[worst] < rows.floor[worst]))
+        )
+        raise ValueError(
+            f"the limits cannot be kept together: class {shown(classes[c])} is left "
+            f"with {k[worst, c]:g} rows and an expected recall of "
+            f"{h[worst, c] / mu[worst, c]:.3g}; lower min_recall or raise max_per_class"
+        )
     return labels, np.maximum(bound, value)
 
 
@@ -169,10 +176,7 @@ def _whole_program(
 def _program_prices(
     gains: Floats, p: Floats, most: Floats, floor: Floats
 ) -> tuple[Floats, Floats]:
-    """Prices and bonuses of a linear program, in which rows may be split.
-
-    More than 1,000 rows are too many for it: it then has every second one, or fewer.
-    """
+    """Prices and bonuses of a linear program, in which rows may be split."""
     from scipy import sparse
     from scipy.optimize import linprog
 
@@ -216,16 +220,6 @@ def _sampled_prices(gains: Floats, most: Floats) -> Floats:
         room = np.ceil(most / step)
         fill_classes(some, 0, np.empty(some.shape[0], np.int64), room, price)
     return price
-
-
-def _refuse(rows: Rows, classes: tuple[Any, ...], labels: Integers, g: int) -> None:
-    mu, _, h, k = sums_of(rows, labels)
-    c = int(np.argmax((k[g] > rows.most[g]) | (h[g] < rows.floor[g])))
-    raise ValueError(
-        f"the limits cannot be kept together: class {shown(classes[c])} is left with "
-        f"{k[g, c]:g} rows and an expected recall of {h[g, c] / mu[g, c]:.3g}; lower "
-        "min_recall or raise max_per_class"
-    )
 
 
 @refuses("sample_weight")
@@ -345,51 +339,7 @@ def decide_batch(
                 labels = _no_worse(rows, metric, labels)
     if certificate and math.isnan(bound):
         bound = upper_bound(rows, metric, labels)
-    return _decision_of(
-        batch, rows, metric, labels, bound if certificate else math.nan, given
-    )
-
-
-def _no_worse(rows: Rows, metric: ClassMetric, labels: Integers) -> Integers:
-    """The labels, or the most probable classes in groups where these score more.
-
-    Scores are expectations, or means over the same drawn truths where the expectation
-    is not exact: the search has climbed on the counts, or on truths of its own.
-    """
-    plain = most_probable(rows.p)
-    found = expected_metric(rows, metric, labels)
-    if found.exact:
-        worse = found.groups < expected_metric(rows, metric, plain).groups
-    else:
-        worse = groups_that_score_less(rows, metric, labels, plain)
-    return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
-
-
-def _within(
-    rows: Rows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
-) -> tuple[Integers, float]:
-    """Labels that keep limits which the best labels without them do not.
-
-    Gains are maximised themselves, and have a bound. Other metrics are climbed from the
-    labels that are best to first order.
-    """
-    if isinstance(metric, ClassGain):
-        labels, most = best_within(rows, classes, gains_of(rows, metric))
-        return labels, float((most / rows.sizes).mean())
-    found = rule_of(rows, metric, free)
-    worth = rows.p if found is None else rows.p * found.weights + found.offsets
-    start, _ = best_within(rows, classes, worth)
-    return decide_rows(rows, metric, start), math.nan
-
-
-def _decision_of(
-    batch: ClassBatch,
-    rows: Rows,
-    metric: ClassMetric,
-    labels: Integers,
-    bound: float,
-    given: dict[str, Any],
-) -> ClassDecision:
+    bound = bound if certificate else math.nan
     expected = expected_metric(rows, metric, labels)
     usual = expected_metric(rows, metric, most_probable(rows.p))
     score = float(expected.groups.mean())
@@ -424,6 +374,34 @@ def _decision_of(
         notes=tuple(notes),
         _batch=batch,
     )
+
+
+def _no_worse(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Integers:
+    """The labels, or the most probable classes in groups where these score more.
+
+    Scores are expectations, or means over the same drawn truths where the expectation
+    is not exact: the search has climbed on the counts, or on truths of its own.
+    """
+    plain = most_probable(rows.p)
+    found = expected_metric(rows, metric, labels)
+    if found.exact:
+        worse = found.groups < expected_metric(rows, metric, plain).groups
+    else:
+        worse = groups_that_score_less(rows, metric, labels, plain)
+    return np.where(np.repeat(worse, np.diff(rows.starts)), plain, labels)
+
+
+def _within(
+    rows: GroupRows, classes: tuple[Any, ...], metric: ClassMetric, free: Integers
+) -> tuple[Integers, float]:
+    """Labels within the limits; gains have a bound, other metrics are climbed."""
+    if isinstance(metric, ClassGain):
+        labels, most = best_within(rows, classes, gains_of(rows, metric))
+        return labels, float((most / rows.sizes).mean())
+    found = rule_of(rows, metric, free)
+    worth = rows.p if found is None else rows.p * found.weights + found.offsets
+    start, _ = best_within(rows, classes, worth)
+    return decide_rows(rows, metric, start), math.nan
 
 
 def _mean_of_groups(values: Any) -> Any:

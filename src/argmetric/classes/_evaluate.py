@@ -10,14 +10,10 @@ import numpy as np
 from argmetric._ground.display import (
     COUNT,
     Field,
-    Headline,
-    ScoreFloat,
     between,
     class_metric_fields,
-    metric_title,
-    number,
+    documented,
     only_shown,
-    with_interval,
 )
 from argmetric._ground.groups import Groups, code_groups
 from argmetric._ground.labels import (
@@ -41,7 +37,7 @@ from argmetric._ground.types import (
     WithLabels,
 )
 from argmetric._ground.validation import check_length, check_weight
-from argmetric._verbs.decide import cell_scales, warn_of_surprise
+from argmetric._verbs.decide import Actual, cell_scales, warn_of_surprise
 from argmetric.classes._input import codes_of, given_classes
 from argmetric.metrics import (
     ClassAverage,
@@ -60,7 +56,7 @@ DRAWS = 2000  # of the shares of the cells, for the interval
 WRITTEN = 12  # classes up to which counts are written into the picture
 
 
-class ActualClassScore(ScoreFloat):
+class ActualClassScore(Actual):
     """The actual score of labels of several classes: a float with its table of counts.
 
     Attributes
@@ -146,11 +142,6 @@ class ActualClassScore(ScoreFloat):
         }
         return found if self.per_class is None else found | {"score": self.per_class}
 
-    def _headline(self) -> Headline:
-        name = f"actual {metric_title(self.metric.name)}"
-        more = with_interval(self.interval, self.coverage)
-        return Headline(name, number(float(self)), more)
-
     def fields(self) -> list[Field]:
         values = () if self.per_class is None else self.per_class
         named = zip(self.classes[:WRITTEN], values, strict=False)
@@ -165,18 +156,9 @@ class ActualClassScore(ScoreFloat):
             *only_shown((str(name), f"{value:.3f}") for name, value in named),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix, shaded by share of the true class.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the confusion matrix, shaded by share of the true class."""
         count = len(self.classes)
         side = min(2.4 + 0.45 * count, 9.0)
         words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
@@ -191,9 +173,6 @@ class ActualClassScore(ScoreFloat):
                     how: Any = {"color": "wk"[int(share[truth, said] <= 0.5)]}
                     ax.text(said, truth, f"{n:,.0f}", ha="center", va="center", **how)
         return ax
-
-    def _title(self) -> str:
-        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
 
 
 def evaluate(
@@ -280,13 +259,7 @@ def evaluate(
         squares = np.bincount(cell, weight**2, count * count).astype(np.float64)
         rows = int(np.count_nonzero(weight))
     score = score_of_counts(total, names, of_metric, values, squares, rows)
-    if forecast is not None:
-        if weight is not None:
-            raise ValueError(
-                "forecast counts every row once, so it cannot be held against a score "
-                "with sample_weight: leave one of them out"
-            )
-        warn_of_surprise(forecast, float(score))
+    warn_of_surprise(forecast, float(score), weighted=weight is not None)
     return score
 
 
@@ -333,10 +306,7 @@ def group_scores(
     count: int,
     weight: Floats | None = None,
 ) -> Floats:
-    """Score of every group, nan where undefined; cell = true·count + predicted.
-
-    Groups whose rows all weigh 0 are left out.
-    """
+    """Score of every group, nan where undefined; cell = true·count + predicted."""
     cells = groups.codes * (count * count) + cell
     flat = np.bincount(cells, weight, groups.count * count * count)
     tables = flat.reshape(-1, count, count).astype(np.float64)

@@ -55,11 +55,6 @@ def fit_class_temperature(
     """Largest likelihood of softmax(z/T), z the log-probabilities or given scores.
 
     Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
-
-    `code`: column of the class of each row; `scores`: what `check_class_probabilities`
-    gave; `sample_weight`: weights of the rows; `logits`: whether scores are those
-    before a softmax; `strict`: whether scores that tell nothing about the classes are
-    refused.
     """
     n_rows, n_classes = scores.shape
     w = class_weights(sample_weight, code)
@@ -277,13 +272,7 @@ def fit_class_matrix(
     strict: bool = True,
     draw: bool = True,
 ) -> ClassMatrixMap:
-    """The likeliest matrix, biases, slope and lump, all pulled towards no change.
-
-    `code`, `scores`, `sample_weight`, `logits`: as for `fit_class_temperature`;
-    `classes`: names of the columns; `strict`: whether to refuse scores that are plainly
-    lower for the true class; `draw`: whether the map gets draws of others that the
-    reference allows.
-    """
+    """The likeliest matrix, biases, slope and lump, all pulled towards no change."""
     w = class_weights(sample_weight, code)
     used = w > 0.0
     if not used.all():
@@ -325,7 +314,11 @@ def _fit(
 
     loss, floor = matrix_loss(code, scores, w, logits=logits)
     if strict:
-        _refuse_backwards(loss)
+        rows = np.arange(loss.code.size)
+        ahead = loss.x[rows, loss.code] - loss.x.mean(axis=1)
+        spread = float(np.sqrt(dot(loss.w**2, ahead**2)))
+        if dot(loss.w, ahead) < BACKWARDS * spread:
+            raise ValueError(f"the scores rank backwards: {_WRONG_ORDER}")
     unit = 1.0 / np.sqrt(loss.curvatures_at_zero())  # halves the number of steps
 
     def in_units(u: Floats) -> tuple[float, Floats]:
@@ -355,15 +348,6 @@ def _fit_hotter(plain: Fit, code: Integers, p: Floats, w: Floats) -> tuple[Fit, 
             break
         best, hottest, temperature = tried, temperature, 2.0 * temperature
     return (best, hottest) if best.value < plain.value - LEAST_FALL else (plain, 1.0)
-
-
-def _refuse_backwards(loss: MatrixLoss) -> None:
-    """Refuse scores that are lower for the true class than for the mean of all."""
-    rows = np.arange(loss.code.size)
-    ahead = loss.x[rows, loss.code] - loss.x.mean(axis=1)
-    spread = float(np.sqrt(dot(loss.w**2, ahead**2)))
-    if dot(loss.w, ahead) < BACKWARDS * spread:
-        raise ValueError(f"the scores rank backwards: {_WRONG_ORDER}")
 
 
 def _draws(loss: MatrixLoss, theta: Floats) -> Floats:

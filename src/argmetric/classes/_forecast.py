@@ -14,22 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._expected import plan
+from argmetric._forecast.result import LawResult
 from argmetric._ground.arguments import check_count, check_share, refuses
-from argmetric._ground.discrete import ScoreLaw
 from argmetric._ground.display import (
     ASSUMES,
     Field,
-    Headline,
-    Result,
     between,
     class_metric_fields,
-    law_columns,
+    documented,
     metric_title,
     number,
-    with_interval,
 )
 from argmetric._ground.labels import handed_in, handed_in_metric
-from argmetric._ground.pictures import draw_law, drawing, small_law
+from argmetric._ground.pictures import draw_law, drawing
 from argmetric._ground.types import (
     ArrayLike,
     Axes,
@@ -42,7 +39,8 @@ from argmetric._ground.types import (
     SharesLike,
     WithLabels,
 )
-from argmetric.classes._climb import Rows
+from argmetric.classes._calibrate import ClassBatch, read_call
+from argmetric.classes._climb import GroupRows
 from argmetric.classes._input import codes_of
 from argmetric.classes._laws import (
     drawn_law,
@@ -51,7 +49,6 @@ from argmetric.classes._laws import (
     law_over_maps,
     weighed,
 )
-from argmetric.classes._prepare import ClassBatch, read_call
 from argmetric.classes._values import expected_metric
 from argmetric.metrics import ClassAverage, ClassGMean, ClassMetric, MetricLike
 
@@ -64,7 +61,7 @@ RISE, MOST_RISES = 0.3, 5.0  # of log-odds, to bring the mean over maps to the g
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassForecast(Result, ScoreLaw):
+class ClassForecast(LawResult):
     """The distribution of the score of labels, one of several classes per row.
 
     Attributes
@@ -122,16 +119,6 @@ class ClassForecast(Result, ScoreLaw):
 
     _told = ("mean", "interval")
 
-    def _headline(self) -> Headline:
-        interval = with_interval(self.interval, self.coverage)
-        return Headline(metric_title(self.metric.name), number(self.mean), interval)
-
-    def _picture(self) -> str:
-        return small_law(self, self.interval)
-
-    def _columns(self) -> dict[str, Any]:
-        return law_columns(self)
-
     def fields(self) -> list[Field]:
         assuming = "; ".join(self.assumptions)
         n_groups = self._field("n_groups", "mean over", "{:,} groups")
@@ -148,18 +135,9 @@ class ClassForecast(Result, ScoreLaw):
             Field("notes", self.notes),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the law of the score and its interval.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the law of the score and its interval."""
         name = metric_title(self.metric.name)
         words = {"xlabel": name, "title": f"Forecast: {self.mean:.3f}"}
         with drawing(ax, (6.4, 3.8), **words) as ax:
@@ -276,7 +254,15 @@ def forecast_batch(
                 _drawn_by_class(batch, truth, metric, codes, random_state, mean), None
             )
         else:
-            spread = math.hypot(_map_spread(batch, truth, metric, labels), ALLOWANCE)
+            # Standard deviation of the expected score over maps that fit as well
+            means = []
+            for p in batch.alternatives():
+                there = _with_known(batch, p, truth)
+                expected = expected_metric(there, metric, labels, roughly=True)
+                means.append(float(np.nanmean(expected.groups)))
+            spread = math.hypot(
+                float(np.std(means)) if len(means) > 1 else 0.0, ALLOWANCE
+            )
             law = law_over_maps(rows, metric, labels, random_state, mean, spread)
     return ClassForecast(
         mean=mean,
@@ -297,7 +283,7 @@ def forecast_batch(
     )
 
 
-def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> Rows:
+def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> GroupRows:
     """Rows in which the classes that are known are certain."""
     if truth is not None and (truth >= 0).any():
         p = p.copy()
@@ -305,18 +291,6 @@ def _with_known(batch: ClassBatch, p: Floats, truth: Integers | None) -> Rows:
         p[seen] = 0.0
         p[seen, truth[seen]] = 1.0
     return ClassBatch(p, batch.classes, batch.groups).rows()
-
-
-def _map_spread(
-    batch: ClassBatch, truth: Integers | None, metric: ClassMetric, labels: Integers
-) -> float:
-    """Standard deviation of the expected score over maps that fit the reference too."""
-    means = []
-    for p in batch.alternatives():
-        rows = _with_known(batch, p, truth)
-        expected = expected_metric(rows, metric, labels, roughly=True)
-        means.append(float(np.nanmean(expected.groups)))
-    return float(np.std(means)) if len(means) > 1 else 0.0
 
 
 def _drawn_by_class(

@@ -19,7 +19,7 @@ import numpy as np
 from argmetric._expected import plan
 from argmetric._ground.discrete import central_interval, distinct, dot
 from argmetric._ground.types import Floats, Hashes, Integers, Interval
-from argmetric.classes._climb import Rows, expected_table, slopes_of
+from argmetric.classes._climb import GroupRows, expected_table, slopes_of
 from argmetric.metrics import ClassAgreement, ClassFunction, ClassGain, ClassMetric
 
 FEW = 30.0  # expected rows of a cell up to which its count is not drawn as normal
@@ -65,41 +65,13 @@ class Law(NamedTuple):
         return central_interval(self.values, self.probabilities, coverage)
 
 
-def exact_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None:
+def exact_law(rows: GroupRows, metric: ClassMetric, labels: Integers) -> Law | None:
     """The law itself where it is cheap: accuracy, and rows with few truths."""
     even = (rows.sizes == rows.sizes[0]).all()
     if isinstance(metric, ClassGain) and metric.matrix is None and even:
         low, law = law_of_hits(rows.p[np.arange(labels.size), labels])
         return Law((low + np.arange(law.size)) / labels.size, law / law.sum())
-    return _summed_law(rows, metric, labels)
-
-
-def law_of_hits(chance: Floats) -> tuple[int, Floats]:
-    """Law of the number of labels that are right: the first count, and the masses.
-
-    Laws of many rows are made block by block and summed pair by pair.
-    """
-    from argmetric._ground.jit.laws import PAD
-    from argmetric.classes.kernels.exact import TOLERANCE, count_law
-
-    laws = []
-    for first in range(0, chance.size, BLOCK):
-        one = np.ascontiguousarray(chance[first : first + BLOCK])
-        law, spare = np.empty((2, one.size + 2 * PAD + 3))
-        low, length = count_law(one, 1.0 - one, law, spare)
-        laws.append((low, law[PAD : PAD + length]))
-    while len(laws) > 1:
-        pairs = []
-        for (a, u), (b, v) in zip(laws[::2], laws[1::2], strict=False):
-            both = np.convolve(u, v)
-            kept = np.flatnonzero(both > TOLERANCE)
-            pairs.append((a + b + int(kept[0]), both[kept[0] : kept[-1] + 1]))
-        laws = pairs + laws[2 * len(pairs) :]
-    return laws[0]
-
-
-def _summed_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None:
-    """The law by all truths; None where there are too many."""
+    # The law by all truths; None where there are too many.
     from argmetric.classes.kernels.draws import all_tables
 
     count = rows.p.shape[1]
@@ -127,8 +99,33 @@ def _summed_law(rows: Rows, metric: ClassMetric, labels: Integers) -> Law | None
     return Law(values / rows.n_groups, chances / max(chances.sum(), 1e-300))
 
 
+def law_of_hits(chance: Floats) -> tuple[int, Floats]:
+    """Law of the number of labels that are right: the first count, and the masses."""
+    from argmetric._ground.jit.laws import PAD
+    from argmetric.classes.kernels.exact import TOLERANCE, count_law
+
+    laws = []
+    for first in range(0, chance.size, BLOCK):
+        one = np.ascontiguousarray(chance[first : first + BLOCK])
+        law, spare = np.empty((2, one.size + 2 * PAD + 3))
+        low, length = count_law(one, 1.0 - one, law, spare)
+        laws.append((low, law[PAD : PAD + length]))
+    while len(laws) > 1:
+        pairs = []
+        for (a, u), (b, v) in zip(laws[::2], laws[1::2], strict=False):
+            both = np.convolve(u, v)
+            kept = np.flatnonzero(both > TOLERANCE)
+            pairs.append((a + b + int(kept[0]), both[kept[0] : kept[-1] + 1]))
+        laws = pairs + laws[2 * len(pairs) :]
+    return laws[0]
+
+
 def drawn_law(
-    rows: Rows, metric: ClassMetric, labels: Integers, seed: int, mean: float | None
+    rows: GroupRows,
+    metric: ClassMetric,
+    labels: Integers,
+    seed: int,
+    mean: float | None,
 ) -> Law:
     """The law by drawn truths, weighed to the mean where it is known."""
     function = isinstance(metric, ClassFunction)
@@ -169,22 +166,39 @@ def tilted(values: Floats, weights: Floats, mean: float) -> Floats:
 
 
 def law_over_maps(
-    rows: Rows,
+    rows: GroupRows,
     metric: ClassMetric,
     labels: Integers,
     seed: int,
     mean: float,
     spread: float,
 ) -> Law:
-    """The law if the expected score is normal about `mean` with this deviation.
-
-    It ends where the scores end: certain rows stay certain.
-    """
+    """The law if the expected score is normal about `mean` with this deviation."""
     from scipy.special import ndtri
 
-    slopes = _direction(rows, metric, labels)
+    from argmetric.classes.kernels.draws import add_expected
+
+    # How the log-odds of true classes (rows) move in rows of a label (columns): costs,
+    # disagreements and slopes say it themselves; otherwise it is those of the label.
+    count = rows.p.shape[1]
+    if isinstance(metric, ClassGain):
+        found = metric.gains(count)
+    elif isinstance(metric, ClassAgreement):
+        found = -metric.disagreement(count)
+    elif isinstance(metric, ClassFunction):
+        found = slopes_of(metric, expected_table(rows.p, labels))
+    else:
+        found = np.eye(count)
+    found = found - found.max(axis=0)
+    slopes = np.asarray(found / max(-float(found.min()), 1e-300))
     ladder = np.concatenate([-STEPS[::-1], [0.0], STEPS])
-    reached = _expected_scores(rows, metric, labels, _factors(ladder, slopes))
+    # The metric of the expected counts at every level: the mean over groups.
+    factors, means = _factors(ladder, slopes), []
+    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
+        tables = np.zeros_like(factors)
+        add_expected(rows.p, first, last, labels, factors, tables)
+        means.append(metric.score(tables))
+    reached = np.asarray(np.nan_to_num(np.mean(means, axis=0)))
     reached -= reached[STEPS.size]
     reached[STEPS.size :] = np.maximum.accumulate(reached[STEPS.size :])
     below = reached[STEPS.size :: -1]
@@ -199,55 +213,19 @@ def law_over_maps(
     return weighed(scores, mean + gained)
 
 
-def _direction(rows: Rows, metric: ClassMetric, labels: Integers) -> Floats:
-    """How the log-odds of true classes (rows) move in rows of a label (columns).
-
-    Costs and disagreements say it themselves, and the slopes of a function; otherwise
-    it is those of the label that move.
-    """
-    count = rows.p.shape[1]
-    if isinstance(metric, ClassGain):
-        found = metric.gains(count)
-    elif isinstance(metric, ClassAgreement):
-        found = -metric.disagreement(count)
-    elif isinstance(metric, ClassFunction):
-        found = slopes_of(metric, expected_table(rows.p, labels))
-    else:
-        found = np.eye(count)
-    found = found - found.max(axis=0)
-    return np.asarray(found / max(-float(found.min()), 1e-300))
-
-
 def _factors(moves: Floats, slopes: Floats) -> Floats:
     return np.exp(moves[:, None, None] * slopes)
 
 
-def _expected_scores(
-    rows: Rows, metric: ClassMetric, labels: Integers, factors: Floats
-) -> Floats:
-    """The metric of the expected counts at every level: the mean over groups."""
-    from argmetric.classes.kernels.draws import add_expected
-
-    found = []
-    for first, last in zip(rows.starts[:-1], rows.starts[1:], strict=True):
-        tables = np.zeros_like(factors)
-        add_expected(rows.p, first, last, labels, factors, tables)
-        found.append(metric.score(tables))
-    return np.asarray(np.nan_to_num(np.mean(found, axis=0)))
-
-
 def drawn_scores(
-    rows: Rows,
+    rows: GroupRows,
     metric: ClassMetric,
     labels: Integers,
     seed: int,
     draws: int,
     factors: Floats | None = None,
 ) -> Floats:
-    """Scores of the labels against drawn truths: means over the groups.
-
-    With factors for several levels the draws are shared out among these.
-    """
+    """Scores of the labels against drawn truths: means over the groups."""
     from argmetric.classes.kernels.draws import draw_tables
 
     count = rows.p.shape[1]

@@ -8,11 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate.calibrator import (
-    Calibrator,
-    FunctionMap,
-    check_finite,
-)
+from argmetric._calibrate.calibrator import Calibrator, FunctionMap, check_finite
 from argmetric._calibrate.maps import check_temperature, row_blocks
 from argmetric._ground.display import Lines
 from argmetric._ground.labels import plain_label
@@ -46,11 +42,7 @@ def tempered(p: Floats, temperature: float) -> Floats:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassMap(Calibrator):
-    """A map of rows of class probabilities, one column per class.
-
-    `apply` takes probabilities, and with `logits=True` scores before the softmax;
-    `apply_logits` gives logarithms of the probabilities.
-    """
+    """A map of rows of class probabilities, one column per class."""
 
     _of_classes: ClassVar[bool] = True
 
@@ -88,7 +80,6 @@ class ClassTemperatureMap(ClassMap):
     n_classes: int  # number of columns
 
     kind: ClassVar[str] = "class_temperature"
-    method: ClassVar[str] = "temperature"
 
     def _check(self) -> None:
         check_temperature(self.temperature)
@@ -138,7 +129,6 @@ class ClassMatrixMap(ClassMap):
     temperature: float = field(default=1.0, kw_only=True)
 
     kind: ClassVar[str] = "class_matrix"
-    method: ClassVar[str] = "matrix"
 
     def _check(self) -> None:
         check_finite("slope", self.slope)

@@ -8,17 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._ground.arguments import check_choice, check_flag, check_share
-from argmetric._ground.display import Field, Headline, as_frame, metric_title
+from argmetric._ground.display import Field, as_frame, documented
 from argmetric._ground.labels import handed_in, handed_in_metric
-from argmetric._ground.saving import (
-    Saved,
-    check_version,
-    restored,
-    with_intervals,
-)
+from argmetric._ground.saving import restored, with_intervals
 from argmetric._ground.types import (
     ArrayLike,
-    Axes,
     ClassNames,
     Floats,
     Frame,
@@ -27,22 +21,15 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import warn_user
 from argmetric._monitor import (
-    ASSUMED,
-    BETTER,
-    CANNOT_SAY,
-    CANNOT_SAY_MEANS,
     PRINTED,
     SHIFTS,
-    SHOWN,
-    SUSPECT,
+    AllPeriods,
     Overlap,
     Shift,
     check_every,
-    draw_periods,
-    headline_of,
     number_rows,
-    small_periods,
 )
+from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import check_class_probabilities, class_names, codes_of
 from argmetric.classes._maps import log_softmax
 from argmetric.classes._monitor_period import (
@@ -51,11 +38,9 @@ from argmetric.classes._monitor_period import (
     PeriodRows,
     with_alarms,
 )
-from argmetric.classes._prepare import resolve_map
 from argmetric.classes._weights import MultiClassRule
 from argmetric.metrics import ClassAverage, ClassMetric, MetricLike, get_class_metric
 
-FORMAT, NAME = 1, "argmetric monitoring of classes"  # of the saved form
 FEW_OF_A_CLASS = 8  # rows of the reference, below which shares are hardly known
 UNSEEN = (
     "scores alone cannot reveal a changed label definition, not even in a fine period: "
@@ -200,7 +185,7 @@ def _probabilities(p: Any, logits: bool, name: str) -> Floats:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClassMonitoring(Saved["ClassMonitoring"]):
+class ClassMonitoring(AllPeriods["ClassMonitoring"]):
     """Forecasts, verdicts and alarms of periods whose rows have one of several classes.
 
     Made by `monitor`; `add` adds periods and gives a new one.
@@ -214,6 +199,7 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
     """
 
     _what: ClassVar[str] = "monitoring of classes"
+    _file: ClassVar[str] = "argmetric monitoring of classes"
     kind: ClassVar[str] = "class_monitoring"
 
     watch: ClassWatch
@@ -224,11 +210,6 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
     @property
     def metric(self) -> ClassMetric:
         return self.watch.metric
-
-    @property
-    def alarms(self) -> tuple[ClassPeriod, ...]:
-        """Periods with an alarm."""
-        return tuple(one for one in self.periods if one.alarm)
 
     def add(
         self,
@@ -288,14 +269,9 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         notes = tuple(dict.fromkeys((*self.notes, *notes)))
         return replace(self, counts=tuple(counts), periods=tuple(periods), notes=notes)
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """One row per period, with a column for the share of every class.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            Library of the frame.
-        """
+        """One row per period, with a column for the share of every class."""
         columns: dict[str, Any] = {}
         for name in (one.name for one in fields(ClassPeriod)):
             values = [getattr(one, name) for one in self.periods]
@@ -314,23 +290,13 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
         number = f"{len(self.periods)}, {len(self.alarms)} with an alarm"
         periods = [one.values() for one in self.periods]
         return [
-            Field("file", NAME),
-            Field("format", FORMAT),
+            Field("file", self._file),
+            Field("format", self._format),
             Field("watch", self.watch, "reference", rows),
             Field("counts", [list(one) for one in self.counts]),
             Field("periods", periods, "periods", number),
             Field("notes", self.notes),
         ]
-
-    @classmethod
-    def _kind_of(cls, values: Any) -> str:
-        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(
-                f"this is no saved monitoring of classes: its key 'file' is not "
-                f"{NAME!r}"
-            )
-        check_version(values.get("format"), FORMAT, "this monitoring")
-        return cls.kind
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> ClassMonitoring:
@@ -347,45 +313,10 @@ class ClassMonitoring(Saved["ClassMonitoring"]):
             raise ValueError("there are not as many periods as counts")
         return cls(watch, counts, periods, tuple(values["notes"]))
 
-    def _title(self) -> str:
-        return f"Monitoring of {metric_title(self.metric.name)}"
-
     def _lines(self) -> list[tuple[str, ...]]:
         shown = self.periods[-PRINTED:]
         return [*super()._lines(), *((one.start, *one.cells()) for one in shown)]
 
-    _told = ("periods",)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What forecasts and verdicts rest on."""
-        return ASSUMED
-
-    def _headline(self) -> Headline | None:
-        return headline_of(self)
-
-    def _picture(self) -> str:
-        return small_periods(self)
-
     def _notes(self) -> tuple[str, ...]:
-        notes, shown = list(self.notes), self.periods[-SHOWN:]
-        if any(BETTER in one.alarm for one in shown):
-            notes.append(SUSPECT)
-        if any(one.verdict == CANNOT_SAY for one in shown):
-            notes.append(CANNOT_SAY_MEANS.replace("share of positives", "shares"))
-        return (*notes, UNSEEN)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw score and interval over time, in the colours of the verdicts.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        drawn: Axes = draw_periods(self, ax)
-        return drawn
+        means = (x.replace("share of positives", "shares") for x in self._meanings())
+        return (*self.notes, *means, UNSEEN)

@@ -27,8 +27,8 @@ from argmetric._ground.discrete import central_interval, distinct
 from argmetric._ground.odds import expit
 from argmetric._ground.types import Booleans, Floats, Integers, Interval
 from argmetric._monitor import ACTUAL_DRAWS, DEVIATIONS, PRIOR, SIZES, Readings
+from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._forecast import ClassForecast, forecast_batch
-from argmetric.classes._prepare import ClassBatch
 from argmetric.metrics import ClassMetric
 
 ROUNDS, SETTLED = 50, 1e-6  # most of Newton's steps, and the size of the last one

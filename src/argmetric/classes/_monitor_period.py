@@ -10,33 +10,22 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._ground.display import (
-    Field,
-    Headline,
-    Result,
-    between,
-    number,
-    only_shown,
-)
+from argmetric._ground.display import Field, only_shown
 from argmetric._ground.saving import plain
-from argmetric._ground.types import Axes, Floats, Integers, Interval
+from argmetric._ground.types import Floats, Integers, Interval
 from argmetric._monitor import (
-    ASSUMED,
     BETTER,
     CANNOT_SAY,
     KNOWN,
     OWN_MOVE,
     WORSE,
-    Answer,
     Every,
+    OnePeriod,
     Readings,
     Shift,
-    answer_of,
     check_every,
     critical_value,
-    draw_period,
     movements,
-    period_headline,
 )
 from argmetric._verbs.tune import Rule
 from argmetric.classes._climb import expected_table, slopes_of
@@ -48,7 +37,7 @@ QUANTILES, EVEN = 64, 32  # bounds of the cells in which rows of a period are co
 
 
 @dataclass(frozen=True, repr=False)
-class ClassPeriod(Result):
+class ClassPeriod(OnePeriod):
     """One period; names that it shares with `Period` mean the same."""
 
     start: str
@@ -77,78 +66,18 @@ class ClassPeriod(Result):
     critical: float = math.nan
     alarm: str = ""
 
-    @property
-    def labelled(self) -> bool:
-        """Whether the true classes of all rows are known."""
-        return self.n_known == self.n
-
-    @property
-    def answer(self) -> Answer:
-        """The score and its interval in words, as every surface gives them."""
-        return answer_of(self)
-
     def values(self) -> dict[str, Any]:
         """All that it tells, by name."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    _told = ("score", "verdict")
-
-    def _headline(self) -> Headline:
-        return period_headline(self)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What forecast and verdict rest on."""
-        return ASSUMED
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the forecast, what it is under each reading, and the actual score.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        drawn: Axes = draw_period(self, ax)
-        return drawn
+    def _share_text(self) -> str:
+        return self.moved
 
     def fields(self) -> list[Field]:
-        actual, moved = "no labels", "no alarm: all rows count the same"
-        if self.n_known:
-            interval = between(self.actual_interval)
-            actual = f"{number(self.actual)} ({interval})"
-        if not math.isnan(self.z):
-            moved = f"z {self.z:.2f}, an alarm beyond ±{self.critical:.2f}"
-        readings = (
-            f"nothing {self.p_nothing:.2f}, other rows {self.p_other_rows:.2f}, "
-            f"shares moved {self.p_share:.2f}"
-        )
-        lines = [
-            ("rows", f"{self.n:,}, {self.n_known:,} with a label"),
-            ("verdict", self.verdict),
-            ("alarm", self.alarm or "none"),
-            ("score", self.answer.line),
-            ("actual", actual),
-            ("share moved most", self.moved),
-            ("readings", readings),
-            ("movement", moved),
-        ]
+        share, still = ("share moved most", self.moved), "all rows count the same"
         known = (self.values() | self.answer._asdict()).items()
+        lines = self._in_lines("", share, "shares", still)
         return [*only_shown(lines), *(Field(*pair) for pair in known)]
-
-    def cells(self) -> tuple[str, ...]:
-        """The period in the cells of a printed line."""
-        alarm = f"ALARM: {self.alarm}" if self.alarm else ""
-        actual = ""
-        if self.n_known and not self.labelled:
-            actual = f"actual {number(self.actual)}"
-        rows = f"{self.n:>7,} rows"
-        told = (rows, self.answer.line, self.moved, self.verdict, actual, alarm)
-        return tuple(cell for cell in told if cell)
 
 
 class PeriodRows(NamedTuple):
@@ -290,10 +219,7 @@ class ClassWatch:
 
 
 def with_alarms(
-    periods: list[ClassPeriod],
-    counts: list[PeriodRows],
-    watch: ClassWatch,
-    first: int,
+    periods: list[ClassPeriod], counts: list[PeriodRows], watch: ClassWatch, first: int
 ) -> list[ClassPeriod]:
     """Periods with verdicts and alarms, from the first new one on."""
     critical = critical_value(watch.every.per_year, watch.false_alarms)

@@ -16,14 +16,15 @@ from argmetric._ground.display import (
     as_frame,
     class_metric_fields,
     counted,
+    documented,
     first_lines,
     metric_title,
     number,
 )
 from argmetric._ground.pictures import SmallPicture, bars_size, drawing
 from argmetric._ground.types import AnyArray, ArrayLike, Axes, Floats, Frame, Integers
+from argmetric.classes._calibrate import ClassBatch
 from argmetric.classes._climb import expected_table
-from argmetric.classes._prepare import ClassBatch
 from argmetric.classes._values import rule_of
 from argmetric.metrics import ClassGMean, ClassMetric
 
@@ -237,14 +238,9 @@ class ClassDecision(Result):
         own = "" if self.per_class is None else f", {self.per_class[c]:.3f}"
         return str(self.classes[c]), f"{text}{own}"
 
+    @documented
     def to_frame(self, backend: str = "pandas") -> Frame:
-        """Classes as rows: rows given, rows expected, expected value.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-            Library of the frame.
-        """
+        """Classes as rows: rows given, rows expected, expected value."""
         columns = {
             "class": np.array(self.classes),
             "count": self.counts,
@@ -256,19 +252,11 @@ class ClassDecision(Result):
             columns["most_probable"] = self.per_class_most_probable
         return as_frame(columns, backend)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what each class is expected to score, and with the most probable class.
 
         Where the metric is no mean over classes, draw how many rows each class gets.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         means = self.per_class is not None
         first = self.per_class if self.per_class is not None else self.counts

@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric._verbs.tune import means
-from argmetric.classes._rule_limits import ClassLimits
+from argmetric.classes._input import ClassLimits
 from argmetric.metrics import (
     MCC,
     Accuracy,
@@ -380,10 +380,7 @@ def _best_of_three(rows: ClassRows, weights: Floats, best: Worth) -> Floats:
 
 
 def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
-    """The best weights of several starts; all 1 is one of them, and wins ties.
-
-    Many rows are searched on a sample, and the best weights improved on all of them.
-    """
+    """The best weights of several starts; all 1 is one of them, and wins ties."""
     ones = np.ones(rows.classes)
     part = rows
     if rows.true.size > FEW_ENOUGH:

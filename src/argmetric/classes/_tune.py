@@ -25,11 +25,11 @@ from argmetric._verbs.tune import (
     check_p,
     check_row_weight,
     check_settings,
+    listed_metrics,
     mapped_scores,
-    refuse_same_names,
 )
+from argmetric.classes._calibrate import resolve_map
 from argmetric.classes._input import class_codes
-from argmetric.classes._prepare import resolve_map
 from argmetric.classes._search import ClassRows, labels_by_folds, objective_of
 from argmetric.classes._weights import MultiClassRule, tune_classes
 from argmetric.metrics import (
@@ -125,10 +125,7 @@ def tune(
     if cost is not None and metric is not None:
         raise ValueError("cost stands in place of a metric: pass one of them")
     if isinstance(metric, Sequence) and not isinstance(metric, str):
-        if not metric:
-            raise ValueError("metric is an empty list: name at least one metric")
-        metrics = [get_metric(one, zero_division=zero_division) for one in metric]
-        refuse_same_names(metrics)
+        metrics = listed_metrics(metric, zero_division)
     else:
         one_goal = "f1" if metric is None else metric
         metrics = [get_metric(one_goal, zero_division=zero_division)]
@@ -180,11 +177,7 @@ def tuned_class_labels(
     average: str | None = None,
     zero_division: float | None = None,
 ) -> Integers | None:
-    """Column of each row's class, by weights that were tuned on the other folds.
-
-    Classes that are absent are left out of the mean by default. None for a metric that
-    has no weights: quadratic kappa, and functions of the table of counts.
-    """
+    """Classes by weights tuned on other folds; None where a metric has none."""
     absent = math.nan if zero_division is None else zero_division
     if not isinstance(metric, str | Metric) or metric == "quadratic_kappa":
         return None

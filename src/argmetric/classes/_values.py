@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._expected import plan
 from argmetric._ground.types import Booleans, Floats, Integers
 from argmetric.classes._climb import (
-    Rows,
+    GroupRows,
     decide_gmean,
     exact_form,
     expected_table,
@@ -59,7 +59,7 @@ class Expected(NamedTuple):
 
 
 def expected_metric(
-    rows: Rows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
+    rows: GroupRows, metric: ClassMetric, labels: Integers, *, roughly: bool = False
 ) -> Expected:
     """What the labels are expected to score, group by group; `roughly` is fast."""
     if isinstance(metric, ClassRatio):
@@ -95,7 +95,7 @@ def expected_metric(
 
 
 def _expected_ratio(
-    rows: Rows, metric: ClassRatio, labels: Integers, roughly: bool
+    rows: GroupRows, metric: ClassRatio, labels: Integers, roughly: bool
 ) -> Expected:
     """By the laws of counts; a group that is too large for them by quadrature."""
     from argmetric.classes.kernels.exact import ratio_means
@@ -129,7 +129,7 @@ def _expected_ratio(
 
 
 def groups_that_score_less(
-    rows: Rows, metric: ClassMetric, one: Integers, other: Integers
+    rows: GroupRows, metric: ClassMetric, one: Integers, other: Integers
 ) -> Booleans:
     """Groups in which labels score less than others on all truths, or on drawn ones."""
     from argmetric.classes.kernels.draws import truths_of_both
@@ -173,13 +173,15 @@ class RowRule(NamedTuple):
     offsets: Floats
 
 
-def rule_of(rows: Rows, metric: ClassMetric, labels: Integers) -> RowRule | None:
+def rule_of(rows: GroupRows, metric: ClassMetric, labels: Integers) -> RowRule | None:
     """The slopes of the metric in h and k at the decision, all rows pooled.
 
     None where a row needs more than one probability of a class: cost matrices,
     quadratic kappa and functions.
     """
-    pooled = Rows(rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1])
+    pooled = GroupRows(
+        rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1]
+    )
     mu, none, h, k = (one[0] for one in sums_of(pooled, labels))
     n, count = float(labels.size), mu.size
     if isinstance(metric, ClassGain) and metric.matrix is None:
@@ -212,7 +214,7 @@ LOOKS = 40  # numbers of rows at which a class is bounded exactly
 NEAR = 1e-7  # of a bound: nearer is the error of the quadrature
 
 
-def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
+def upper_bound(rows: GroupRows, metric: ClassMetric, labels: Integers) -> float:
     """A value that the expected metric of no labels exceeds; nan if none is known.
 
     It bounds the exact expectation. Where absent classes are left out it is wider by
@@ -229,10 +231,21 @@ def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
         return math.nan
     if metric.needs_truth:
         return metric.a / metric.b_t * _bound_recalls(rows, labels, geometric=False)
-    return _bound_ratio(rows, metric, labels)
+    p = rows.p
+    mu, none, h, k = (one[0] for one in sums_of(rows, labels))
+    below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
+    value = np.where(k > 0.0, metric.a * h / below, 0.0)
+    fall = metric.b_k * value
+    if metric.b_tp != 0.0:  # one more row leaves the probability of the k-th behind
+        fall = fall * [1.0 - _kth_largest(p[:, c], k[c]) for c in range(k.size)]
+    slopes = (metric.a * p - fall) / below
+    prices = [slopes.max(axis=1)]
+    if (k == 0.0).any():  # classes that are better left empty need not set the price
+        prices.append(slopes[:, k > 0.0].max(axis=1))
+    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
 
 
-def _bound_recalls(rows: Rows, labels: Integers, *, geometric: bool) -> float:
+def _bound_recalls(rows: GroupRows, labels: Integers, *, geometric: bool) -> float:
     """A bound on the mean of the recalls of the classes that have true rows.
 
     The expected recall r_c, 0 where class c is absent, is a sum over its rows of
@@ -286,28 +299,18 @@ def _balanced(mu: Floats, h: Floats) -> Floats:
     return np.asarray(np.exp(logs - logs.mean()))
 
 
-def _bound_ratio(rows: Rows, metric: ClassRatio, labels: Integers) -> float:
-    p = rows.p
-    mu, none, h, k = (one[0] for one in sums_of(rows, labels))
-    below = metric.b_tp * h + metric.b_k * np.maximum(k, 1.0) + metric.b_t * mu
-    value = np.where(k > 0.0, metric.a * h / below, 0.0)
-    fall = metric.b_k * value
-    if metric.b_tp != 0.0:  # one more row leaves the probability of the k-th behind
-        fall = fall * [1.0 - _kth_largest(p[:, c], k[c]) for c in range(k.size)]
-    slopes = (metric.a * p - fall) / below
-    prices = [slopes.max(axis=1)]
-    if (k == 0.0).any():  # classes that are better left empty need not set the price
-        prices.append(slopes[:, k > 0.0].max(axis=1))
-    return min(_bound_at(one, rows, metric, mu, none, k) for one in prices)
-
-
 def _kth_largest(p: Floats, k: float) -> float:
     place = p.size - max(int(k), 1)
     return float(np.partition(p, place)[place])
 
 
 def _bound_at(
-    price: Floats, rows: Rows, metric: ClassRatio, mu: Floats, none: Floats, k: Floats
+    price: Floats,
+    rows: GroupRows,
+    metric: ClassRatio,
+    mu: Floats,
+    none: Floats,
+    k: Floats,
 ) -> float:
     n_classes = rows.p.shape[1]
     columns = np.ascontiguousarray(rows.p.T)
@@ -335,7 +338,10 @@ def _most(p: Floats, price: Floats, metric: ClassRatio, mu: float, k: int) -> fl
 
     def look(k: int) -> tuple[int, float, float]:
         if jaccard:
-            weights = p * _least_missed(falling[k:], k)
+            # E[1/(k + fn)], fn the true rows among the others; as of a row surely true.
+            others = falling[k:]
+            found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
+            weights = p * float(found[-1])
         else:
             weights = _weights(p, k, metric.a, metric.b_k, metric.b_t, mu)
         parts = np.partition(weights - price, n - k)[n - k :]
@@ -386,9 +392,3 @@ def _weights(
     found = np.empty(p.size)
     weights_at(p, float(k), a, b_k, b_t, mu, *nodes(), found)
     return found
-
-
-def _least_missed(others: Floats, k: int) -> float:
-    """E[1/(k + fn)], fn the true rows among the others; as of a row surely true."""
-    found = _weights(np.append(others, 1.0), k - 1, 1.0, 1.0, 1.0, others.sum())
-    return float(found[-1])

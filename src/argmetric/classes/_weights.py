@@ -16,6 +16,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     between,
+    documented,
     metric_title,
     number,
     with_interval,
@@ -48,13 +49,13 @@ from argmetric._verbs.tune import (
     within_range,
 )
 from argmetric.classes._calibrate import ClassPriorShift
-from argmetric.classes._input import check_class_probabilities
-from argmetric.classes._maps import (
-    ClassMatrixMap,
-    ClassTemperatureMap,
-    log_softmax,
+from argmetric.classes._input import (
+    check_class_limits,
+    check_class_probabilities,
+    limits_note,
+    named,
 )
-from argmetric.classes._rule_limits import check_class_limits, limits_note
+from argmetric.classes._maps import ClassMatrixMap, ClassTemperatureMap, log_softmax
 from argmetric.classes._search import (
     FEW_ENOUGH,
     LIMITED_RESTARTS,
@@ -251,11 +252,7 @@ class MultiClassRule(SavedRule):
         p : array-like of shape (n, classes)
             Probabilities as they were tuned on.
         """
-        if len({type(one) for one in self.classes}) == 1:
-            names = np.array(self.classes)
-        else:
-            names = np.fromiter(self.classes, dtype=object, count=len(self.classes))
-        return names[self.predicts(p)]
+        return named(self.predicts(p), self.classes)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -319,22 +316,19 @@ class MultiClassRule(SavedRule):
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiClassRule:
-        number = files.number
+        number, offsets = files.number, values.get("offsets")  # older files have none
+        names = ("score", "argmax_score", "optimism", "mean", "coverage")
         return cls(
             classes=tuple(values["classes"]),
             weights=np.array([number(x) for x in values["weights"]]),
-            offsets=files.loaded_offsets(values.get("offsets")),
+            offsets=None if offsets is None else np.array([*map(number, offsets)]),
             metric=files.loaded_metric(values["metric"]),
-            score=number(values["score"]),
-            argmax_score=number(values["argmax_score"]),
-            optimism=number(values["optimism"]),
-            mean=number(values["mean"]),
             interval=files.interval(values["interval"]),
             n=files.count(values["n"]),
-            coverage=number(values["coverage"]),
             calibrator=files.loaded_calibrator(values["calibrator"]),
             notes=tuple(values["notes"]),
             versions=values["versions"],
+            **{name: number(values[name]) for name in names},
         )
 
     def _portable(self) -> PortableRule:
@@ -354,18 +348,9 @@ class MultiClassRule(SavedRule):
     def _plus(self) -> str:
         return " + offset" if self.offsets is not None and self.offsets.any() else ""
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the weight of every class.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the weight of every class."""
         names = [str(name) for name in self.classes]
         size = bars_size(len(names))
         with drawing(ax, size, xlabel="weight", title=self._title()) as ax:

@@ -11,6 +11,7 @@ from argmetric._ground.display import (
     Result,
     class_metric_fields,
     counted,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -114,6 +115,7 @@ class ScaledDecision(Result):
             *self._keys("skipped", "notes"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the decision and of a cut at one half."""
         bars = {"decision": self.expected}
@@ -191,6 +193,7 @@ class ScaledClassDecision(Result):
             Field("skipped", self.skipped),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected score of the labels and of the most probable classes."""
         bars = {"decision": self.expected, "most probable": self.most_probable}
@@ -253,6 +256,7 @@ class ScaledScore(Result):
             zero,
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the confusion matrix."""
         title = f"Actual {metric_title(self.metric.name)}: {self.score:.3f}"

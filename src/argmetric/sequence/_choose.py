@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from argmetric._calibrate.maps import Prior, likeliest
 from argmetric._ground.arguments import check_items, check_texts, shown
-from argmetric._ground.display import Field, Result
+from argmetric._ground.display import Field, Result, documented
 from argmetric._ground.odds import bounded_logit, expit
 from argmetric._ground.pictures import draw_map
 from argmetric._ground.types import Axes, Booleans, Floats, Integers
@@ -297,6 +297,7 @@ class Recalibration(Result):
             self._field("missed", "true spans for each above", "{:.4g}"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the map over the diagonal."""
         drawn: Axes = draw_map(ax, "recalibration", self)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._ground.arguments import check_count
-from argmetric._ground.display import Field, Headline, Result, number
+from argmetric._ground.display import Field, Headline, Result, documented, number
 from argmetric._ground.pictures import Mark, draw_curve, drawing
 from argmetric._ground.types import Axes, Floats, Integers
 from argmetric.metrics import Metric
@@ -267,6 +267,7 @@ class SequenceDecision(Result):
             self._field("method", "found by"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the best expectation for every number of positives."""
         if self.curve is None:

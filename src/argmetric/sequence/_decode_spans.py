@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     counted,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -128,6 +129,7 @@ class SpanDecision(Result):
             *self._keys("bound", "proven", "method", "n_cut", "cut_length"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how probable the chosen spans are, type by type."""
         spans = [

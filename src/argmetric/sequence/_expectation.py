@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     Shown,
+    documented,
     law_columns,
     number,
     only_shown,
@@ -370,6 +371,7 @@ class UtilityDistribution(Result, DiscreteLaw):
             Field("interval", self.interval),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distribution with its mean and an interval between quantiles."""
         with drawing(ax, xlabel="utility", ylabel="probability") as ax:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -22,6 +24,7 @@ from argmetric._ground.features import (
     scores_of,
 )
 from argmetric._ground.labels import one_per_row
+from argmetric._ground.odds import log_odds
 from argmetric._ground.types import (
     AnyArray,
     ArrayLike,
@@ -36,7 +39,6 @@ from argmetric._ground.validation import to_numpy, warn_of_common_class
 from argmetric._verbs.decide import evaluate
 from argmetric.classes import evaluate as evaluate_classes
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.train._estimator_rows import BatchDecisions
 from argmetric.train._fitting import (
     base_estimator,
     calibrate_and_tune,
@@ -44,7 +46,49 @@ from argmetric.train._fitting import (
     pose,
     routed,
 )
-from argmetric.train._folds import distance, out_of_fold, score_all, split_rows
+from argmetric.train._folds import (
+    BatchDecisions,
+    out_of_fold,
+    score_all,
+    split_rows,
+)
+
+# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
+LIMIT = 800.0
+# The smallest number that is still positive as a 32-bit float.
+TINY = float(np.finfo(np.float32).tiny)
+
+
+def distance(
+    scores: Floats,
+    threshold: float,
+    applies: npt.NDArray[np.bool_],
+    *,
+    probabilities: bool,
+    positive: int,
+) -> Floats:
+    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
+
+    The log-odds of the probability minus those of the threshold; for margins the plain
+    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
+    rows is kept by ∓log(1 + exp(∓score)).
+    """
+    if probabilities:
+        scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
+        if 0.0 <= threshold <= 1.0:
+            at = np.array([threshold])
+            threshold = float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])
+        else:
+            threshold = math.copysign(math.inf, threshold)
+    if math.isinf(threshold):
+        sign = math.copysign(1.0, threshold)
+        away: Floats = -sign * np.logaddexp(0.0, -sign * scores)
+    else:
+        away = scores - threshold
+    if positive == 0:
+        away, applies = -away, ~applies
+    # A score that equals the threshold, or differs in the last bit, has distance 0.
+    return np.where(applies, np.maximum(away, TINY), np.minimum(away, 0.0))
 
 
 def _has_probabilities(classifier: MetricClassifier) -> bool:

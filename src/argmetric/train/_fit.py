@@ -35,11 +35,7 @@ def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> Trainin
 
 
 def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
-    """The intercept moved so that 0 is the best threshold of the margins.
-
-    An exact scan over all cuts between distinct margins. The intercept stays if no cut
-    with rows on both sides has a value.
-    """
+    """The intercept moved so that 0 is the best threshold of the margins."""
     z = rows.margins(theta)
     order = np.argsort(-z)
     z, weight = z[order], rows.weight[order]
@@ -157,10 +153,7 @@ def penalised(
 
 
 def climb(
-    objective: Objective,
-    start: Floats,
-    scaling: Scaling,
-    settings: FitSettings,
+    objective: Objective, start: Floats, scaling: Scaling, settings: FitSettings
 ) -> Optimum:
     """L-BFGS or BFGS from one start."""
     from scipy.optimize import minimize
@@ -224,10 +217,7 @@ def fit(
 
 
 def _random_starts(
-    goal: Objective,
-    previous: Floats | None,
-    scaling: Scaling,
-    rng: np.random.Generator,
+    goal: Objective, previous: Floats | None, scaling: Scaling, rng: np.random.Generator
 ) -> Iterator[Floats]:
     """The previous solution, if there is one, then random initial values."""
     if previous is not None:

@@ -35,8 +35,13 @@ from argmetric.classes import (
 )
 from argmetric.classes import tune as tune_classes
 from argmetric.metrics import Metric, get_metric
-from argmetric.train._estimator_rows import check_rows, check_weights, code_classes
-from argmetric.train._folds import HeldOut, Problem
+from argmetric.train._folds import (
+    HeldOut,
+    Problem,
+    check_rows,
+    check_weights,
+    code_classes,
+)
 
 if TYPE_CHECKING:
     from argmetric.train._classifier import MetricClassifier

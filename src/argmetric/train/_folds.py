@@ -1,62 +1,275 @@
-"""How far the scores of a classifier lie from a rule."""
+"""Rows and folds of a classifier, and what it decides and forecasts for a batch."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import assert_all_finite, column_or_1d, indexable
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
+from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._ground.arguments import shown
-from argmetric._ground.features import Method, response_method, scores_of
+from argmetric._ground.features import (
+    Method,
+    check_features,
+    estimator_labels,
+    is_second,
+    response_method,
+    scores_of,
+)
 from argmetric._ground.groups import factorize
-from argmetric._ground.odds import log_odds
-from argmetric._ground.types import AnyArray, Floats, Integers
-from argmetric._ground.validation import Probabilities, check_scores
-from argmetric.train._estimator_rows import take_parameters, take_rows
+from argmetric._ground.label_words import one_class
+from argmetric._ground.labels import label_array, plain_label
+from argmetric._ground.layout import Average
+from argmetric._ground.types import (
+    AnyArray,
+    ArrayLike,
+    Features,
+    Floats,
+    Integers,
+    LabelsLike,
+)
+from argmetric._ground.validation import (
+    Probabilities,
+    check_scores,
+    check_weight,
+    is_frame_like,
+)
+from argmetric._verbs.decide import Decision, decide
+from argmetric.classes import ClassDecision, ClassForecast
+from argmetric.classes import decide as decide_classes
+from argmetric.classes import forecast as forecast_classes
+from argmetric.metrics import CustomMetric, Metric
 
-# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
-LIMIT = 800.0
-# The smallest number that is still positive as a 32-bit float.
-TINY = float(np.finfo(np.float32).tiny)
+
+def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
+    """Return X in a form that can be indexed by row, and the labels as an array."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    if getattr(X, "ndim", None) == 2 and X.shape[1] == 0:
+        raise ValueError(
+            f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    shape = getattr(y, "shape", None)
+    if shape is None:
+        try:
+            shape = np.asarray(y).shape
+        except ValueError as error:
+            raise ValueError(
+                "y must hold one label for each row, not lists of several lengths: "
+                "pass a flat list or an array"
+            ) from error
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns; {owner} takes one. Wrap it in "
+            "OneVsRestClassifier or MultiOutputClassifier: each label gets its own rule"
+        )
+    y = column_or_1d(estimator_labels(y), warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    check_features(X)
+    X, y = indexable(X, y)
+    return X, y
 
 
-def distance(
-    scores: Floats,
-    threshold: float,
-    applies: npt.NDArray[np.bool_],
-    *,
-    probabilities: bool,
-    positive: int,
-) -> Floats:
-    """Distance of a row from the threshold; > 0 exactly if the second class is chosen.
+def code_classes(
+    y: AnyArray, known: AnyArray | None = None
+) -> tuple[AnyArray, Integers]:
+    """The sorted classes and each row's number among them."""
+    if y.size == 0:
+        raise ValueError("y is empty: there is nothing to learn from")
+    classes, codes = np.unique(y, return_inverse=True)
+    if known is not None:
+        foreign = classes[~np.isin(classes, known)]
+        if foreign.size:
+            raise ValueError(
+                f"y has the class {foreign.tolist()[0]!r}, which the frozen estimator "
+                f"has not seen; its classes are {known.tolist()}"
+            )
+        classes = known
+        codes = np.searchsorted(known, y)
+    if (codes == codes[0]).all():
+        raise one_class(plain_label(classes[codes[0]]), "y")
+    return classes, codes.astype(np.int64)
 
-    The log-odds of the probability minus those of the threshold; for margins the plain
-    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
-    rows is kept by ∓log(1 + exp(∓score)).
-    """
-    if probabilities:
-        scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
-        if 0.0 <= threshold <= 1.0:
-            at = np.array([threshold])
-            threshold = float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])
+
+def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | None:
+    """One weight ≥ 0 per row, and some weight in two classes at least."""
+    weights = check_weight(values, codes.shape, "y")
+    if weights is None:
+        return None
+    present = np.unique(codes[weights > 0.0])
+    if present.size == 0:
+        raise ValueError("sample_weight is zero in every row")
+    if present.size == 1:
+        label = plain_label(classes[present[0]])
+        raise one_class(label, "y", "label of positive weight")
+    return weights
+
+
+def take_rows(values: Any, rows: Integers) -> Any:
+    """These rows of an array, a sparse matrix, a frame or series, or a list."""
+    if is_frame_like(values):
+        import narwhals as nw
+
+        frame = nw.from_native(values, eager_only=True, allow_series=True)
+        return nw.to_native(frame[rows])
+    if isinstance(values, list | tuple):
+        return [values[i] for i in rows.tolist()]
+    return values[rows]
+
+
+class BatchDecisions:
+    """Decisions and forecasts of a fitted classifier for a batch of rows."""
+
+    metric: Any
+    average: Any
+    zero_division: Any
+    min_precision: Any
+    min_recall: Any
+    classes_: Any
+    rule_: Any
+    _positive: int | None
+
+    calibrator_: Any
+    _batch_map: Any
+
+    def _scores(self, X: Any) -> tuple[Floats, bool]:
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> AnyArray:
+        raise NotImplementedError
+
+    def decide(
+        self,
+        X: Features,
+        groups: ArrayLike | None = None,
+        average: Average | None = None,
+        **options: Any,
+    ) -> Decision | ClassDecision:
+        """Choose the labels of a batch with the best expected metric.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The batch.
+        groups, average
+            As for `argmetric.decide`; by default the classifier's `average`.
+        **options
+            Further options of `argmetric.decide`, or with more than two classes of
+            `argmetric.classes.decide`. The classifier's minimums and
+            `zero_division` apply unless given here. A budget counts rows of this
+            batch; pass it here as ``max_positives``.
+
+        Returns
+        -------
+        Decision or ClassDecision
+            Labels are 1 for the positive class and 0 for the other; with more than
+            two classes they are the classes.
+        """
+        check_is_fitted(self)
+        if self._positive is None:
+            scores, how = self._class_scores(X, "decide")
+            how |= {"groups": groups, "average": average}
+            return decide_classes(scores, self.metric, **how | options)
+        scores, how = self._positive_scores(X, "decide")
+        given = {
+            "zero_division": self.zero_division,
+            "min_precision": self.min_precision,
+            "min_recall": self.min_recall,
+        }
+        if groups is not None and average is None:
+            average = self.average
+        given |= {"groups": groups, "average": average, **how}
+        return decide(scores, self.metric, **given | options)
+
+    def forecast(
+        self,
+        X: Features,
+        labels: LabelsLike | None = None,
+        groups: ArrayLike | None = None,
+        **options: Any,
+    ) -> Forecast | ClassForecast:
+        """Forecast the score of a batch before its labels are known.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            The batch.
+        labels : Decision, ClassDecision or array-like, optional
+            The labels to score: classes, or a decision; by default those of `predict`.
+        groups : array-like, optional
+            As for `argmetric.forecast`.
+        **options
+            Further options of `argmetric.forecast`, or with more than two classes of
+            `argmetric.classes.forecast`.
+
+        Returns
+        -------
+        Forecast or ClassForecast
+            `ClassForecast` with more than two classes.
+        """
+        check_is_fitted(self)
+        if self._positive is None:
+            if isinstance(labels, ClassDecision):
+                labels = labels.labels
+            elif labels is None:
+                labels = self.predict(X)
+            scores, how = self._class_scores(X, "forecast")
+            how |= {"groups": groups, **options}
+            return forecast_classes(scores, labels, self.metric, **how)
+        scores, how = self._positive_scores(X, "forecast")
+        if labels is None:
+            chosen = self.rule_.applies(scores)
+        elif isinstance(labels, Decision):
+            chosen = labels.labels
         else:
-            threshold = math.copysign(math.inf, threshold)
-    if math.isinf(threshold):
-        sign = math.copysign(1.0, threshold)
-        away: Floats = -sign * np.logaddexp(0.0, -sign * scores)
-    else:
-        away = scores - threshold
-    if positive == 0:
-        away, applies = -away, ~applies
-    # A score that equals the threshold, or differs in the last bit, has distance 0.
-    return np.where(applies, np.maximum(away, TINY), np.minimum(away, 0.0))
+            chosen = self._is_positive(labels)
+        given = {"zero_division": self.zero_division, "groups": groups, **how}
+        return forecast(scores, chosen, self.metric, **given | options)
+
+    def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+        """Scores of the positive class, and the map that calibrates them."""
+        if not hasattr(self, "predict_proba"):
+            raise ValueError(
+                f"{verb} needs probabilities, and the estimator has margins only: set "
+                "a calibration"
+            )
+        scores, logits = self._scores(X)
+        return scores, {"reference": self.calibrator_, "logits": logits}
+
+    def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+        """Scores of several classes, and the map that calibrates them."""
+        if isinstance(self.metric, CustomMetric) or (
+            callable(self.metric) and not isinstance(self.metric, Metric)
+        ):
+            raise ValueError(
+                f"{verb} of {self.classes_.size} classes knows named metrics only: a "
+                "function of (tp, k, t, n) has no expectation there; use predict"
+            )
+        scores, logits = self._scores(X)
+        return scores, {
+            "classes": self.classes_.tolist(),
+            "zero_division": self.zero_division,
+            "reference": self._batch_map,
+            "logits": logits,
+        }
+
+    def _is_positive(self, labels: Any) -> Any:
+        """Labels as 1 for the positive class; 0 and 1 pass where they are no class."""
+        values = label_array(labels, "labels")
+        if not np.isin(values, self.classes_).all() and np.isin(values, [0, 1]).all():
+            return values
+        second = is_second(values, self.classes_, "labels")
+        return second if self._positive == 1 else ~second
 
 
 Split = tuple[Integers, Integers]
@@ -197,7 +410,14 @@ def _fit_and_score(
     test: Integers,
     fit_parameters: dict[str, Any],
 ) -> tuple[Floats, Method]:
-    parameters = take_parameters(fit_parameters, train, problem.y.size)
+    parameters = {}
+    for name, value in fit_parameters.items():
+        shape = getattr(value, "shape", None)
+        if not shape:
+            shape = (len(value),) if isinstance(value, list | tuple) else (None,)
+        parameters[name] = (
+            take_rows(value, train) if shape[0] == problem.y.size else value
+        )
     estimator.fit(take_rows(problem.X, train), problem.y[train], **parameters)
     method = response_method(estimator)
     X = take_rows(problem.X, test)

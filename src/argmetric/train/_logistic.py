@@ -247,7 +247,19 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         sign = 1.0 if labels.positive == labels.classes[1] else -1.0
         start = None if previous is None else sign * previous
         best, self.restarts_ = self._search(rows, metrics, start)
-        self._warn(best, rows)
+        text = None
+        if not best.converged:
+            text = (
+                f"the best climb stopped after max_iter={self.max_iter} iterations, "
+                "still gaining; raise max_iter or tol"
+            )
+        elif self.gamma * rows.least_margin(best.theta[: rows.k + 1]) > FLAT:
+            text = (
+                "the two classes are separated, so far that the objective is flat: the "
+                f"size of the coefficients is arbitrary with C={self.C:g}; lower C"
+            )
+        if text is not None:
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
         theta = sign * best.theta
         self.classes_ = labels.classes
         self.coef_ = theta[None, : rows.k]
@@ -427,19 +439,3 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         state = check_random_state(self.random_state)
         rng = np.random.default_rng(state.randint(2**31 - 1))
         return fit(build, rows, settings, rng, previous)
-
-    def _warn(self, best: Optimum, rows: SummedRows) -> None:
-        """Give at most one warning, on something that the caller can change."""
-        text = None
-        if not best.converged:
-            text = (
-                f"the best climb stopped after max_iter={self.max_iter} iterations, "
-                "still gaining; raise max_iter or tol"
-            )
-        elif self.gamma * rows.least_margin(best.theta[: rows.k + 1]) > FLAT:
-            text = (
-                "the two classes are separated, so far that the objective is flat: the "
-                f"size of the coefficients is arbitrary with C={self.C:g}; lower C"
-            )
-        if text is not None:
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)

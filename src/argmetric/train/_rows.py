@@ -63,10 +63,7 @@ def read_weights(
 
 
 def _class_factors(class_weight: Any, classes: npt.NDArray[Any]) -> Floats:
-    """Weights of the two classes; a class that is not named weighs 1.
-
-    Other classes may be named where both of these are, as scikit-learn has it.
-    """
+    """Weights of the two classes; a class that is not named weighs 1."""
     if not isinstance(class_weight, Mapping):
         raise TypeError(
             'class_weight must be a dict of weights by class, "balanced" or None, not '

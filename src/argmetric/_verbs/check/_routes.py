@@ -202,10 +202,7 @@ class LabelledScores:
     scale_is_known: bool
 
     def folds(self, n_folds: int, seed: int | None) -> Integers:
-        """Number of the fold of every row: whole groups, and rows of a matrix, whole.
-
-        Rows of weight 0 are dealt too: they are judged by nothing.
-        """
+        """Fold of every row: whole groups, and rows of a matrix, whole."""
         if self.scores.ndim == 1:
             return fold_numbers(self.y, n_folds, self.groups, seed)
         rows, columns = self.scores.shape
@@ -238,10 +235,7 @@ class RouteDecision(NamedTuple):
 
 
 def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
-    """Labels by cuts that were tuned on the other folds, item by item.
-
-    None where a label of a matrix has one class only and so no cut.
-    """
+    """Labels by cuts tuned on the other folds; None where a label has no cut."""
     scores, average = problem.scores, problem.layout.average
     labels = np.zeros(scores.shape, dtype=bool)
     if not (math.isfinite(scores.min()) and math.isfinite(scores.max())):

@@ -159,11 +159,7 @@ class Quality:
 
 
 class CheckedRoutes(Result):
-    """Ways to decide, their scores, and the verdicts that follow from them.
-
-    A check has these attributes, `notes`, the p-value of its probabilities, the number
-    `_n_rarer` of rows of the rarer kind, and says in `_rows` which rows these are.
-    """
+    """Ways to decide, their scores, and the verdicts that follow from them."""
 
     route: RouteName
     routes: tuple[Route, ...]

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._decide import (
         refuse_never_defined as refuse_never_defined,
     )
+    from argmetric._verbs.decide._evaluate import Actual as Actual
     from argmetric._verbs.decide._evaluate import ActualScore as ActualScore
     from argmetric._verbs.decide._evaluate import cell_scales as cell_scales
     from argmetric._verbs.decide._evaluate import evaluate as evaluate
     from argmetric._verbs.decide._evaluate import warn_of_surprise as warn_of_surprise
     from argmetric._verbs.decide._one import decide_items as decide_items
     from argmetric._verbs.decide._one import tie_note as tie_note
-    from argmetric._verbs.decide._plot import (
-        ExpectedMetricDisplay as ExpectedMetricDisplay,
-    )
     from argmetric._verbs.decide._question import Limits as Limits
     from argmetric._verbs.decide._question import check_limits as check_limits
     from argmetric._verbs.decide._question import cut_between as cut_between
@@ -29,19 +27,21 @@ if TYPE_CHECKING:
     from argmetric._verbs.decide._question import threshold_between as threshold_between
     from argmetric._verbs.decide._result import Cut as Cut
     from argmetric._verbs.decide._result import Decision as Decision
+    from argmetric._verbs.plots import ExpectedMetricDisplay as ExpectedMetricDisplay
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_decide": (
-            "NeverDefinedError",
-            "decide",
-            "decide_by",
-            "refuse_never_defined",
+        "_decide": ("NeverDefinedError", "decide", "decide_by", "refuse_never_defined"),
+        "_evaluate": (
+            "Actual",
+            "ActualScore",
+            "cell_scales",
+            "evaluate",
+            "warn_of_surprise",
         ),
-        "_evaluate": ("ActualScore", "cell_scales", "evaluate", "warn_of_surprise"),
         "_one": ("decide_items", "tie_note"),
-        "_plot": ("ExpectedMetricDisplay",),
+        ".plots": ("ExpectedMetricDisplay",),
         "_result": ("Cut", "Decision"),
         "_question": (
             "Limits",

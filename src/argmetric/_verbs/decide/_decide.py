@@ -164,47 +164,30 @@ def decide(
     >>> round(d.expected, 3)
     0.69
     """
+    known: dict[str, Any] = {
+        "groups": groups,
+        "average": average,
+        "zero_division": zero_division,
+        "min_positives": min_positives,
+        "max_positives": max_positives,
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+        "logits": logits,
+    }
+    for_arrays: dict[str, Any] = {
+        "budget": budget,
+        "confidence": confidence,
+        "reference": reference,
+        "prior": prior,
+        "pos_label": pos_label,
+        "n_jobs": n_jobs,
+    }
     if type(p) is not np.ndarray and is_tensor(p):
-        refuse_for_tensors(
-            budget=budget is not None,
-            confidence=confidence is not None,
-            reference=reference is not None,
-            prior=prior is not None,
-            pos_label=pos_label is not None,
-            n_jobs=n_jobs is not None,
-        )
+        refuse_for_tensors(**{key: x is not None for key, x in for_arrays.items()})
         from argmetric.tensors import decide as decide_tensors
 
-        return decide_tensors(  # type: ignore[return-value]
-            p,
-            metric,
-            groups=groups,
-            average=average,
-            zero_division=zero_division,
-            min_positives=min_positives,
-            max_positives=max_positives,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            logits=logits,
-        )
-    return decide_by(
-        p,
-        metric,
-        groups=groups,
-        average=average,
-        zero_division=zero_division,
-        min_positives=min_positives,
-        max_positives=max_positives,
-        min_precision=min_precision,
-        min_recall=min_recall,
-        budget=budget,
-        confidence=confidence,
-        reference=reference,
-        prior=prior,
-        logits=logits,
-        pos_label=pos_label,
-        n_jobs=n_jobs,
-    )
+        return decide_tensors(p, metric, **known)  # type: ignore[return-value]
+    return decide_by(p, metric, **known, **for_arrays)
 
 
 def decide_by(
@@ -317,10 +300,7 @@ def certified_limits(
     most: int | str | None,
     floors: dict[str, float | None],
 ) -> tuple[Guarantee, Any]:
-    """The promise, and the number of rows that the certified threshold selects.
-
-    The batch itself says where the test begins: its scores have no labels.
-    """
+    """The promise, and the number of rows that the certified threshold selects."""
     confidence = check_share(confidence, "confidence")
     rows = fitted.rows
     if not isinstance(rows, Reference):
@@ -343,12 +323,6 @@ def certified_limits(
         limits["max_positives"] = most / scores.size
     inside = bool(rows.scores.min() >= 0.0 and rows.scores.max() <= 1.0)
     labelled = LabelledRows(rows.scores, rows.y, inside, scores)
-    found = certify(
-        labelled,
-        limits,
-        metric,
-        confidence=confidence,
-        prior=prior,
-    )
+    found = certify(labelled, limits, metric, confidence=confidence, prior=prior)
     count = int(np.count_nonzero(scores >= found.threshold))
     return found, check_limits(count, count, None, None)

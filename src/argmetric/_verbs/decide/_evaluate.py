@@ -20,6 +20,7 @@ from argmetric._ground.display import (
     Headline,
     ScoreFloat,
     between,
+    documented,
     metric_fields,
     metric_title,
     number,
@@ -50,12 +51,7 @@ from argmetric._ground.types import (
 )
 from argmetric._ground.validation import Probabilities, check_weight
 from argmetric._verbs.decide._one import mean_defined
-from argmetric.metrics import (
-    Metric,
-    MetricLike,
-    get_metric,
-    require_defined,
-)
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
     from argmetric._forecast.result import Forecast
@@ -64,7 +60,23 @@ COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
 
 
-class ActualScore(ScoreFloat):
+class Actual(ScoreFloat):
+    """What the actual scores of two classes and of several say alike."""
+
+    metric: Any
+    interval: Any
+    coverage: float
+
+    def _headline(self) -> Headline:
+        more = with_interval(self.interval, self.coverage)
+        name = f"actual {metric_title(self.metric.name)}"
+        return Headline(name, number(float(self)), more)
+
+    def _title(self) -> str:
+        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
+
+
+class ActualScore(Actual):
     """The actual score of labels: a float that knows its counts and its interval.
 
     It is a float in every respect: it prints, compares, formats and adds up like one,
@@ -136,11 +148,6 @@ class ActualScore(ScoreFloat):
         units = "rows" if self.n_groups is None else str(self.average)
         return (f"independent {units}",)
 
-    def _headline(self) -> Headline:
-        name = f"actual {metric_title(self.metric.name)}"
-        more = with_interval(self.interval, self.coverage)
-        return Headline(name, number(float(self)), more)
-
     def fields(self) -> list[Field]:
         interval = f"{self.coverage:.0%} interval"
         return [
@@ -152,25 +159,13 @@ class ActualScore(ScoreFloat):
             self._field("n_groups", "mean over", f"{{:,}} {self.average}"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the confusion matrix, with the score as its title.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the confusion matrix, with the score as its title."""
         labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)
         return ax
-
-    def _title(self) -> str:
-        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
 
 
 def evaluate(
@@ -268,13 +263,7 @@ def evaluate(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
-    if forecast is not None:
-        if sample_weight is not None:
-            raise ValueError(
-                "forecast counts every row once, so it cannot be held against a score "
-                "with sample_weight: leave one of them out"
-            )
-        warn_of_surprise(forecast, score)
+    warn_of_surprise(forecast, score, weighted=sample_weight is not None)
     n_groups, of_means = None, None
     if average in ("groups", "samples", "macro"):
         defined, weight = values[kept], weight[kept]
@@ -300,7 +289,14 @@ def evaluate(
     )
 
 
-def warn_of_surprise(forecast: Any, score: float) -> None:
+def warn_of_surprise(forecast: Any, score: float, *, weighted: bool) -> None:
+    if forecast is None:
+        return
+    if weighted:
+        raise ValueError(
+            "forecast counts every row once, so it cannot be held against a score "
+            "with sample_weight: leave one of them out"
+        )
     if not hasattr(forecast, "surprise"):
         raise TypeError(
             f"forecast must be what forecast() gave, not {type(forecast).__name__}"
@@ -350,13 +346,6 @@ def _counted(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else f"{count:,.6g}"
 
 
-def _row_weight(sample_weight: Any, n: int) -> Floats | None:
-    weight = check_weight(sample_weight, (n,), "y")
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
-    return weight
-
-
 def _count(
     y: Any,
     labels: Any,
@@ -385,7 +374,9 @@ def _count(
         return np.asarray(np.add.reduceat(flat, layout.indptr[:-1]))
 
     parts = (true & pred, pred, true)
-    weight = _row_weight(sample_weight, true.shape[0])
+    weight = check_weight(sample_weight, (true.shape[0],), "y")
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row: nothing is left to evaluate")
     if weight is None:
         hit, predicted, actual = map(summed, parts)
         return Counted(hit, predicted, actual, layout.sizes)

@@ -210,17 +210,8 @@ def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Int
     if limits.min_recall > 0:
         recall, _ = expected_curves(segments, Recall(zero_division=math.nan))
         recall = np.nan_to_num(recall, nan=1.0)  # without positives nothing is missed
-    kernels.bounded_counts(
-        segments.p,
-        recall,
-        segments.indptr,
-        limits.least,
-        UNLIMITED,
-        limits.min_precision,
-        limits.min_recall,
-        low,
-        high,
-    )
+    asked = limits.least, UNLIMITED, limits.min_precision, limits.min_recall
+    kernels.bounded_counts(segments.p, recall, segments.indptr, *asked, low, high)
     return low, np.minimum(high, most)
 
 

@@ -16,20 +16,15 @@ from argmetric._ground.display import (
     Headline,
     Result,
     counted,
+    documented,
     metric_fields,
     metric_title,
     number,
     part_text,
 )
 from argmetric._ground.pictures import RED, SmallPicture, small_histogram
-from argmetric._ground.types import (
-    ArrayLike,
-    Axes,
-    Floats,
-    Integers,
-    Label,
-)
-from argmetric._verbs.decide._plot import ExpectedMetricDisplay
+from argmetric._ground.types import ArrayLike, Axes, Floats, Integers, Label
+from argmetric._verbs.plots import ExpectedMetricDisplay
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -274,18 +269,9 @@ class Decision(Result):
             "expected": self.group_expected,
         }
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected metric against k, or that of every group or label.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the expected metric against k, or that of every group or label."""
         drawn: Axes = ExpectedMetricDisplay(self).plot(ax).ax_
         return drawn
 

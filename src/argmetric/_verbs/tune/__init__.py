@@ -1,90 +1,443 @@
-"""Which threshold, given labelled rows?"""
+"""tune: which threshold is best for the metric, given labelled rows?"""
 
-from argmetric._verbs.tune import _files as files
-from argmetric._verbs.tune._binary import (
-    FEW_ROWS,
-    Group,
-    Settings,
-    best_threshold,
-    can_hold_the_best,
-    tune_cuts,
-    within_range,
-)
-from argmetric._verbs.tune._export import (
-    LEAST_EXPONENT,
-    STEP,
-    ClassLogits,
-    PortableRule,
-)
-from argmetric._verbs.tune._matrix import MultiLabelRule
-from argmetric._verbs.tune._plot import LabelledDisplay, ThresholdDisplay
-from argmetric._verbs.tune._rule import Rule
-from argmetric._verbs.tune._saved_rule import SavedRule
-from argmetric._verbs.tune._scan import (
-    Cuts,
-    RuleLimits,
-    check_tune_limits,
-    count_cuts,
-    curve_of,
-    means,
-    sort_rows,
-)
-from argmetric._verbs.tune._tune import (
-    LOGITS,
-    Cost,
-    check_p,
-    check_row_weight,
-    check_settings,
-    mapped_scores,
-    one_metric,
-    refuse_same_names,
-    tune,
-)
-from argmetric._verbs.tune._uncertainty import (
-    N_DRAWS,
-    Choice,
-    mean_worth,
-    new_tables,
-    quantiles,
-)
+from __future__ import annotations
 
-__all__ = [
-    "FEW_ROWS",
-    "LEAST_EXPONENT",
-    "LOGITS",
-    "N_DRAWS",
-    "STEP",
-    "Choice",
-    "ClassLogits",
-    "Cost",
-    "Cuts",
-    "Group",
-    "LabelledDisplay",
-    "MultiLabelRule",
-    "PortableRule",
-    "Rule",
-    "RuleLimits",
-    "SavedRule",
-    "Settings",
-    "ThresholdDisplay",
-    "best_threshold",
-    "can_hold_the_best",
-    "check_p",
-    "check_row_weight",
-    "check_settings",
-    "check_tune_limits",
-    "count_cuts",
-    "curve_of",
-    "files",
-    "mapped_scores",
-    "mean_worth",
-    "means",
-    "new_tables",
-    "one_metric",
-    "quantiles",
-    "refuse_same_names",
-    "sort_rows",
-    "tune",
-    "tune_cuts",
-    "within_range",
-]
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from argmetric._calibrate.resolve import resolve_reference, with_positives
+from argmetric._ground.arguments import (
+    check_count,
+    check_label,
+    check_number,
+    check_share,
+    shown,
+)
+from argmetric._ground.groups import code_groups
+from argmetric._ground.labels import binary_labels, label_array, one_per_row
+from argmetric._ground.types import AnyArray, ArrayLike, Floats, Label, ReferenceLike
+from argmetric._ground.validation import (
+    check_choice,
+    check_length,
+    check_scores,
+    check_weight,
+    is_sparse,
+    place,
+    read_scores,
+    to_floats,
+    warn_of_scale,
+)
+from argmetric._verbs.plots import LabelledDisplay as LabelledDisplay
+from argmetric._verbs.plots import ThresholdDisplay as ThresholdDisplay
+from argmetric._verbs.tune._binary import FEW_ROWS as FEW_ROWS
+from argmetric._verbs.tune._binary import Group as Group
+from argmetric._verbs.tune._binary import Settings as Settings
+from argmetric._verbs.tune._binary import best_threshold as best_threshold
+from argmetric._verbs.tune._binary import can_hold_the_best as can_hold_the_best
+from argmetric._verbs.tune._binary import search_rows, tune_metrics
+from argmetric._verbs.tune._binary import tune_cuts as tune_cuts
+from argmetric._verbs.tune._binary import within_range as within_range
+from argmetric._verbs.tune._export import LEAST_EXPONENT as LEAST_EXPONENT
+from argmetric._verbs.tune._export import STEP as STEP
+from argmetric._verbs.tune._export import ClassLogits as ClassLogits
+from argmetric._verbs.tune._export import PortableRule as PortableRule
+from argmetric._verbs.tune._matrix import MultiLabelRule as MultiLabelRule
+from argmetric._verbs.tune._other_rules import check_certain
+from argmetric._verbs.tune._rule import Rule as Rule
+from argmetric._verbs.tune._scan import Cuts as Cuts
+from argmetric._verbs.tune._scan import RuleLimits as RuleLimits
+from argmetric._verbs.tune._scan import check_tune_limits as check_tune_limits
+from argmetric._verbs.tune._scan import count_cuts as count_cuts
+from argmetric._verbs.tune._scan import curve_of as curve_of
+from argmetric._verbs.tune._scan import means as means
+from argmetric._verbs.tune._scan import sort_rows as sort_rows
+from argmetric._verbs.tune._uncertainty import N_DRAWS as N_DRAWS
+from argmetric._verbs.tune._uncertainty import Choice as Choice
+from argmetric._verbs.tune._uncertainty import mean_worth as mean_worth
+from argmetric._verbs.tune._uncertainty import new_tables as new_tables
+from argmetric._verbs.tune._uncertainty import quantiles as quantiles
+from argmetric._verbs.tune.files import SavedRule as SavedRule
+from argmetric.metrics import Metric, MetricLike, Utility, get_metric, require_defined
+
+if TYPE_CHECKING:
+    from argmetric._calibrate.calibrator import Calibrator
+
+LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
+Cost = Mapping[str, float] | tuple[float, float]
+
+
+def one_metric(
+    metric: MetricLike | None, cost: Cost | None, zero_division: float | None
+) -> Metric:
+    if cost is None:
+        chosen = "f1" if metric is None else metric
+        return get_metric(chosen, zero_division=zero_division)
+    if metric is not None:
+        raise ValueError("cost stands in place of a metric: pass one of them")
+    names = ("fp", "fn", "tp", "tn")
+    if isinstance(cost, Mapping):
+        odd = [key for key in cost if not (isinstance(key, str) and key in names)]
+        if odd or len(cost) == 0:
+            known_keys = ", ".join(names)
+            raise ValueError(f"cost has keys among {known_keys}, not {shown(odd)}")
+        known = dict(cost)
+    else:
+        if np.array(cost, dtype=object).shape != (2,):
+            raise ValueError(
+                f"cost must be a dict, or the pair (fp, fn), not {shown(cost)}; a "
+                "matrix of the costs of classes goes with argmetric.classes.tune"
+            )
+        known = dict(zip(names, cost, strict=False))
+    costs = {name: check_number(x, f"the {name} of cost") for name, x in known.items()}
+    return Utility(**{name: 0.0 - costs.get(name, 0.0) for name in names})
+
+
+def listed_metrics(
+    metrics: Sequence[MetricLike], zero_division: float | None
+) -> list[Metric]:
+    """Several metrics, whose rules are found by name."""
+    if not metrics:
+        raise ValueError("metric is an empty list: name at least one metric")
+    found = [get_metric(one, zero_division=zero_division) for one in metrics]
+    names = [one.name for one in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"two metrics are called {twice[0]!r}, and rules are found by name: name a "
+            "function of your own with CustomMetric(function, name=...)"
+        )
+    return found
+
+
+def check_p(p: Any, *, logits: bool = True) -> Floats:
+    """Finite scores in one or two dimensions; probabilities where they go to a map."""
+    scores = read_scores(p, "p", logits=logits, hint=LOGITS)
+    if scores.ndim not in (1, 2):
+        raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
+    if scores.size == 0:
+        raise ValueError("p is empty: there is nothing to tune on")
+    if not (math.isfinite(scores.max()) and math.isfinite(scores.min())):
+        index = int(np.flatnonzero(np.isinf(scores.ravel()))[0])
+        where = place(index, scores.shape)
+        raise ValueError(
+            f"p is {scores.ravel()[index]:g} at {where}: scores must be finite, clip "
+            "them first"
+        )
+    return scores
+
+
+def mapped_scores(calibrator: Calibrator, scores: Floats) -> Floats:
+    """Scores after the map, checked."""
+    mapped = to_floats(calibrator.apply(scores), "calibrated p")
+    if mapped.shape != scores.shape:
+        raise ValueError(
+            f"the calibrator gives shape {mapped.shape} for p of shape {scores.shape}"
+        )
+    return check_scores(mapped, "calibrated p", logits=False)
+
+
+def column_of_labels(y: Any, n: int) -> AnyArray:
+    """One label per row."""
+    if is_sparse(y):
+        raise TypeError("y must be dense: pass y.toarray()")
+    array = one_per_row(label_array(y), "y")
+    check_length(array, "y", n)
+    return array
+
+
+def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
+    """One weight per row, not all of them 0."""
+    weight = check_weight(sample_weight, (n,))
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row")
+    return weight
+
+
+def check_group(groups: Any, n: int, average: Any) -> Group | None:
+    if groups is None:
+        if average is not None:
+            raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
+        return None
+    check_choice(
+        "groups" if average is None else average, "average", ("groups", "pooled")
+    )
+    coded = code_groups(groups, n)
+    return Group(coded.codes, coded.count, average != "pooled")
+
+
+def population_scores(
+    settings: Settings, groups: Any, pos_label: Any, scores: Floats
+) -> Floats:
+    """Without labels there is one column of probabilities, and no floors."""
+    if scores.ndim != 1:
+        raise ValueError(
+            "without labels (y is None) p must be one column of probabilities, such as "
+            "p[:, 1]"
+        )
+    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
+    if settings.limits.given:
+        names = ", ".join(settings.limits.given)
+        raise ValueError(
+            f"{names} need labels in tune(), and y is None; decide() obeys them"
+        )
+    if groups is not None or pos_label is not None:
+        name = "groups" if groups is not None else "pos_label"
+        raise ValueError(f"{name} needs labels in tune(); y is None")
+    if settings.choice != "best":
+        raise ValueError("choice='one_se' needs labels; y is None")
+    return scores
+
+
+def check_folds(cv: Any) -> int:
+    count = 0 if cv is None else check_count(cv, "cv")
+    if count == 1:
+        raise ValueError("cv must be at least 2 folds, or None, not 1")
+    return count
+
+
+def seed_of(random_state: Any) -> np.random.SeedSequence:
+    """A fixed seed for a number; a fresh one for None; one drawn from a generator."""
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31)))
+    return np.random.SeedSequence(check_count(random_state, "random_state"))
+
+
+MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
+Tuned = Rule | MultiLabelRule
+RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
+
+
+def tune(
+    y: ArrayLike,
+    p: ArrayLike,
+    metric: MetricLike | Sequence[MetricLike] | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    average: RuleAverage | None = None,
+    zero_division: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    min_positives: int | str | None = None,
+    max_positives: int | str | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    min_specificity: float | None = None,
+    min_npv: float | None = None,
+    budget: tuple[ArrayLike, float] | None = None,
+    confidence: float | None = None,
+    for_rows: int | None = None,
+    prior: float | None = None,
+    unlabelled: ArrayLike | None = None,
+    cost: Cost | None = None,
+    reference: ReferenceLike | None = None,
+    choice: Choice = "best",
+    coverage: float = 0.9,
+    n_bootstrap: int = 200,
+    cv: int | None = 5,
+    random_state: int | np.random.Generator | None = 0,
+    pos_label: Label | None = None,
+) -> Tuned | dict[str, Tuned]:
+    """Find the threshold with the best score on labelled rows.
+
+    Every cut between distinct scores is tried. Ties go to fewer positives. More on the
+    page :doc:`/tuning`.
+
+    Parameters
+    ----------
+    y : array-like or None
+        The truth: 0/1, booleans, two values with `pos_label`, or a 0/1 matrix. None:
+        the best threshold for a population with these probabilities.
+    p : array-like
+        Scores, the larger the more positive. A matrix has one column per label.
+    metric : str, Metric, callable, or a list of them, default="f1"
+        What to optimise; a list gives a dict of rules over one sort.
+    groups : array-like, optional
+        Group of each row: the mean of the metric over groups is optimised.
+    average : {"groups", "pooled", "macro", "micro", "samples"}, optional
+        With groups: their mean (default), or all rows pooled. For a matrix: a rule per
+        label (default), or one for all cells or for the mean over rows.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own; with nan such cuts are left out.
+    sample_weight : array-like, optional
+        Weight of each row; counts become sums of weights.
+    min_positives, max_positives : int or str, optional
+        Limits on the positives among these rows: a count, or a share such as "5%".
+    min_precision, min_recall, min_specificity, min_npv : float, optional
+        Lower limits on these rows pooled.
+    budget : pair, optional
+        Cost of each row, and the most that the selected ones of these rows may cost.
+    confidence : float, optional
+        The limits, or the metric, hold for new rows with this probability: see
+        `Rule.guarantee`. Raises `NotCertifiedError` where these rows prove nothing.
+    for_rows, prior, unlabelled : int, float, array-like, optional
+        With `confidence`: the limits hold for the next so many rows of their kind; the
+        share of positives among new rows; scores of other rows, where a test begins.
+    cost : dict or pair, optional
+        In place of a metric: costs of "fp", "fn", "tp", "tn", or the pair (fp, fn).
+    reference : pair (y, p) or Calibrator, optional
+        What is known of these scores: labelled rows that the model was not trained on,
+        or a fitted map. `p` is recalibrated first, here and in `Rule.apply`.
+    choice : {"best", "one_se"}, default="best"
+        The best cut, or the one of fewest positives within one standard error of it.
+    coverage : float, default=0.9
+        Of both intervals.
+    n_bootstrap : int, default=200
+        Samples behind the intervals; 0 leaves them out.
+    cv : int, default=5
+        Folds that measure the optimism; None or 0 leaves it out.
+    random_state : int, Generator or None, default=0
+        Of samples and folds. The threshold itself does not depend on it.
+    pos_label : object, optional
+        The label that counts as positive; not needed for 0/1, -1/1 and booleans.
+
+    Returns
+    -------
+    Rule, MultiLabelRule, or a dict of them by name of the metric
+
+    See Also
+    --------
+    argmetric.classes.tune : Weights of several classes, one label per row.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
+    >>> p = [0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8]
+    >>> rule = am.tune(y, p, "f1")
+    >>> rule.threshold
+    0.5
+    >>> rule.apply([0.2, 0.7])
+    array([0, 1])
+    """
+    check_label(pos_label)
+    if isinstance(metric, Sequence) and not isinstance(metric, str):
+        metrics = listed_metrics(metric, zero_division)
+        if cost is not None:
+            raise ValueError("cost stands in place of a metric: pass one of them")
+    else:
+        metrics = [one_metric(metric, cost, zero_division)]
+    settings = check_settings(
+        check_tune_limits(
+            min_precision,
+            min_recall,
+            max_positives,
+            min_positives=min_positives,
+            min_specificity=min_specificity,
+            min_npv=min_npv,
+        ),
+        choice,
+        n_bootstrap,
+        coverage,
+        cv,
+        random_state,
+    )
+    if is_sparse(p):
+        raise TypeError("p must be dense: pass p.toarray()")
+    certain = check_certain(
+        confidence, for_rows, prior, unlabelled, settings.limits, sample_weight, y
+    )
+    calibrator = resolve_reference(with_positives(reference, pos_label)).calibrator
+    scores = check_p(p, logits=calibrator is None)
+    if calibrator is not None:
+        scores = mapped_scores(calibrator, scores)
+    warn_of_scale(scores, logits=False, given=p)
+    weight = check_row_weight(sample_weight, scores.shape[0])
+    for one in metrics:
+        require_defined(one, scores.shape[0])
+    if budget is not None:
+        _refuse_budget(y, scores, confidence)
+        limits = settings.limits.paid_for(budget, scores, weight)
+        settings = replace(settings, limits=limits)
+    if y is None:
+        from argmetric._verbs.tune._other_rules import tune_population
+
+        scores = population_scores(settings, groups, pos_label, scores)
+        found = tune_population(scores, metrics, weight, settings)
+        rules: list[Any] = [replace(rule, calibrator=calibrator) for rule in found]
+    elif scores.ndim == 1:
+        labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
+        group = check_group(groups, scores.size, average)
+        inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+        kept = None
+        if calibrator is None:
+            from argmetric._calibrate.cells import KeptReference
+
+            kept = KeptReference(labels.positive, scores, weight, logits=not inside)
+        if certain is None:
+            search = search_rows(scores, labels.positive, weight, group, settings)
+            tuned = tune_metrics(search, metrics)
+        else:
+            tuned = certain.rules(scores, labels.positive, group, settings, metrics)
+        rules = [
+            replace(
+                rule,
+                pos_label=labels.pos_label,
+                neg_label=labels.neg_label,
+                calibrator=calibrator,
+                probabilities=inside,
+                average=None if group is None else average or "groups",
+                _kept=kept,
+            )
+            for rule in tuned
+        ]
+    else:
+        from argmetric._verbs.tune._matrix import tune_matrix
+
+        rules = tune_matrix(
+            y,
+            p,
+            scores,
+            weight,
+            metrics,
+            settings,
+            groups=groups,
+            pos_label=pos_label,
+            average=average,
+            calibrator=calibrator,
+            certain=certain,
+        )
+    if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
+        return rules[0]
+    return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
+
+
+def _refuse_budget(y: Any, scores: Floats, confidence: Any) -> None:
+    """A budget is about these rows, one column of them, with labels."""
+    if y is None:
+        raise ValueError("budget needs labels in tune(), and y is None")
+    if scores.ndim != 1:
+        raise ValueError("budget goes with one column of scores, not with a matrix")
+    if confidence is not None:
+        raise ValueError(
+            "budget has no guarantee: costs of new rows are not known; pass "
+            "max_positives as a share with confidence"
+        )
+
+
+def check_settings(
+    limits: RuleLimits,
+    choice: Choice,
+    n_bootstrap: int,
+    coverage: float,
+    cv: int | None,
+    random_state: Any,
+) -> Settings:
+    check_choice(choice, "choice", ("best", "one_se"))
+    settings = Settings(
+        limits,
+        choice,
+        check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
+        check_share(coverage, "coverage"),
+        check_folds(cv),
+        seed_of(random_state),
+    )
+    if choice == "one_se" and settings.n_bootstrap < 2:
+        raise ValueError("choice='one_se' needs the bootstrap: raise n_bootstrap")
+    return settings

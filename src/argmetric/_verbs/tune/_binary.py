@@ -123,10 +123,7 @@ def search_rows(
     group: Group | None,
     settings: Settings,
 ) -> Search:
-    """Sort once; refuse weights that leave one class without any.
-
-    A row without weight is as if it were not there, and so is a group of such rows.
-    """
+    """Sort once; rows and groups without weight are left out."""
     if weight is not None and not weight.all():
         kept = weight > 0.0
         scores, positive, weight = scores[kept], positive[kept], weight[kept]
@@ -167,10 +164,7 @@ def best_threshold(
 
 @dataclass(frozen=True)
 class RowSamples:
-    """Samples and folds of the rows, and the cuts at which they are counted.
-
-    With groups, also their sampler and the fold of every unit in every split.
-    """
+    """Samples and folds of the rows, and the cuts at which they are counted."""
 
     cuts: Integers
     samples: Iterable[SampleSums] = ()
@@ -368,10 +362,7 @@ SLACK = 1e-9  # rounding of a bound
 def tune_cuts(
     cuts: Cuts, metrics: list[Metric], settings: Settings, labels: Labels
 ) -> list[Rule]:
-    """One rule per metric, over cuts of which some may be left out.
-
-    Many rows are resampled in bins of neighbouring scores, few one by one.
-    """
+    """One rule per metric, over cuts of which some may be left out."""
     if cuts.n > MANY_ROWS:
         nothing = np.zeros(0)
         rows = SortedRows(nothing, nothing > 0, None, None, int(cuts.n))

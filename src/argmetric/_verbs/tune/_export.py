@@ -123,7 +123,7 @@ class Exported(Result):
             OR isnan(CAST("score" AS DOUBLE)) THEN NULL
           WHEN CAST("score" AS DOUBLE) >= CAST('0.3' AS DOUBLE) THEN 1 ELSE 0 END FROM t
         """
-        from argmetric._verbs.tune._export_sql import DIALECTS, sql_text
+        from argmetric._verbs.tune._export_other import DIALECTS, sql_text
 
         check_choice(dialect, "dialect", tuple(DIALECTS))
         rule = self._portable()
@@ -148,7 +148,7 @@ class Exported(Result):
         -------
         onnx.ModelProto
         """
-        from argmetric._verbs.tune._export_onnx import onnx_model
+        from argmetric._verbs.tune._export_other import onnx_model
 
         return onnx_model(self._portable(), model, output)
 
@@ -178,7 +178,28 @@ class Exported(Result):
                 f"name must be a name of Python that is not taken, not {shown(name)}"
             )
 
-        return python_text(self._portable(), name)
+        rule = self._portable()
+        rule.labels_of("a function", int, float, str, bool)
+        told = f"{rule.title}: {rule.promise}" if rule.promise else rule.title
+        title = told.replace("\\", "/").replace("'", "`")
+        if rule.single:
+            return _python_cut(rule, rule.cuts[0], name, title).rstrip()
+        head = _COLUMNS.format(name=name, title=title, count=len(rule.columns))
+        if rule.weights:
+            if rule.logits is None:
+                body = _WEIGHTED.format(weights=rule.weights, offsets=rule.offsets)
+            else:
+                body = _of_logits(rule, rule.logits)
+            low, high = UNIT
+            return head + _CLASSES.format(
+                body=body, labels=rule.labels, low=low, high=high
+            )
+        parts = [
+            _python_cut(rule, cut, f"_{name}_{i}", f"Column {i}")
+            for i, cut in enumerate(rule.cuts)
+        ]
+        calls = ", ".join(f"_{name}_{i}(p[{i}])" for i in range(len(parts)))
+        return "\n\n".join([*parts, f"{head}    return [{calls}]\n"])
 
     def to_json(self) -> str:
         """Return the rule as JSON for other programs: cuts on the scores as given.
@@ -297,28 +318,6 @@ _OFFSETS = """\
 """
 _STEPS = """\
     value = [floor(y / {step} + 0.5) for y in value]"""
-
-
-def python_text(rule: PortableRule, name: str) -> str:
-    rule.labels_of("a function", int, float, str, bool)
-    told = f"{rule.title}: {rule.promise}" if rule.promise else rule.title
-    title = told.replace("\\", "/").replace("'", "`")
-    if rule.single:
-        return _python_cut(rule, rule.cuts[0], name, title).rstrip()
-    head = _COLUMNS.format(name=name, title=title, count=len(rule.columns))
-    if rule.weights:
-        if rule.logits is None:
-            body = _WEIGHTED.format(weights=rule.weights, offsets=rule.offsets)
-        else:
-            body = _of_logits(rule, rule.logits)
-        low, high = UNIT
-        return head + _CLASSES.format(body=body, labels=rule.labels, low=low, high=high)
-    parts = [
-        _python_cut(rule, cut, f"_{name}_{i}", f"Column {i}")
-        for i, cut in enumerate(rule.cuts)
-    ]
-    calls = ", ".join(f"_{name}_{i}(p[{i}])" for i in range(len(parts)))
-    return "\n\n".join([*parts, f"{head}    return [{calls}]\n"])
 
 
 def _of_logits(rule: PortableRule, logits: ClassLogits) -> str:

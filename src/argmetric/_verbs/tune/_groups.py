@@ -210,11 +210,7 @@ def group_sampler(
     counts: bool,
     rng: np.random.Generator,
 ) -> GroupSampler:
-    """Sums of every unit at some of the cuts: of the metric, of the counts, or both.
-
-    More groups than units are bundled at random. Samples of random bundles have the
-    spread of samples of groups.
-    """
+    """Sums of every unit, groups or random bundles of them, at some of the cuts."""
     index = some_cuts(cuts, keep, CUTS)
     groups = grouped.n_groups
     unit = np.arange(groups)

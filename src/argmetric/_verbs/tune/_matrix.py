@@ -12,6 +12,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     counted,
+    documented,
     first_lines,
     metric_title,
     number,
@@ -33,10 +34,10 @@ from argmetric._ground.validation import (
     to_floats,
 )
 from argmetric._verbs.tune._binary import Group, Settings, search_rows, tune_metrics
-from argmetric._verbs.tune._certified import Certain
 from argmetric._verbs.tune._export import PortableRule
+from argmetric._verbs.tune._other_rules import Certain
 from argmetric._verbs.tune._rule import Rule
-from argmetric._verbs.tune._saved_rule import SavedRule
+from argmetric._verbs.tune.files import SavedRule
 from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form
@@ -196,18 +197,9 @@ class MultiLabelRule(SavedRule):
     def _title(self) -> str:
         return f"MultiLabelRule({len(self.rules)} labels, metric={self.metric.name})"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score of every label, with its threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the score of every label, with its threshold."""
         values = np.array([rule.score for rule in self.rules])
         names = [
             f"{name} ({rule._scale} {rule.operator} {rule.threshold:.3g})"

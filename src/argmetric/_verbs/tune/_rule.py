@@ -15,6 +15,7 @@ from argmetric._ground.display import (
     Field,
     Headline,
     between,
+    documented,
     metric_title,
     number,
     with_interval,
@@ -40,22 +41,18 @@ from argmetric._ground.validation import (
     warn_user,
 )
 from argmetric._verbs.guarantees import Guarantee
-from argmetric._verbs.tune import _files
+from argmetric._verbs.tune import files
 from argmetric._verbs.tune._export import PortableRule, portable_cut, raw_cut
-from argmetric._verbs.tune._files import (
+from argmetric._verbs.tune._scan import limit_words
+from argmetric._verbs.tune.files import (
+    CURVE,
     FrozenDict,
+    SavedRule,
     calibrated,
     current_versions,
     read_only,
 )
-from argmetric._verbs.tune._saved_rule import CURVE, SavedRule
-from argmetric._verbs.tune._scan import limit_words
-from argmetric.metrics import (
-    Metric,
-    get_metric,
-    metric_from_dict,
-    metric_to_dict,
-)
+from argmetric.metrics import Metric, get_metric, metric_from_dict, metric_to_dict
 
 if TYPE_CHECKING:
     from argmetric._calibrate.cells import KeptReference
@@ -66,7 +63,7 @@ DIGITS, HALF_OPEN = "{0[0]:.3g} to {0[1]:.3g}", "({0[0]:.4g}, {0[1]:.4g}]"
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle
-_NUMBERS = {"threshold", "coverage", *_files.FACTS} - {"argmax_score"}
+_NUMBERS = {"threshold", "coverage", *files.FACTS} - {"argmax_score"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -175,13 +172,13 @@ class Rule(SavedRule):
         check_choice(self.operator, "operator", (">=", "<"))
         known = {
             "metric": get_metric(self.metric),
-            "threshold": _files.plain_float(self.threshold, "threshold"),
+            "threshold": files.plain_float(self.threshold, "threshold"),
             "pos_label": plain_label(self.pos_label),
             "neg_label": plain_label(self.neg_label),
             "constraints": FrozenDict(self.constraints),
             "versions": FrozenDict(self.versions),
             "notes": tuple(self.notes),
-            **_files.checked_facts(self),
+            **files.checked_facts(self),
         }
         if math.isnan(known["threshold"]):
             raise ValueError("threshold must be a number, not nan")
@@ -322,7 +319,7 @@ class Rule(SavedRule):
         return Headline("", cut, more)
 
     def _picture(self) -> str:
-        from argmetric._verbs.tune._plot import small_curve
+        from argmetric._verbs.plots import small_curve
 
         return "" if self.thresholds is None else small_curve(self)
 
@@ -370,7 +367,7 @@ class Rule(SavedRule):
             *self._keys("coverage", "probabilities", "notes", "versions"),
             Field(
                 "calibrator",
-                lambda: _files.saved_calibrator(self.calibrator),
+                lambda: files.saved_calibrator(self.calibrator),
                 "calibrator",
                 how,
             ),
@@ -386,17 +383,17 @@ class Rule(SavedRule):
         if missing:
             raise ValueError(f"a saved rule lacks {', '.join(missing)}")
         known = {name: values[name] for name in names}
-        known |= {name: _files.number(known[name]) for name in _NUMBERS}
-        known |= {name: _files.interval(known[name]) for name in _files.INTERVALS}
-        known["n"] = _files.count(known["n"])
-        pairs = [_files.interval(pair) for pair in known["optimal_thresholds"]]
+        known |= {name: files.number(known[name]) for name in _NUMBERS}
+        known |= {name: files.interval(known[name]) for name in files.INTERVALS}
+        known["n"] = files.count(known["n"])
+        pairs = [files.interval(pair) for pair in known["optimal_thresholds"]]
         known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
         known["metric"] = metric_from_dict(known["metric"])
-        known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        known["calibrator"] = files.loaded_calibrator(known["calibrator"])
         if values.get("guarantee") is not None:
             known["guarantee"] = Guarantee._from_plain(values["guarantee"])
         if values["format"] > 1:
-            known["_kept"] = _files.loaded_reference(values["reference"])
+            known["_kept"] = files.loaded_reference(values["reference"])
         return cls(**known)
 
     def _portable(self) -> PortableRule:
@@ -419,19 +416,10 @@ class Rule(SavedRule):
             return "calibrated p"
         return "p" if self.probabilities else "score"
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score against the threshold, and where the best one may lie.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from argmetric._verbs.tune._plot import ThresholdDisplay
+        """Draw the score against the threshold, and where the best one may lie."""
+        from argmetric._verbs.plots import ThresholdDisplay
 
         drawn: Axes = ThresholdDisplay(self).plot(ax).ax_
         return drawn

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +118,22 @@ class Cuts:
     def threshold(self, cut: int) -> float:
         """A number with exactly the rows of this cut at or above it."""
         if 0 < cut < self.scores.size:
-            return _between(self.scores, cut)
+            # Half-way to the next score; nearer to the upper one where 32 bits need it:
+            # scores that differ there lie on both sides, rounded or not.
+            middle = threshold_between(self.scores, cut)
+            assert middle is not None  # the scores are distinct
+            with np.errstate(over="ignore", under="ignore"):
+                upper, lower = (
+                    float(np.float32(self.scores[cut - 1 + i])) for i in (0, 1)
+                )
+                near = float(np.float32(middle))
+            if lower < upper and math.isfinite(upper) and math.isfinite(lower):
+                separates = lower < middle <= upper and lower < near
+                if not separates:
+                    middle = min(
+                        lower / 4 + 3 * (upper / 4), float(self.scores[cut - 1])
+                    )
+            return middle
         if cut == 0:
             return math.inf
         # The largest 32-bit number at or below: the smallest score stays above it
@@ -137,24 +152,6 @@ class Cuts:
         low = np.full(last.size, -math.inf)
         low[inside] = self.scores[last[inside]]
         return np.stack([low, self.thresholds[runs[:, 0]]], axis=1)
-
-
-def _between(scores: Floats, cut: int) -> float:
-    """Half-way to the next score; nearer to the upper one where 32 bits need it.
-
-    Wherever both scores differ as 32-bit numbers, these lie on the two sides as well,
-    whether the threshold is then rounded to 32 bits or not.
-    """
-    middle = threshold_between(scores, cut)
-    assert middle is not None  # the scores are distinct
-    with np.errstate(over="ignore", under="ignore"):
-        upper, lower = (float(np.float32(scores[cut - 1 + i])) for i in (0, 1))
-        rounded = float(np.float32(middle))
-    if lower < upper and math.isfinite(upper) and math.isfinite(lower):
-        separates = lower < middle <= upper and lower < rounded
-        if not separates:
-            middle = min(lower / 4 + 3 * (upper / 4), float(scores[cut - 1]))
-    return middle
 
 
 def count_cuts(rows: SortedRows) -> Cuts:
@@ -256,12 +253,35 @@ class RuleLimits:
         self, budget: Any, scores: Floats, weight: Floats | None
     ) -> RuleLimits:
         """These limits, with no more positives than a budget pays for."""
-        rows, n = rows_for_budget(budget, scores, weight), float(scores.size)
+        # Costs of the rows above a cut never fall as it sinks: a limit on the cuts.
+        if not isinstance(budget, tuple | list) or len(budget) != 2:
+            raise ValueError(
+                "budget must be a pair: the cost of each row, and the most to spend"
+            )
+        most = check_number(budget[1], "the most of budget", low=0.0)
+        costs = to_floats(budget[0], "cost of budget")
+        if costs.shape != scores.shape:
+            raise ValueError(
+                f"budget must have one cost for each row of p: its costs have the "
+                f"shape {costs.shape}, and p {scores.shape}"
+            )
+        wrong = np.flatnonzero(~np.isfinite(costs) | (costs < 0.0))
+        if wrong.size:
+            raise ValueError(
+                f"the cost of budget is {costs[wrong[0]]:g} in row {wrong[0]}: costs "
+                "are finite numbers of 0 or more"
+            )
+        worth = np.ones(scores.size) if weight is None else weight
+        order = np.argsort(-scores, kind="stable")
+        last = np.append(np.diff(scores[order]) != 0.0, True)  # of each tie
+        spent, taken = (np.cumsum(x[order])[last] for x in (costs * worth, worth))
+        paid = taken[spent <= most * (1.0 + TIE)]
+        rows, n = (float(paid[-1]) if paid.size else 0.0), float(scores.size)
         if weight is not None:
             n = float(weight.sum())
-        most = self.max_positives
-        if most is not None:
-            rows = min(rows, most * n if isinstance(most, float) else most)
+        own = self.max_positives
+        if own is not None:
+            rows = min(rows, own * n if isinstance(own, float) else own)
         share: int | float = rows / n if weight is not None else int(rows * (1 + TIE))
         return replace(self, max_positives=share)
 
@@ -306,33 +326,30 @@ class RuleLimits:
         """Which cuts obey; an error that says what can be had, where none does."""
         allowed = self.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
         if allowed is not None and not allowed.any():
-            self._refuse(cuts)
+            # Say of each floor the most that the other limits leave.
+            tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
+            tn = n - t - (k - tp)
+            shares: dict[str, tuple[Floats, Any]] = {
+                "min_recall": (tp, t),
+                "min_precision": (tp, k),
+                "min_specificity": (tn, n - t),
+                "min_npv": (tn, n - k),
+            }
+            text = limit_words(self.given, " and ")
+            parts = []
+            for name, (hits, of) in shares.items():
+                without = replace(self, **{name: None})
+                others = without.allowed(tp, k, t, n)
+                if name not in self.given or others is None or not others.any():
+                    continue
+                share = hits / np.where(np.greater(of, 0.0), of, 1.0)
+                best = share[others].max()
+                rest = limit_words(without.given, " and ")
+                kind = name.removeprefix("min_")
+                parts.append(f"the best {kind} that {rest} can have is {best:.4g}")
+            why = f": {', '.join(parts)}" if parts else ""
+            raise ValueError(f"no cut meets {text}{why}")
         return allowed
-
-    def _refuse(self, cuts: Cuts) -> NoReturn:
-        """Say of each floor the most that the other limits leave."""
-        tp, k, t, n = cuts.tp, cuts.k, cuts.t, cuts.n
-        tn = n - t - (k - tp)
-        shares: dict[str, tuple[Floats, Any]] = {
-            "min_recall": (tp, t),
-            "min_precision": (tp, k),
-            "min_specificity": (tn, n - t),
-            "min_npv": (tn, n - k),
-        }
-        text = limit_words(self.given, " and ")
-        parts = []
-        for name, (hits, of) in shares.items():
-            without = replace(self, **{name: None})
-            others = without.allowed(tp, k, t, n)
-            if name not in self.given or others is None or not others.any():
-                continue
-            share = hits / np.where(np.greater(of, 0.0), of, 1.0)
-            best = share[others].max()
-            rest = limit_words(without.given, " and ")
-            kind = name.removeprefix("min_")
-            parts.append(f"the best {kind} that {rest} can have is {best:.4g}")
-        why = f": {', '.join(parts)}" if parts else ""
-        raise ValueError(f"no cut meets {text}{why}")
 
 
 def limit_words(limits: Mapping[str, float], between: str = ", ") -> str:
@@ -363,34 +380,3 @@ def check_tune_limits(
         name: count_or_part(x, name) for name, x in counts.items() if x is not None
     }
     return RuleLimits(**known)
-
-
-def rows_for_budget(budget: Any, scores: Floats, weight: Floats | None) -> float:
-    """Most positives, or weight of them, that a budget pays for.
-
-    `budget` has the cost of each row, and the most that may be spent. Costs of the
-    rows above a cut never fall as it sinks, so a budget is a limit on the cuts.
-    """
-    if not isinstance(budget, tuple | list) or len(budget) != 2:
-        raise ValueError(
-            "budget must be a pair: the cost of each row, and the most to spend"
-        )
-    most = check_number(budget[1], "the most of budget", low=0.0)
-    costs = to_floats(budget[0], "cost of budget")
-    if costs.shape != scores.shape:
-        raise ValueError(
-            f"budget must have one cost for each row of p: its costs have the shape "
-            f"{costs.shape}, and p {scores.shape}"
-        )
-    wrong = np.flatnonzero(~np.isfinite(costs) | (costs < 0.0))
-    if wrong.size:
-        raise ValueError(
-            f"the cost of budget is {costs[wrong[0]]:g} in row {wrong[0]}: costs are "
-            "finite numbers of 0 or more"
-        )
-    worth = np.ones(scores.size) if weight is None else weight
-    order = np.argsort(-scores, kind="stable")
-    last = np.append(np.diff(scores[order]) != 0.0, True)  # of each tie
-    spent, taken = (np.cumsum(x[order])[last] for x in (costs * worth, worth))
-    paid = taken[spent <= most * (1.0 + TIE)]
-    return float(paid[-1]) if paid.size else 0.0

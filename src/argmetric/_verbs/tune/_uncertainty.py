@@ -124,24 +124,22 @@ class CellSampler:
     def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
         """Draw as many rows as there are, with replacement."""
         if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
-            drawn = self._draw_rows(rng, size)
+            # Draw row by row: the counts have the law of one multinomial draw.
+            cells, n = self.rows.size, int(self.rows.sum())
+            cell = np.repeat(np.arange(cells), self.rows)
+            drawn = np.empty((size, cells), dtype=np.int64)
+            step = max(1, DRAWS_AT_ONCE // n)
+            for first in range(0, size, step):
+                part = drawn[first : first + step]
+                picks = cell[rng.integers(0, n, (len(part), n))]
+                picks += cells * np.arange(len(part))[:, None]
+                part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(
+                    -1, cells
+                )
         else:
             total = self.draws.sum()
             drawn = rng.multinomial(round(float(total)), self.draws / total, size=size)
         return self._count(drawn * self.worth)
-
-    def _draw_rows(self, rng: np.random.Generator, size: int) -> Integers:
-        """Draw row by row: the counts have the law of one multinomial draw."""
-        cells, n = self.rows.size, int(self.rows.sum())
-        cell = np.repeat(np.arange(cells), self.rows)
-        drawn = np.empty((size, cells), dtype=np.int64)
-        step = max(1, DRAWS_AT_ONCE // n)
-        for first in range(0, size, step):
-            part = drawn[first : first + step]
-            picks = cell[rng.integers(0, n, (len(part), n))]
-            picks += cells * np.arange(len(part))[:, None]
-            part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(-1, cells)
-        return drawn
 
     def splits(self, rng: np.random.Generator, folds: int) -> SampleSums:
         """Rows dealt to folds at random, each class evenly; few rows several times."""
@@ -244,10 +242,7 @@ def new_tables(
 def new_scores(
     metric: Metric, tables: list[Floats], worth: float, rng: np.random.Generator
 ) -> Floats:
-    """Scores of new rows, from matrices of rows that the cuts were not tuned on.
-
-    Every way to split the rows into folds has a matrix; each gets its part.
-    """
+    """Scores of new rows, from matrices of rows that the cuts were not tuned on."""
     size = -(-N_DRAWS // len(tables))
     drawn = [new_tables(table, worth, size, rng) for table in tables]
     (tn, fp), (fn, tp) = np.concatenate(drawn).transpose(1, 2, 0)

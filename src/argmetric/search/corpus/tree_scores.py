@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from argmetric._ground.arguments import check_items, shown
-from argmetric._ground.display import Field, Headline, Result, only_shown
+from argmetric._ground.display import Field, Headline, Result, documented, only_shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import Axes, Booleans, Integers
 from argmetric._ground.validation import check_choice
@@ -204,6 +204,7 @@ class TreeScores(Result):
             *self._keys("by_length", "worst"),
         ]
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the shares of right heads and right sentences by sentence length."""
         there = [one for one in self.by_length if one.heads.total]

@@ -17,6 +17,7 @@ from argmetric._ground.display import (
     Headline,
     Result,
     counted,
+    documented,
     number,
     only_shown,
     with_interval,
@@ -191,6 +192,7 @@ class SummaryScores(Result):
         """How recall is averaged."""
         return (CONVENTION,)
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how ROUGE-2 recall is spread over clusters."""
         with drawing(ax, xlabel="ROUGE-2 recall", ylabel="clusters") as ax:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._ground.display import Field, Result, only_shown
+from argmetric._ground.display import Field, Result, documented, only_shown
 from argmetric._ground.pictures import drawing
 from argmetric._ground.types import AnyArray, Axes, Booleans, Floats, Integers
 from argmetric.search.summaries.cluster import Cluster
@@ -205,6 +205,7 @@ class Summary(Result):
             "</body>\n</html>\n"
         )
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the expected gain of each step over the words that it added."""
         sizes = np.bincount(self.step_of_word[self.is_kept], minlength=len(self.gains))

@@ -9,6 +9,7 @@ where so few errors are rare under a precision at the floor:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from argmetric._ground.types import Booleans, Floats, Integers
 # precision above it; the climb ends where the test would pass with this chance.
 ROWS_BELOW = 50
 POWER = 0.3
+AIMED_POWER = 0.8  # of a plan for how many labels are needed
+MOST_PLANNED = 20_000  # selected rows that a plan looks at
 FLOORS_OF_F = 200  # 1/200, 2/200, …: tested one after the other
 
 
@@ -145,6 +148,24 @@ def least_passed(scores: Floats, share: float, delta: float) -> tuple[float, int
     if c < 0:
         return -np.inf, -1
     return float(np.partition(scores, c)[c]), c
+
+
+def labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
+    """Rows of which a cut passes with `AIMED_POWER`, if the scores are calibrated."""
+    u = np.sort(scores)[::-1]
+    ranks = np.unique(np.geomspace(1, u.size, 60).astype(np.int64))
+    mean = np.cumsum(u)[ranks - 1] / ranks
+    k = np.unique(np.geomspace(1, MOST_PLANNED, 400).astype(np.int64))
+    allowed = allowed_errors(k, floor, delta)
+    k, allowed = k[allowed >= 0], allowed[allowed >= 0]
+    above = mean > floor
+    if not above.any() or not k.size:
+        return None
+    chance = binomial_cdf(allowed, k, 1.0 - mean[above, None])
+    enough = chance >= AIMED_POWER
+    first = np.where(enough.any(axis=1), k[enough.argmax(axis=1)], math.inf)
+    least = (first * u.size / ranks[above]).min()
+    return math.ceil(least) if math.isfinite(least) else None
 
 
 def f_rejects(tp: int, fp: int, fn: int, floor: float, beta: float) -> float:

@@ -1,4 +1,4 @@
-"""Pictures of a rule."""
+"""Pictures of decisions and of rules."""
 
 from __future__ import annotations
 
@@ -8,14 +8,161 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._ground.display import metric_title
-from argmetric._ground.features import margins_of
-from argmetric._ground.pictures import Display, SmallPicture, thinned
+from argmetric._ground.display import counted, metric_title
+from argmetric._ground.features import margins_of, probabilities_of
+from argmetric._ground.pictures import (
+    MOST_BARS,
+    Display,
+    Mark,
+    SmallPicture,
+    adaptive_edges,
+    bars_size,
+    draw_bars,
+    draw_curve,
+    thinned,
+)
 from argmetric._ground.types import ArrayLike, Axes, Estimator, Features, Label
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
+    from argmetric._verbs.decide._result import Decision
     from argmetric._verbs.tune._rule import Rule
+
+
+@dataclass(repr=False)
+class ExpectedMetricDisplay(Display):
+    """The expected score against the number of positives, and where the best is.
+
+    With groups the expected scores of the groups are drawn as a histogram, with labels
+    of a matrix (`average="macro"`) as a bar for each label.
+
+    Parameters
+    ----------
+    decision : Decision
+        What is drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The curve; the line of the mean where there are groups or labels.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> display = am.ExpectedMetricDisplay.from_predictions([0.9, 0.45, 0.4, 0.1])
+    >>> display.line_.get_ydata().round(2)
+    array([0.  , 0.65, 0.68, 0.69, 0.6 ])
+    """
+
+    decision: Decision
+
+    @classmethod
+    def from_predictions(
+        cls,
+        p: ArrayLike,
+        metric: MetricLike = "f1",
+        *,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Decide, and draw the decision.
+
+        Parameters
+        ----------
+        p : array-like
+            Probabilities, as for `decide`.
+        metric : str, Metric or callable, default="f1"
+            What the labels are judged by.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `decide` takes.
+        """
+        from argmetric._verbs.decide._decide import decide
+
+        return cls(decide(p, metric, **options)).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Features,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Label | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Decide by the probabilities of a classifier, and draw the decision.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with `predict_proba`.
+        X : array-like
+            Rows.
+        metric : str, Metric or callable, default="f1"
+            What the labels are judged by.
+        pos_label : object, optional
+            The positive class; by default the second.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `decide` takes.
+        """
+        p, _ = probabilities_of(estimator, X, pos_label)
+        return cls.from_predictions(p, metric, ax=ax, **options)
+
+    def _bars(self) -> bool:
+        one = self.decision
+        return one.average == "macro" and (one.n_groups or 0) <= MOST_BARS
+
+    def _size(self) -> tuple[float, float]:
+        if not self._bars():
+            return super()._size()
+        return bars_size(self.decision.n_groups or 0)
+
+    def _labels(self) -> dict[str, Any]:
+        expected = f"Expected {metric_title(self.decision.metric.name)}"
+        if self.decision.group_ids is None:
+            return {"xlabel": "Rows predicted positive", "ylabel": expected}
+        if self._bars():
+            mean = f"Mean over the labels: {self.decision.expected:.3f}"
+            return {"xlabel": expected, "ylabel": "Label (positives)", "title": mean}
+        unit = {"macro": "label", "samples": "row"}.get(
+            self.decision.average or "", "group"
+        )
+        return {"xlabel": f"{expected} of a {unit}", "ylabel": f"{unit}s".capitalize()}
+
+    def _draw(self, ax: Any) -> Any:
+        one = self.decision
+        if one.group_ids is None:
+            assert one.curve is not None
+            cut, k, half = "", one.n_positives, one.cut_half
+            if one.threshold is not None and math.isfinite(one.threshold):
+                cut = f" ({one.scale} ≥ {one.threshold:.3g})"
+            rows, of_half = counted(k, "row"), counted(half.n_positives, "row")
+            text = f"0.5 cut-off: {of_half}, {half.expected:.3f}"
+            marks = [
+                Mark(k, one.expected, f"decision: {rows}{cut}, {one.expected:.3f}"),
+                Mark(half.n_positives, half.expected, text, "s", "C7"),
+            ]
+            label = f"expected {metric_title(one.metric.name)} by number of positives"
+            return draw_curve(ax, one.curve, k, label, marks)
+        assert one.group_expected is not None
+        if self._bars():
+            assert one.group_n_positives is not None
+            counts = zip(one.group_ids, one.group_n_positives.tolist(), strict=True)
+            names = [f"{name} ({count:,})" for name, count in counts]
+            draw_bars(ax, names, one.group_expected)
+            return ax.axvline(one.expected, color="C3")
+        values = one.group_expected[np.isfinite(one.group_expected)]
+        ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
+        return ax.axvline(one.expected, color="C3", label=f"mean {one.expected:.3f}")
 
 
 class LabelledDisplay(Display):
@@ -125,8 +272,8 @@ class ThresholdDisplay(LabelledDisplay):
 
     @classmethod
     def _made(cls, y: Any, p: Any, metric: MetricLike, **options: Any) -> Self:
+        from argmetric._verbs.tune import tune
         from argmetric._verbs.tune._rule import Rule
-        from argmetric._verbs.tune._tune import tune
 
         rule = tune(y, p, metric, **options)
         if not isinstance(rule, Rule):

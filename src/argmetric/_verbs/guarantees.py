@@ -17,11 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._ground.display import Field, Headline, Result, counted, only_shown
+from argmetric._ground.display import (
+    Field,
+    Headline,
+    Result,
+    counted,
+    documented,
+    only_shown,
+)
 from argmetric._ground.pictures import drawing
 from argmetric._ground.saving import with_intervals
 from argmetric._ground.types import Axes, Booleans, Floats, Interval
-from argmetric._verbs.guarantees import _binomial as tests
+from argmetric._verbs import _binomial as tests
 from argmetric.metrics import FBeta, Jaccard, Metric
 
 # What a promise says of a cut, after "at least 90 % of the" or "of the next 100"
@@ -162,18 +169,9 @@ class Guarantee(Result):
         names = Promise.__dataclass_fields__
         return {x: [getattr(one, x) for one in self.promises] for x in names}
 
+    @documented
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the thresholds that keep each promise, and the chosen one.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
+        """Draw the thresholds that keep each promise, and the chosen one."""
         ends = [x for one in self.promises for x in one.interval] + [self.threshold]
         known = [x for x in ends if math.isfinite(x)]
         room = 0.1 * (max(known) - min(known)) or 0.1
@@ -223,8 +221,6 @@ class NotCertifiedError(ValueError):
 
 
 CHAINS = ("min_precision", "min_npv")
-AIMED_POWER = 0.8  # of a plan for how many labels are needed
-MOST_PLANNED = 20_000  # selected rows that a plan looks at
 
 
 @dataclass(frozen=True)
@@ -386,7 +382,9 @@ def _chain(
             "errors": int(cuts.errors[i]),
             "allowed": int(allowed[i]),
         }
-        needed = _labels_needed(scores, floor, delta) if rows.probabilities else None
+        needed = (
+            tests.labels_needed(scores, floor, delta) if rows.probabilities else None
+        )
         raise _refused(name, floor, delta, nearest, needed)
     first, last = passed
     found = thresholds[(taken >= cuts.k[first]) & (taken <= cuts.k[last])]
@@ -429,24 +427,6 @@ def _best(rows: LabelledRows, metric: Metric, thresholds: Floats) -> float:
     if not metric.greater_is_better:
         values = -values
     return float(found[np.flatnonzero(values == values.max())[-1]])
-
-
-def _labels_needed(scores: Floats, floor: float, delta: float) -> int | None:
-    """Rows of which a cut passes with `AIMED_POWER`, if the scores are calibrated."""
-    u = np.sort(scores)[::-1]
-    ranks = np.unique(np.geomspace(1, u.size, 60).astype(np.int64))
-    mean = np.cumsum(u)[ranks - 1] / ranks
-    k = np.unique(np.geomspace(1, MOST_PLANNED, 400).astype(np.int64))
-    allowed = tests.allowed_errors(k, floor, delta)
-    k, allowed = k[allowed >= 0], allowed[allowed >= 0]
-    above = mean > floor
-    if not above.any() or not k.size:
-        return None
-    chance = tests.binomial_cdf(allowed, k, 1.0 - mean[above, None])
-    enough = chance >= AIMED_POWER
-    first = np.where(enough.any(axis=1), k[enough.argmax(axis=1)], math.inf)
-    least = (first * u.size / ranks[above]).min()
-    return math.ceil(least) if math.isfinite(least) else None
 
 
 def _refused(
