@@ -298,24 +298,6 @@ def test_a_given_share_is_met_as_by_a_shift_of_all_scores():
     assert one.interval == pytest.approx(other.interval, abs=0.2 * one.std)
 
 
-def test_a_reference_of_one_class_is_refused():
-    _, p = reference(50)
-    with pytest.raises(ValueError, match="one class"):
-        am.forecast(p, p > 0.5, reference=(np.ones(50, int), p))
-
-
-def test_decision_rule_and_forecast_draw_the_same():
-    y, p = reference(400)
-    _, new = reference(1000, seed=3)
-    d = am.decide(new, "f1", reference=(y, p))
-    for other in (
-        am.forecast(new, d.labels, "f1", reference=(y, p)),
-        am.forecast(new, d.labels, "f1", reference=am.calibrate(y, p)),
-    ):
-        assert d.forecast().interval == other.interval
-        assert d.forecast().mean == other.mean
-
-
 def test_a_forecast_makes_few_calls():
     """They were 19,792."""
     import sys
@@ -336,19 +318,6 @@ def test_a_forecast_makes_few_calls():
     finally:
         sys.setprofile(before)
     assert calls <= 2000
-
-
-def test_known_labels_are_not_guessed():
-    y, p = reference(300)
-    truth, new = reference(200, seed=5)
-    labels = am.decide(new, reference=(y, p)).labels
-    f = am.forecast(new, labels, reference=(y, p), known=truth)
-    got = am.evaluate(truth, labels)
-    assert f.interval == pytest.approx((got, got))
-    half = np.where(np.arange(200) < 100, truth, np.nan)
-    some = am.forecast(new, labels, reference=(y, p), known=half)
-    none = am.forecast(new, labels, reference=(y, p))
-    assert some.std < none.std
 
 
 def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):

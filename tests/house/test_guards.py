@@ -87,10 +87,10 @@ HELD_BY = {
         "test_long_sequences_need_no_table_of_hits": "hit_counts",
     },
     "cells": {
-        "test_cells_hold_the_laws_of_their_groups": (
+        "test_laws_at_random": (
             "add_cells cell_moments fill_counts law_boxes place_cells"
         ),
-        "test_boxes_are_trimmed_to_likely_counts": "trim_boxes",
+        "test_laws_of_many_groups": "trim_boxes",
     },
     "chains": {
         "test_messages_equal_enumeration": (
