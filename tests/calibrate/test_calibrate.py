@@ -178,13 +178,6 @@ def test_every_map_is_monotone_bounded_and_survives_a_file(reference, method):
     np.testing.assert_array_equal(again.apply(grid), mapped)
 
 
-def test_scores_of_zero_and_next_to_it_share_a_cell():
-    y, p = np.array([0] * 9 + [1]), np.array([0.0] * 9 + [1e-300])
-    fitted = am.calibrate(y, p, "isotonic")
-    np.testing.assert_array_equal(fitted.counts[1:], [[10], [1]])
-    assert am.Calibrator.from_dict(fitted.to_dict()) == fitted
-
-
 @given(references())
 def test_platt_is_where_the_gradient_vanishes(reference):
     """The loss is convex: no gradient, no better map."""

@@ -189,7 +189,7 @@ def test_a_temperature_cannot_mend_a_constant():
     assert am.calibrate(y, x, "platt", logits=True).slope > 0
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("scale", [1e-6, 1e9])
 def test_margins_of_any_scale(scale):
     """A slope of 1 saturates margins in the millions: the fit starts elsewhere."""
     y, x = sample(n=3000)
