@@ -1,7 +1,5 @@
 """Calibration maps against scikit-learn, scipy, their optimality, and after a file."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

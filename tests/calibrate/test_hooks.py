@@ -1,7 +1,5 @@
 """`decide` and `forecast` with a calibrator or a labelled reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,21 +76,6 @@ def test_matrices_frames_and_sparse_cells(average):
     np.testing.assert_array_equal(ours.labels.toarray(), theirs.labels.toarray())
     told = am.forecast(cells, theirs.labels, average=average, reference=lift)
     assert told.mean == pytest.approx(ours.expected, rel=1e-9)
-
-
-def test_scores_beyond_the_reach_of_a_map_keep_their_order():
-    # A map of log-odds ties what lies beyond its reach: the higher score goes first.
-    p = np.array([1e-300, 0.0, 1e-20, 1e-17, 0.9])
-    flat = platt_map(0.02, 0.5, reach=36.0, n=10)
-    mapped = flat.apply(p)
-    assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
-    decided = am.decide(p, reference=flat, max_positives=3)
-    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1])
-    groups = [1] * 5 + [2] * 5
-    decided = am.decide(
-        np.tile(p, 2), groups=groups, average="groups", reference=flat, max_positives=3
-    )
-    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1] * 2)
 
 
 def test_log_odds_keep_their_tails():

@@ -1,7 +1,5 @@
 """The share of positives: its likelihood, and `prior=` in `decide` and `forecast`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -254,25 +252,6 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     # the law is not always wider than with one share for all, but than under one map
     given, told = (high - low for low, high in (f.interval_given_map, f.interval))
     assert told > 1.05 * given
-
-
-def test_the_coverage_of_a_forecast_is_that_of_its_share():
-    rng, reference = fitted()
-    p = draw(rng, 500, 0.1)[1]
-    labels = p > 0.3
-    half, most = (
-        am.forecast(p, labels, "f1", c, reference=reference, prior="estimate").share
-        for c in (0.5, 0.95)
-    )
-    assert (half.coverage, most.coverage) == (0.5, 0.95)
-    assert (
-        most.interval.low
-        < half.interval.low
-        < half.mean
-        == most.mean
-        < half.interval.high
-        < most.interval.high
-    )
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(400) // 20])

@@ -1,7 +1,5 @@
 """Splines: against a penalised likelihood over rows, with lumps and cells."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, product
 

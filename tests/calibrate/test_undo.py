@@ -1,7 +1,5 @@
 """Sampling and class weights undone, and the warning that names how."""
 
-from __future__ import annotations
-
 import warnings
 from fractions import Fraction
 from functools import partial
@@ -149,9 +147,3 @@ def test_other_faults_are_none_of_weights(change) -> None:
         warnings.simplefilter("error")
         made = am.decide(expit(x), reference=(y, expit(x)))
     assert "resampled" not in repr(made)
-
-
-def test_few_rows_tell_nothing() -> None:
-    y, p = rows(60)
-    high = am.undo_weights(p, ratio=3, inverse=True)
-    assert "resampled" not in repr(am.decide(high, reference=(y, high)))

@@ -1,7 +1,5 @@
 """`forecast` against enumeration of all outcomes, and by simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -200,12 +198,6 @@ def test_a_prior_below_all_floats_is_refused():
         forecast([0.5, 0.5, 0.0], [1, 0, 0], prior=5e-324)
 
 
-def test_the_prior_that_is_already_there_changes_nothing():
-    plain, same = forecast(P, LABELS), forecast(P, LABELS, prior=P.mean())
-    assert same.mean == pytest.approx(plain.mean, rel=1e-9)
-    assert same.interval == pytest.approx(plain.interval, rel=1e-9)
-
-
 # ----------------------------------------------------------- overdispersion
 
 
@@ -227,14 +219,6 @@ def test_overdispersion_keeps_the_marginals_and_widens(name):
 
 
 # ------------------------------------------------------------------- groups
-
-
-def test_pooled_groups_are_one_vector():
-    ids = np.array([0, 1, 0, 1, 0, 1, 0, 1])
-    pooled = forecast(P, LABELS, "f1", groups=ids, average="pooled")
-    single = forecast(P, LABELS, "f1")
-    assert pooled.mean == pytest.approx(single.mean, rel=1e-13)
-    assert pooled.interval == pytest.approx(single.interval, rel=1e-13)
 
 
 # ------------------------------------------------------------------ coverage

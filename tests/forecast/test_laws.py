@@ -4,8 +4,6 @@ Twins: convolution of the laws of all groups value by value, sums over a dense g
 effects, and simulation.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -164,22 +162,6 @@ def test_nasty_groups_repeated(kinds, size, groups, name):
     assert result.mean == pytest.approx(np.mean(means), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("long", "pairs"), [(70, 140), (20_001, 9)])
-def test_long_groups_among_many(long, pairs):
-    """Groups beyond the tables, and beyond laws of many at a time."""
-    rng = np.random.default_rng(7)
-    sizes = np.tile([2, long], pairs)
-    ids = np.arange(sizes.size).repeat(sizes)
-    p = rng.beta(0.5, 1.5, ids.size)
-    labels = (p > 0.3).astype(int)
-    result = forecast(p, labels, groups=ids)
-    assert_law(result)
-    parts = [forecast(p[ids == g], labels[ids == g]) for g in range(sizes.size)]
-    assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
-    variance = sum(f.std**2 for f in parts) / sizes.size**2
-    assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)
-
-
 # ------------------------------------------------------------ one effect for all
 
 
@@ -235,26 +217,6 @@ def test_known_labels_sharpen_the_shared_effect():
         assert result.expected_positives == pytest.approx(truth, rel=1e-6)
     wide = forecast(np.full(20, p), np.ones(20), "precision", overdispersion=deviation)
     assert result.std * 60 < wide.std * 20  # of the 20 rows to come
-
-
-@pytest.mark.parametrize("rows", [40, 700])
-@pytest.mark.parametrize("sure", [0.0, 1.0])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_a_known_label_that_contradicts_a_certain_one(grouped, sure, rows):
-    """It is taken as it is, and tells nothing of the effect: as if p were the other."""
-    rng = np.random.default_rng(rows)
-    p, known = rng.random(rows), np.full(rows, NAN)
-    p[0], known[0], known[1] = sure, 1.0 - sure, 1.0
-    labels = (p > 0.4).astype(int)
-    options = {"groups": np.arange(rows) % 4} if grouped else {}
-    options |= {"known": known, "overdispersion": 0.7}
-    found = forecast(p, labels, **options)
-    p[0] = 1.0 - sure
-    other = forecast(p, labels, **options)
-    assert_law(found)
-    assert found.mean == pytest.approx(other.mean, rel=1e-12)
-    assert found.std == pytest.approx(other.std, rel=1e-12)
-    assert found.expected_positives == pytest.approx(other.expected_positives)
 
 
 @pytest.mark.parametrize("known_rows", [0, 2])
@@ -380,3 +342,19 @@ def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
         assert found.std == pytest.approx(std, rel=1e-3)
     assert found.n_groups == sizes.size
     assert found.interval[0] < found.mean < found.interval[1]
+
+
+@pytest.mark.parametrize(("long", "pairs"), [(70, 140), (20_001, 9)])
+def test_long_groups_among_many(long, pairs):
+    """Groups beyond the tables, and beyond laws of many at a time."""
+    rng = np.random.default_rng(7)
+    sizes = np.tile([2, long], pairs)
+    ids = np.arange(sizes.size).repeat(sizes)
+    p = rng.beta(0.5, 1.5, ids.size)
+    labels = (p > 0.3).astype(int)
+    result = forecast(p, labels, groups=ids)
+    assert_law(result)
+    parts = [forecast(p[ids == g], labels[ids == g]) for g in range(sizes.size)]
+    assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
+    variance = sum(f.std**2 for f in parts) / sizes.size**2
+    assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)

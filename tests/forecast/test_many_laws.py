@@ -5,8 +5,6 @@ where rows share one; the law of a mean over groups is their convolution, value 
 or on a very fine grid for every number of values. ARGMETRIC_SLOW=1 draws 5,000.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Forecasts with a reference, from draws of what may be true; scores that surprise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import betaincinv, betaln
@@ -41,16 +39,6 @@ def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     groups = np.arange(4000) % 40
     f = am.forecast(p, y, reference=(y, p), groups=groups, zero_division=1.0)
     assert f.interval[0] < 1.0
-
-
-def test_a_share_that_rounds_to_one_makes_no_row_certain():
-    """With a prior, rows called positive were all p = 1: it could not be met."""
-    y = np.arange(400) < 40
-    p = np.where(y, 1 - 1e-9, 1e-9)
-    p[::7] = np.where(y, 0.999, 0.001)[::7]
-    f = am.forecast(p, y, reference=(y, p), prior=0.1)
-    assert f.interval[0] > 0.8
-    assert f.interval[1] == 1.0
 
 
 def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():
@@ -280,22 +268,6 @@ def test_the_same_forecast_twice(options):
     assert one.interval == other.interval
     np.testing.assert_array_equal(one.values, other.values)
     np.testing.assert_array_equal(one.probabilities, other.probabilities)
-
-
-def test_a_given_share_is_met_as_by_a_shift_of_all_scores():
-    """A shift of the log-odds that the map takes away again changes nothing."""
-    y, p = reference(400)
-    _, new = reference(2000, seed=3)
-    found = am.calibrate(y, p)
-    mapped = found.apply(new)
-    moved = am.adjust_prior(mapped, prevalence=0.3, reference_prevalence=y.mean())
-    shifted = found.then(moved)
-    share = float(shifted.apply(new).mean())
-    one = am.forecast(new, new > 0.5, reference=found, prior=share)
-    other = am.forecast(new, new > 0.5, reference=shifted, prior=share)
-    assert one.expected_positives == pytest.approx(share * 2000)
-    assert one.mean == pytest.approx(other.mean, abs=0.1 * one.std)
-    assert one.interval == pytest.approx(other.interval, abs=0.2 * one.std)
 
 
 def test_a_forecast_makes_few_calls():

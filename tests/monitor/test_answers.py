@@ -1,7 +1,5 @@
 """One period has one answer: words, verdicts and alarms on every surface."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

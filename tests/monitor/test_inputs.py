@@ -1,7 +1,5 @@
 """What monitor is given: times, periods, rules, segments, and what it refuses."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 
@@ -126,17 +124,6 @@ def test_rows_without_times_fill_periods_in_order() -> None:
     assert made.to_frame()["start"].tolist() == [0, 120, 240, 360, 480]
 
 
-def test_every_call_is_a_period_by_default() -> None:
-    made = watch(P[400:600]).add(P[600:601]).add(P[601:])
-    assert [one.n for one in made.periods] == [200, 1, 299]
-    assert made.periods[1].verdict == "fine"  # one row tells nothing
-    assert (
-        made.periods[1].interval.low
-        <= made.periods[1].mean
-        <= made.periods[1].interval.high
-    )
-
-
 def test_unsorted_and_repeated_times_are_counted_alike() -> None:
     times = np.repeat(np.datetime64("2026-01-05") + np.arange(50), 10)
     made = watch(P[400:], time=times, every="1w")
@@ -182,15 +169,6 @@ def test_a_rule_a_threshold_and_labels_say_the_same() -> None:
     assert abs(gap) < 0.01
 
 
-def test_the_metric_is_that_of_the_rule_unless_another_is_asked() -> None:
-    rule = am.tune(*REFERENCE, "mcc", n_bootstrap=0, cv=0)
-    assert watch(labels=rule).metric.name == "mcc"
-    assert watch(labels=rule).notes == ()
-    other = watch(labels=rule, metric="f1")
-    assert other.notes == ("the rule was tuned for mcc",)
-    assert watch().metric.name == "f1"
-
-
 def test_a_rule_on_another_scale_is_refused() -> None:
     x = np.log(P / (1 - P))
     rule = am.tune(Y[:400], 10 * x[:400], n_bootstrap=0, cv=0)
@@ -205,16 +183,6 @@ def test_a_rule_on_another_scale_is_refused() -> None:
         )
     with pytest.raises(ValueError, match="the threshold 30"):
         watch(labels=30)
-
-
-def test_log_odds_give_the_answers_of_probabilities() -> None:
-    x = np.log(P / (1 - P))
-    one = watch(P[400:], 0.3).periods[0]
-    two = watch(
-        x[400:], np.log(0.3 / 0.7), reference=(Y[:400], x[:400]), logits=True
-    ).periods[0]
-    assert two.n_positives == one.n_positives
-    assert two.mean == pytest.approx(one.mean, abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Which rows to label, and the estimate from their labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Alarms, means over groups and strata of labels, against simulation and sums."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

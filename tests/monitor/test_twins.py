@@ -1,7 +1,5 @@
 """The law of a period, the likelihood over θ and the readings, against slow twins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers, counts, flags, words, names: what is taken, and what is said of others."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Odd input: groups of every kind, missing values, text, frames, sparse matrices."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

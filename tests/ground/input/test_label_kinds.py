@@ -4,8 +4,6 @@ The same verdict, the same numbers where labels are taken, and where they are no
 words of the one function that has them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Labels of every kind, in evaluate and forecast."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

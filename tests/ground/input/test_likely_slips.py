@@ -1,7 +1,5 @@
 """Probabilities that are something else: said where sure, and never of valid ones."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results show themselves: as text, in notebooks, and as pictures."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

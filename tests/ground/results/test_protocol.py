@@ -1,7 +1,5 @@
 """Every public result keeps one protocol, or is named here with the reason why not."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

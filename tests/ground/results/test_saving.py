@@ -69,8 +69,13 @@ def test_a_fresh_process_knows_every_kind_of_map_and_loads_nothing_heavy(tmp_pat
     assert (done.stdout.split(), done.stderr) == ([shift.kind, "[]"], "")
 
 
-def test_nothing_in_an_archive_is_run(tmp_path):
-    path = tmp_path / "a.npz"
+def test_archives_come_back_and_nothing_in_them_is_run(tmp_path):
+    path, sentences = tmp_path / "a.npz", [[("it", "PRP"), ("is", "VBZ")]] * 3
+    made = Tagger("chunk", epochs=1, hash_bits=10).fit(sentences, [["B-X", "O"]] * 3)
+    made.save(path)
+    assert Tagger.load(path).predict(sentences) == made.predict(sentences)
+    with pytest.raises(ValueError, match=r"holds '.*', not '"):
+        Parser.load(path)
     np.savez(path, x=np.array([object()]))
     with pytest.raises(ValueError, match=r"is damaged: the .* in it"):
         Tagger.load(path)
