@@ -1,0 +1,80 @@
+"""The claims of Table 2 can fail: their questions on systems made to fail them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAMES = ["oracle", "oracle-vines", "vines", "over-best", "same-data", "vines-same-data"]
+
+
+@pytest.fixture(scope="module")
+def claims() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+        yield importlib.import_module("papers_parts.daume2009_summaries")
+
+
+def system(scores: np.ndarray) -> Any:
+    return SimpleNamespace(scores=scores, mean=float(scores.mean()))
+
+
+def verdict(
+    claims: Any, patch: Any, name: str, worse: Any, *, fast: bool = False
+) -> str:
+    """Of a claim: the better system has scores of about 10, the worse one these."""
+    rng = np.random.default_rng(0)
+    pairs = {one: system(10.0 + rng.normal(size=40)) for one in claims.table.SETS}
+
+    def compared(pair: Any, one: str, *, quick: bool) -> Any:
+        return pairs[one], system(worse(pairs[one].scores, rng))
+
+    patch.setattr(claims.table, "compared", compared)
+    [claim] = [one for one in claims.CLAIMS if one.name == f"daume2009-table-2-{name}"]
+    figures = claim.measure(fast)
+    asked = {ask.figure for ask in claim.asks if not (fast and ask.full_only)}
+    assert asked <= set(figures)
+    return str(claim.verdict(figures, fast=fast)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_system_that_is_not_better_does_not_pass(
+    claims: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    broken = {"oracle": 0.5}.get(name, 1.5)
+    assert (
+        verdict(claims, monkeypatch, name, lambda x, rng: broken * x) == "does not hold"
+    )
+    good = {"oracle": 0.97}.get(name, 0.8)
+    assert verdict(claims, monkeypatch, name, lambda x, rng: good * x) == "holds"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_noise_alone_does_not_pass(
+    claims: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    level = {"oracle": 0.9}.get(name, 1.0)
+
+    def shuffled(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return level * scores.mean() + 3.0 * rng.normal(size=scores.size)
+
+    assert verdict(claims, monkeypatch, name, shuffled) != "holds"
+
+
+def test_a_fast_run_does_not_decide_what_takes_long(
+    claims: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert verdict(claims, monkeypatch, "vines", lambda x, _: 0.8 * x, fast=True) != (
+        "holds"
+    )
+    found = verdict(
+        claims, monkeypatch, "oracle-vines", lambda x, _: 0.8 * x, fast=True
+    )
+    assert found == "holds"
